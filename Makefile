@@ -33,6 +33,8 @@ test: check
 calibrate: $(READY_DEV)
 	$(BIN)/python -m pytest -m calibrate
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.words
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.changes
 	$(BIN)/python docs/generate.py
 
 check: $(READY_DEV)

@@ -27,6 +27,7 @@ AT_ONCE = "all_cells"
 TITLES = {
     "pairs": "Pairs",
     "binary": "Yes or no",
+    "skewed": "Yes or no, four labels of five yes",
     "ordinal": "Scores from 1 to 5",
     "pairs compared": "Two judges of pairs",
     "scores compared": "Two judges of single texts",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from scores import call
-from steelyard.metrics.comparison.against_baselines import gain_estimates
+from steelyard.metrics.comparison.against_baselines import gain_estimates, rival
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.natural import natural_pair
 from steelyard.tasks.item import Item
@@ -62,6 +63,14 @@ def test_a_baseline_of_the_run_that_is_better_is_the_one() -> None:
     assert found.value == pytest.approx(-7 / 60)
 
 
+def test_the_name_of_a_rule_is_told_whole() -> None:
+    """A name may hold what separates the parts of a note; an older sheet names no rule in a field."""
+    found = gain(judged([1] * 40 + [0] * 20), {"regex; v2": judged([1] * 33 + [0] * 27)})
+    assert (found.rival, rival(found)) == ("the baseline regex; v2", "the baseline regex; v2")
+    assert rival(replace(found, rival="the baseline coin")) == "tossing a coin"
+    assert rival(replace(found, rival=None)) == "the best rule that reads nothing"
+
+
 def test_a_baseline_that_was_not_asked_everything_is_no_rule() -> None:
     found = gain(judged([1] * 33 + [0] * 27), {"half": judged([1] * 33 + [0] * 27)[:30]})
     assert "best of 2 rules" in (found.note or "")
@@ -81,7 +90,9 @@ def test_lost_calls_could_have_gone_either_way() -> None:
     found = gain(judged([1] * 33 + [0] * 21 + ["failed"] * 6))
     assert found.bounds == (pytest.approx(21 / 60), pytest.approx(27 / 60))
     assert (found.finding, dict(found.excluded)) == ("clear", {"unreadable": 0, "failed": 6})
+    assert not found.missing_decides
     many = gain(judged([1] * 20 + ["failed"] * 13 + [0] * 7 + ["failed"] * 20))
+    assert many.missing_decides
     assert (many.finding, "the missing verdicts decide" in (many.note or "")) == ("underpowered", True)
 
 

@@ -519,7 +519,7 @@ def test_a_text_that_misses_its_level_may_be_kept_at_the_level_it_got(tmp_path: 
     assert fifth[0].lineage.edit.endswith("a given score: 5")
     counted = [(b.level, b.filled, b.wanted) for b in made.report[0].buckets]
     assert counted[-2:] == [("4", 4, 2), ("5", 0, 2)]
-    assert "2 could not be filled" in made.report[0].sentence()
+    assert "4: 4 for 2, 5: 0 for 2), 2 fewer than asked, 2 more." in made.report[0].sentence()
     assert cast.calls["writer"] == 2 * (4 + 3)
 
 

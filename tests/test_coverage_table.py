@@ -20,6 +20,7 @@ from calibration.urn import shared
 RUNS = {
     "pairs": 12,
     "binary": 16,
+    "skewed": 20,
     "ordinal": 12,
     "pairs compared": 18,
     "scores compared": 16,

@@ -58,6 +58,13 @@ ESTIMATES = st.builds(
     reading=MAYBE_WORD,
     p=MAYBE_NUMBER,
     p_corrected=MAYBE_NUMBER,
+    reason=MAYBE_WORD,
+    rival=MAYBE_WORD,
+    answer=st.none() | st.integers(-9, 9),
+    extreme_probe=MAYBE_WORD,
+    slot_calls=st.none() | st.tuples(COUNTS, COUNTS),
+    high_fails=st.booleans(),
+    missing_decides=st.booleans(),
 )
 REPORTS = st.builds(
     ProbeReport,

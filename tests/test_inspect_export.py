@@ -82,6 +82,44 @@ def test_a_run_goes_to_inspect_and_back(measured: Path, command: Command, caplog
     assert not made
 
 
+SPENT = ("cost", "tokens")
+"""How metrics begin that tell what calls have cost: a log of verdicts holds no bill."""
+COMPARED = ("value", "numerator", "denominator", "intervals", "n_calls", "n_units", "n_clusters", "finding")
+
+
+def told(folder: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Every estimate of a folder's datasheet but its bill."""
+    sheet = json.loads((folder / "datasheet.json").read_text())
+    return {
+        (e["judge"], e["probe"], e["metric"], json.dumps(e["group"], sort_keys=True)): e
+        for e in sheet["estimates"]
+        if not e["metric"].startswith(SPENT)
+    }
+
+
+def test_every_estimate_survives_the_way_there_and_back(tmp_path: Path, command: Command) -> None:
+    judge = ("-j", "planted/rater?noise=0.2&sensitivity=0.8", "--replicates", "2")
+    done = command("measure", "-p", "agentic", *judge, "--out", "run")
+    assert done.code == 0, done.err
+    assert command("export", "run", "--inspect", "--out", "logs").code == 0
+    logs = sorted(str(path) for path in (tmp_path / "logs").glob("*.eval"))
+    done = command("import", *logs, "--out", "back")
+    assert done.code == 0, done.err
+    before, after = told(tmp_path / "run"), told(tmp_path / "back")
+    assert set(before) == set(after)
+    metrics = {"error_rate", "missed_failure_rate", "false_alarm_rate", "length_gap"}
+    assert metrics <= {metric for _, _, metric, _ in before}
+    assert {"edit", "place", "size", "stratum"} <= {key for *_, group in before for key in json.loads(group)}
+    for key, estimate in before.items():
+        if key[1] == "volatility":  # the order of probes rounds its sums differently
+            assert estimate["value"] == pytest.approx(after[key]["value"])
+            continue
+        assert {name: estimate[name] for name in COMPARED} == {name: after[key][name] for name in COMPARED}
+    # The lines that the import keeps are read again, and make the same figures.
+    assert command("report", "back").code == 0
+    assert told(tmp_path / "back") == after
+
+
 def test_verdicts_that_are_none_are_unscored(tmp_path: Path, command: Command) -> None:
     rows = [{"q": "Sky?", "a": "Blue.", "y": 1}, {"q": "Sea?", "a": "Red.", "y": 0}]
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

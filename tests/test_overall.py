@@ -155,7 +155,7 @@ def test_two_prompts_on_the_same_items_are_not_two_data_sets(tmp_path: Path) -> 
 def test_a_judge_made_of_the_reference_has_no_accuracy_either(tmp_path: Path) -> None:
     """Its figure on edited texts is agreement with itself."""
     body = sheet("a", {"made": (1.0, 0.4), "other": (0.7, 0.4)})
-    own = Estimate("made", "original", "accuracy", {"protocol": "base"}, "call", None, note=OWN_LABELS)
+    own = Estimate("made", "original", "accuracy", {"protocol": "base"}, "call", None, reason="own_labels")
     made, other = overall([folder(tmp_path / "a", replace(body, estimates=(*body.estimates, own)))])
     assert (made.accuracy_mean, made.missing) == (None, {"a": OWN_LABELS})
     assert other.accuracy_mean == pytest.approx(0.7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import partial
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -344,10 +345,23 @@ def test_ordinal_figures_by_hand() -> None:
 
 
 def test_perfect_agreement_has_limits_too() -> None:
+    # Ten of ten right on either label: each rate reaches down to .025^(1/10), both together √2 as far from J.
+    labels = [0, 1] * 10
+    figures = named(binary_figures(HEADING, collect_scores(calls(labels, labels))))
+    balanced = figures["balanced_accuracy"]
+    assert [interval.method for interval in balanced.intervals] == ["mover_cluster"]
+    low = 1 - (1 - 0.025**0.1) / sqrt(2)
+    assert limits(balanced) == (pytest.approx(low, abs=1e-3), pytest.approx(1.0))
+    assert limits(figures["kappa"])[0] < 2 * low - 1 + 1e-3
+    for metric in ("balanced_accuracy", "kappa"):
+        assert "no spread between clusters: exact limits on clusters" in (figures[metric].note or "")
+
+
+def test_perfect_agreement_on_ranges_has_limits_too() -> None:
     # 20 of 20 right: t(19) = 2.09302, so that up to 4.38075/(20 + 4.38075) = .17968 of the verdicts may be
     # random; κ of such a mixture is one less that share.
-    labels = [0, 1] * 10
-    kappa = named(binary_figures(HEADING, collect_scores(calls(labels, labels))))["kappa"]
+    labels = [1, 5] * 10
+    kappa = named(ordinal_figures(HEADING, collect_scores(calls(labels, labels, scale="1-5"))))["qwk"]
     assert [interval.method for interval in kappa.intervals] == ["random_mixture"]
     assert limits(kappa) == (pytest.approx(1 - 0.17968, abs=1e-5), 1.0)
     assert "no spread between clusters" in (kappa.note or "")

@@ -161,7 +161,7 @@ def test_repeats_of_scores_are_read_by_their_spread() -> None:
 def test_answers_that_never_vary_say_nothing() -> None:
     """Whatever the figures say: an edit can not move a judge that always answers 1."""
     rows = (
-        replace(row("original", "commonest_answer", 1.0), note="answer 1; no spread between tasks"),
+        replace(row("original", "commonest_answer", 1.0), answer=1),
         row("original", "self_agreement", 1.0, "clear"),
         row("typos", "excess_flip", 0.0, "clear"),
         *(row("volatility", f"accuracy_{name}", 0.5) for name in ("mean", "min", "max", "sd", "sd_sampling")),

@@ -13,6 +13,7 @@ from commands import Command, Done
 from editing_server import Cast, Question, edit, last_message, plan, write_study
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.stimuli.authored import rejection
+from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.stimulus import Stimulus
 
 OUT = ("--out", "run")
@@ -319,8 +320,25 @@ def test_runs_that_pass_stay_as_they_are_and_others_are_mended(
     assert first.changes is None
     assert first.lineage.edit == "none: the run has the wanted answer as it is"
     assert first.lineage.validation == "openai/verifier gave 1 to the run as it is"
+    assert (first.lineage.author, mended.lineage.author) == ("nobody", "openai/editor")
+    (report,) = json.loads(done.out)["authored"]
+    assert report["usable"] == 3
+    assert "by_validator" not in report  # the label says so too
     assert mended.transcript is not None
     assert mended.transcript.turns[-1].text == "There are 4002 left."
+
+
+def test_references_that_rest_on_the_verifier_alone_are_counted(
+    tmp_path: Path, server: ScriptedServer, cast: Cast, command: Command
+) -> None:
+    write_study(tmp_path, server, ["agent_positives"], count=3, failing=(2,), labelled=False)
+    done = command("measure", "study.yaml", *OUT, "--json")
+    assert done.code == 0, done.err
+    (report,) = json.loads(done.out)["authored"]
+    assert (report["usable"], report["by_validator"]) == (3, 2)
+    told = "3 asked, 3 usable, 2 of them with the validator's opinion as their only reference"
+    assert told in ProbeReport.from_json(report).sentence()
+    assert told in (tmp_path / "run" / "datasheet.md").read_text()
 
 
 def test_a_passing_label_that_the_verifier_does_not_share_is_edited(

@@ -175,7 +175,7 @@ def test_most_calls_failed_by_their_count_alone() -> None:
 
 def gained(probe: str, metric: str, finding: str | None) -> Estimate:
     row = figure(probe, metric, 0.2, 0.1)
-    return replace(row, finding=finding, note="against always yes; 40 items")
+    return replace(row, finding=finding, rival="always yes")
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,23 @@ PYTHONPATH=tests python -m calibration [--runs N] [--more] [SHEET …]
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
+from calibration.circumstances import circumstances
 from calibration.coverage import CORRELATIONS, Counts, count, truth
 from calibration.results import CELLS, FILE, SheetResults, load, save
 from calibration.sheets import SHEETS
-from steelyard.version import __version__
 
-RUNS = {"pairs": 300, "binary": 300, "ordinal": 200, "pairs compared": 150, "scores compared": 300}
+RUNS = {
+    "pairs": 300,
+    "binary": 300,
+    "skewed": 300,
+    "ordinal": 200,
+    "pairs compared": 150,
+    "scores compared": 300,
+}
 FEW = 30
 """Runs of a sheet that is named nowhere above: the joint fit takes a second a run."""
 SLICE = 10
@@ -66,19 +69,7 @@ def main() -> None:
             simulate(pool, sheet, found, given.runs or RUNS.get(sheet, FEW))
             sheets = {**body["sheets"], sheet: found.to_json()}
             kept = {name: sheets[name] for name in SHEETS if name in sheets}
-            save({**_circumstances(), "sheets": kept}, given.file)
-
-
-def _circumstances() -> dict[str, str]:
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "steelyard": __version__,
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "command": "PYTHONPATH=tests python -m calibration",
-    }
+            save({**circumstances("PYTHONPATH=tests python -m calibration"), "sheets": kept}, given.file)
 
 
 if __name__ == "__main__":

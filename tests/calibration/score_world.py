@@ -54,12 +54,21 @@ class ScoreWorld:
     """Chance that an edit brings a fresh rule."""
     vacuum: float = 0.1
     """Chance of a score above the lowest where there is no content."""
+    passing: float | None = None
+    """Chance of the second of two labels; None where every task holds both equally often."""
 
 
 def _binary() -> ScoreWorld:
     """Right, always 1, always 0, inverted: .88 of what deserves a 1 gets it, .85 of the rest a 0."""
     rules = np.array([[0, 1], [1, 1], [0, 0], [1, 0]])
     return ScoreWorld("binary", (0, 1), rules, np.array([0.80, 0.08, 0.05, 0.07]))
+
+
+def _skewed() -> ScoreWorld:
+    """Four items of five deserve a 1; right in .9 of calls on either label."""
+    rules = np.array([[0, 1], [1, 0]])
+    chances = np.array([0.9, 0.1])
+    return ScoreWorld("binary", (0, 1), rules, chances, judges=("openai/a",), passing=0.8)
 
 
 def _ordinal() -> ScoreWorld:
@@ -69,7 +78,7 @@ def _ordinal() -> ScoreWorld:
     return ScoreWorld("1-5", tuple(levels.tolist()), rules, np.array([0.5, 0.15, 0.22, 0.05, 0.08]))
 
 
-BINARY, ORDINAL = _binary(), _ordinal()
+BINARY, SKEWED, ORDINAL = _binary(), _skewed(), _ordinal()
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,8 @@ def observe(
 
 def _labels(world: ScoreWorld, tasks: int, chance: np.random.Generator) -> np.ndarray:
     """Places of the labels: both equally often in each task where there are two, else drawn."""
+    if world.passing is not None:
+        return (chance.random((tasks, ITEMS)) < world.passing).astype(np.int64)
     if len(world.labels) == 2:
         return np.tile(np.arange(ITEMS) % 2, (tasks, 1))
     return chance.integers(0, len(world.labels), (tasks, ITEMS))

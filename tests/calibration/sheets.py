@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration import pair_world, score_world
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
-from calibration.score_world import BINARY, ORDINAL, ScoreWorld
+from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
@@ -42,6 +42,8 @@ SEED = 7
 TASKS = (4, 10, 24)
 MANY = 2000
 """Tasks from which a truth is taken that has no formula: sampling is small beside that of 24 tasks."""
+AGAINST_LABELS = ("accuracy", "false_positive_rate", "false_negative_rate", "balanced_accuracy", "kappa")
+"""Figures of two labels that are simulated where one label is rare."""
 COMPARED = "compare: "
 """What stands before the probe of a difference between two judges."""
 MEMBERS = "judge_"
@@ -167,6 +169,13 @@ def scores_of(world: ScoreWorld) -> Run:
     return run
 
 
+def labelled(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+    """A judge of single texts against labels of which one is rare."""
+    seen = score_world.observe(SKEWED, tasks, correlation, chance)[SKEWED.judges[0]]
+    figures = _figures(Typos().estimates(SKEWED.judges[0], seen, SEED))
+    return [figure for figure in figures if figure.metric in AGAINST_LABELS]
+
+
 def _dollars(usage: Usage) -> float:
     return (usage.input_tokens + 4 * usage.output_tokens) / 1e6
 
@@ -258,6 +267,7 @@ def _own(run: Run) -> Sheet:
 SHEETS = {
     "pairs": _own(pairs_of(MIDDLING)),
     "binary": _own(scores_of(BINARY)),
+    "skewed": _own(labelled),
     "ordinal": _own(scores_of(ORDINAL)),
     "pairs compared": Sheet(pairs_compared, difference_of_truths),
     "scores compared": Sheet(scores_compared, no_difference),

@@ -13,6 +13,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.identity import canonical_json
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
@@ -20,6 +21,7 @@ from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.estimates import INSTRUMENT, Arms
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RATIO
+from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
@@ -93,7 +95,15 @@ def assemble(
         estimates += bench.losses()
         whole += bench.unchanged()
         whole += bench.runs()
-        whole += [] if judge.baseline else [*bench.gains(baselines, form), *bench.strata()]
+        whole += (
+            []
+            if judge.baseline
+            else [
+                *bench.gains(baselines, form),
+                *bench.merit(baselines),
+                *bench.strata(),
+            ]
+        )
         matrices += [] if judge.baseline else bench.confusion()
         if asked:
             remedies += bench.remedies(prices)
@@ -205,6 +215,11 @@ class _Bench:
         heading = self._heading(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
         make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
         return self.faults.estimates(heading, "against baselines", GAINS, make)
+
+    def merit(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
+        """Whether the judge tells good from bad."""
+        make = partial(merit_estimates, self.judge, self.observations, baselines, self.seed)
+        return self.faults.estimates(self._heading(MERIT.id), MERIT.id, [MERIT], make)
 
     def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
         """The judge with each remedy that its calls can tell of."""

@@ -79,6 +79,16 @@ def climbs(calls: Observations, group: Group) -> Mask:
     return np.asarray(((shown.delta > 0) & (shown.better > 0))[calls.stimulus])
 
 
+def with_known_answer(calls: Observations, group: Group) -> Mask:
+    """Calls on pairs with a better text, or on labelled items; of the larger quality steps where asked."""
+    shown = calls.shown
+    better = shown.better > 0
+    if group.get("steps") == LARGE_STEPS:
+        better = better & (shown.delta >= LARGE)
+    known = labelled(calls, group) & calls.ended(Decided)
+    return np.asarray(np.where(shown.scored[calls.stimulus], known, better[calls.stimulus]))
+
+
 def fitted(calls: Observations, group: Group) -> Mask:
     """Calls that the instrument model is fitted to: on the steps of a ladder, and on equals of one subset."""
     shown = calls.shown
@@ -116,6 +126,10 @@ def should_pass(calls: Observations, group: Group) -> Mask:
     return np.asarray(labelled(calls, group) & (shown.expected == shown.ends[:, 1])[calls.stimulus])
 
 
+LARGE = 3
+"""Quality steps from which on a difference is large."""
+LARGE_STEPS = "3 and more"
+"""How a condition names the larger quality steps."""
 EQUAL = "same_subset"
 """Kind of pairs of equal quality that the instrument model is fitted to."""
 VERDICTS = Basis()
@@ -124,6 +138,8 @@ EVERY_CALL = Basis(ends=Ends.ANY)
 """Every call of probe and condition, lost ones too."""
 CLIMBS = Basis(only=climbs)
 """Calls on the steps of a ladder."""
+KNOWN_ANSWER = Basis(only=with_known_answer)
+"""Calls of which it is known what a sound judge answers."""
 FITTED = Basis(only=fitted)
 """Calls that the instrument model is fitted to."""
 WHOLE_PAIRS = Basis(whole=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.basis import EVERY_CALL
+from steelyard.metrics.basis import EVERY_CALL, KNOWN_ANSWER
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -35,6 +35,17 @@ KAPPA = Metric(
     plain="agrees beyond chance",
     signed=True,
     limit=AGREEMENT_FLOOR,
+)
+MERIT = Metric(
+    "merit",
+    "merit",
+    "Whether the judge tells good from bad. On pairs: the better text chosen, a tie counted half, both slots "
+    "weighed alike; one half is chance. On labelled texts and runs: Youden's J, or rank agreement on an "
+    "ordinal scale; zero is chance.",
+    plain="tells good from bad",
+    direction=HIGH,
+    behind="wrong",
+    basis=KNOWN_ANSWER,
 )
 UNREADABLE_RATE = Metric(
     "unreadable_rate",

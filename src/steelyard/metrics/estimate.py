@@ -79,7 +79,7 @@ class Estimate:
     minimum_detectable: float | None = None
     """Smallest effect these data would have shown with 80 % power."""
     note: str | None = None
-    """Assumptions and reasons, in a sentence."""
+    """Assumptions and reasons in a sentence, for people; what a program decides on has a field of its own."""
     calls_needed: int | None = None
     """Where underpowered: calls of this design in all that would decide, if the value stayed as it is; None
     where no number of calls would."""
@@ -89,6 +89,20 @@ class Estimate:
     """Of the test that the finding rests on, where it rests on one."""
     p_corrected: float | None = None
     """The same within the family of tests that it was declared with; the finding is read from this one."""
+    reason: str | None = None
+    """Code of why there is no value, where a program decides on it; see `metrics.reasons`."""
+    rival: str | None = None
+    """The rule that a gain is told against."""
+    answer: int | None = None
+    """The score that the figure counts."""
+    extreme_probe: str | None = None
+    """The probe whose figure is the least or the greatest."""
+    slot_calls: tuple[int, int] | None = None
+    """Calls with the better text in slot 1 and in slot 2, where one slot has many more of them."""
+    high_fails: bool = False
+    """True where the high answer is the failing one."""
+    missing_decides: bool = False
+    """True where a word is withheld that the verdicts at hand alone would give."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
@@ -98,9 +112,10 @@ class Estimate:
             "intervals": [interval.to_json() for interval in self.intervals],
             "excluded": dict(self.excluded),
             "bounds": None if self.bounds is None else list(self.bounds),
+            "slot_calls": None if self.slot_calls is None else list(self.slot_calls),
         }
-        for name in ("abstained", "left_out"):
-            if not body[name]:
+        for name, unset in _WHERE_SET.items():
+            if body[name] == unset:
                 del body[name]
         return body
 
@@ -118,3 +133,17 @@ class Estimate:
     def interval(self) -> Interval | None:
         """The recommended interval."""
         return self.intervals[0] if self.intervals else None
+
+
+_WHERE_SET: dict[str, object] = {
+    "abstained": 0,
+    "left_out": 0,
+    "reason": None,
+    "rival": None,
+    "answer": None,
+    "extreme_probe": None,
+    "slot_calls": None,
+    "high_fails": False,
+    "missing_decides": False,
+}
+"""Fields that `datasheet.json` has only where they are set, and what they hold otherwise."""

@@ -23,6 +23,7 @@ from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER, first_number, short_of, trials_to_exclude
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.two_by_two import table_limits
 
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
 MARGIN = 0.10
@@ -106,6 +107,8 @@ class Beyond:
     """Ends of its range; the upper one is reached where every call agrees."""
     calls: int
     """Calls behind it."""
+    by_rates: bool = False
+    """Whether the sums are tables of two labels, whose rates make the limits."""
 
     @cached_property
     def value(self) -> float:
@@ -119,7 +122,7 @@ class Beyond:
         or random: agreement goes up or down in proportion. Below zero, where random ones would help, they
         might have been wrong.
         """
-        limits = jackknife(self.table, self.figure, self.ends, probability)
+        limits = self._own_limits(probability)
         if limits is not None:
             return limits
         clusters = len(self.table)
@@ -131,11 +134,18 @@ class Beyond:
             worse = self.value + other * (self.ends[0] - self.value)
         return worse, self.value + other * (self.ends[1] - self.value)
 
+    def _own_limits(self, probability: float) -> Span | None:
+        """Limits by the two rates, or by leaving out clusters; None where neither tells anything."""
+        if self.by_rates:
+            return table_limits(self.table, self.figure, probability)
+        return jackknife(self.table, self.figure, self.ends, probability)
+
     @property
     def method(self) -> str:
         """How its limits are made."""
-        spread = jackknife(self.table, self.figure, self.ends)
-        return "random_mixture" if spread is None else "jackknife_cluster"
+        if self._own_limits(0.975) is None:
+            return "random_mixture"
+        return "mover_cluster" if self.by_rates else "jackknife_cluster"
 
     def word(self, limit: Limit) -> str:
         """The word for the limit."""

@@ -10,6 +10,7 @@ from steelyard.identity import canonical_json, seed_for
 from steelyard.metrics.basis import Group
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.reasons import Reason
 
 NO_CALLS = "no calls in this condition"
 NO_VERDICTS = "no call of this condition ended in a verdict"
@@ -62,4 +63,5 @@ class Heading:
     ) -> Estimate:
         """A figure that cannot be given, with the reason."""
         counts = dict(excluded or {"unreadable": 0, "failed": 0})
-        return self.estimate(metric, unit=unit, value=None, excluded=counts, note=reason)
+        code = reason.code if isinstance(reason, Reason) else None
+        return self.estimate(metric, unit=unit, value=None, excluded=counts, note=str(reason), reason=code)

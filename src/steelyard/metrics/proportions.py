@@ -67,6 +67,7 @@ def proportion(
         bounds=bounds,
         chance=chance,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
         note=join([*notes, *_remarks(tally, limit), by_loss(seen, word)]),
         calls_needed=calls_needed(tally, limit) if limit and seen == UNDERPOWERED else None,

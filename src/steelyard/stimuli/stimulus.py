@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.identity import content_hash, plain
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
-from steelyard.tasks.transcripts.changes import TurnChange
+from steelyard.tasks.transcripts.changes import TurnChange, changed_words
 from steelyard.tasks.transcripts.transcript import Transcript
 
 
@@ -28,12 +28,28 @@ class Lineage:
     """`pending`, `accepted`, `edited` or `rejected`, where a person is to look or a check refused it."""
 
 
+@dataclass(frozen=True)
+class RecordedText:
+    """What is known of a text or run that was judged elsewhere, beside the verdicts on it."""
+
+    words: int | None = None
+    """Words of the text."""
+    run: bool = False
+    """True for a run of an agent."""
+    change_depth: float | None = None
+    """Where in the run the first message that an edit changed or added stands, 0 to 1."""
+    changed_words: int | None = None
+    """Words of the run that an edit changed."""
+
+
+NOBODY = "nobody"
+"""Author of a run that was taken as it is: nothing was written."""
 RECORDED = "recorded"
 """Author of a text that was judged elsewhere, and is not known here."""
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
 """States of a stimulus that is looked at before it is judged."""
 
-ADDITIONS = ("instruction", "scale", "level", "authors", "failing", "transcript", "changes")
+ADDITIONS = ("instruction", "scale", "level", "authors", "failing", "transcript", "changes", "recorded")
 """Fields that are left out where they say nothing: pairs have the hash they had without them."""
 
 
@@ -85,6 +101,8 @@ class Stimulus:
     """The agent's run whose rendering the text is; None where the text is no run."""
     changes: tuple[TurnChange, ...] | None = None
     """What an edit changed in the run, message by message; None for a run as it is."""
+    recorded: RecordedText | None = None
+    """What is known of a text that is not at hand; None where it is."""
 
     @cached_property
     def hash(self) -> str:
@@ -100,7 +118,7 @@ class Stimulus:
     def content(self) -> dict[str, Any]:
         """What the hash is taken of."""
         body = {**plain(self._bare), **self._run}
-        if self.transcript is None:
+        if not self.is_run:
             del body["failing"]  # how answers on a text are read changes nothing that is shown
         return _without_absent(body)
 
@@ -120,6 +138,32 @@ class Stimulus:
     def unit(self) -> str:
         """What counts as one: the pair, or the item that a single text was made from."""
         return self.id if len(self.texts) == 2 else self.lineage.parent
+
+    @property
+    def is_run(self) -> bool:
+        """True for a run of an agent, whether it is at hand or was judged elsewhere."""
+        return self.transcript is not None or (self.recorded is not None and self.recorded.run)
+
+    @property
+    def change_depth(self) -> float | None:
+        """Depth of the first message that an edit of the run changed or added; None where there is none."""
+        if self.recorded is not None:
+            return self.recorded.change_depth
+        return min((c.depth for c in self.changes or () if c.after is not None), default=None)
+
+    @property
+    def changed_words(self) -> int | None:
+        """Words that an edit of the run changed; None where nothing was edited."""
+        if self.recorded is not None:
+            return self.recorded.changed_words
+        return None if self.changes is None else changed_words(self.changes)
+
+    @property
+    def words(self) -> int:
+        """Words of the first text; 0 where they are not known."""
+        if self.recorded is not None:
+            return self.recorded.words or 0
+        return len(self.texts[0].split())
 
     @property
     def labelled(self) -> bool:
@@ -158,6 +202,8 @@ class Stimulus:
             rest["transcript"] = Transcript.from_json(rest["transcript"])
         if "changes" in rest:
             rest["changes"] = tuple(map(TurnChange.from_json, rest["changes"]))
+        if "recorded" in rest:
+            rest["recorded"] = RecordedText(**rest["recorded"])
         return cls(
             **rest,
             texts=tuple(body["texts"]),

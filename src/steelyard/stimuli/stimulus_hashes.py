@@ -29,7 +29,7 @@ def stimulus_hashes(stimuli: Iterable[Stimulus]) -> Iterator[str]:
     """`Stimulus.hash` of each, in order."""
     forms: dict[tuple[Any, ...], _Form | None] = {}
     for stimulus in stimuli:
-        if stimulus.transcript is not None or stimulus.changes is not None:
+        if any(part is not None for part in (stimulus.transcript, stimulus.changes, stimulus.recorded)):
             yield stimulus.hash
             continue
         kind = _kind(stimulus)

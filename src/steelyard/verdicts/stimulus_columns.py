@@ -16,7 +16,6 @@ from steelyard.stimuli.expectation import Label, Prefers, label_word
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.transcripts.changes import changed_words
 
 Value = TypeVar("Value")
 Kind = TypeVar("Kind", bound=np.generic)
@@ -135,7 +134,7 @@ class StimulusColumns:
     @cached_property
     def words(self) -> Ints:
         """Words of each stimulus's first text; 0 where the text is not known."""
-        return np.array([len(stimulus.texts[0].split()) for stimulus in self.stimuli], dtype=np.int64)
+        return np.array([stimulus.words for stimulus in self.stimuli], dtype=np.int64)
 
     @cached_property
     def longer_by_name(self) -> dict[str, int]:
@@ -157,19 +156,18 @@ class StimulusColumns:
     @cached_property
     def run(self) -> Mask:
         """True where the stimulus is a run of an agent whose failing answer is known."""
-        known = [s.transcript is not None and s.failing is not None for s in self.stimuli]
+        known = [s.is_run and s.failing is not None for s in self.stimuli]
         return np.array(known, dtype=np.bool_)
 
     @cached_property
     def change_depth(self) -> Floats:
         """Depth of the first message that an edit of a run changed or added; NaN where there is none."""
-        depths = ([c.depth for c in s.changes or () if c.after is not None] for s in self.stimuli)
-        return _floats(min(found, default=None) for found in depths)
+        return _floats(stimulus.change_depth for stimulus in self.stimuli)
 
     @cached_property
     def changed_words(self) -> Floats:
         """Words that an edit of a run changed; NaN where nothing was edited."""
-        return _floats(None if s.changes is None else float(changed_words(s.changes)) for s in self.stimuli)
+        return _floats(stimulus.changed_words for stimulus in self.stimuli)
 
     @cached_property
     def labelled(self) -> Mask:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer
 from steelyard.datasheet.words.numbers import times
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.stimuli.original import ORIGINAL
 
 SAYS_NOTHING = "says nothing"
@@ -17,8 +17,7 @@ def says_nothing(figures: Figures, because: str) -> Answer | None:
     commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
     if not never_varies(commonest):
         return None
-    answer = (commonest.note or "").split("; ")[0].removeprefix("answer ")
     return "undefined", (
-        f"{SAYS_NOTHING}: it gives the same answer to everything, {answer} in {times(commonest, 'call')}, "
-        f"{because}"
+        f"{SAYS_NOTHING}: it gives the same answer to everything, {answer_in_words(commonest)} in "
+        f"{times(commonest, 'call')}, {because}"
     )

@@ -33,7 +33,7 @@ def instrument(figures: Figures) -> Answer | None:
     if fit is None or all(row is None for row in rows):
         return None
     if not defined(fit):
-        return ("underpowered", TOO_LITTLE) if fit.note == TOO_LITTLE else unanswered(fit)
+        return ("underpowered", TOO_LITTLE) if fit.reason == TOO_LITTLE.code else unanswered(fit)
     tested = f"p of the fit {value(fit)}"
     if fit.finding == "flagged":
         return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"

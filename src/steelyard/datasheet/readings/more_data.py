@@ -33,7 +33,7 @@ def more_calls(estimate: Estimate | None) -> str:
         return ""
     if doubt := slot_doubt(estimate):
         return f"; {doubt}"
-    if BY_LOSS in (estimate.note or ""):
+    if estimate.missing_decides:
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
         return "; it lies on the limit, so no number of calls would decide"

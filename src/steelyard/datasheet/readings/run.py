@@ -88,4 +88,4 @@ def failures(figures: Figures) -> Answer | None:
 
 
 def _probe(estimate: Estimate) -> str:
-    return probe_title((estimate.note or "").removeprefix("probe ")).lower()
+    return probe_title(estimate.extreme_probe or "one probe").lower()

@@ -13,7 +13,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import HIGH
-from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
+from steelyard.metrics.pairs.constructed import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.remedies.change import Change
@@ -196,7 +196,7 @@ def _cell(figure: CuredFigure) -> RemedyCell:
 
 
 def _shown(estimate: Estimate) -> str:
-    return "0 by construction" if estimate.note == BY_CONSTRUCTION else numbers.figure(estimate)
+    return "0 by construction" if holds_by_construction(estimate) else numbers.figure(estimate)
 
 
 def _signed(number: float) -> str:

@@ -187,12 +187,13 @@ def _visible_remedy(cured: Cured) -> Cured:
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:
-    judge = visible(estimate.judge)
-    note = None if estimate.note is None else visible(estimate.note)
-    words = [
-        key for key, value in estimate.group.items() if isinstance(value, str) and value != visible(value)
-    ]
-    if not words and judge == estimate.judge and note == estimate.note:
+    texts = (estimate.judge, estimate.note, estimate.rival, *estimate.group.values())
+    if not any(isinstance(text, str) and text != visible(text) for text in texts):
         return estimate
-    group = {key: visible(v) if isinstance(v, str) else v for key, v in estimate.group.items()}
-    return replace(estimate, judge=judge, note=note, group=group)
+    return replace(
+        estimate,
+        judge=visible(estimate.judge),
+        note=None if estimate.note is None else visible(estimate.note),
+        rival=None if estimate.rival is None else visible(estimate.rival),
+        group={key: visible(v) if isinstance(v, str) else v for key, v in estimate.group.items()},
+    )

@@ -20,7 +20,7 @@ from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
 from steelyard.probes.catalogue import section_of
 from steelyard.probes.probe import EDITS, PROBES
@@ -193,8 +193,7 @@ def _constant(figures: Figures) -> str:
     commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
     if not never_varies(commonest):
         return ""
-    answer = (commonest.note or "").split("; ")[0].removeprefix("answer ")
-    return f"answers {answer} to everything: "
+    return f"answers {answer_in_words(commonest)} to everything: "
 
 
 def _leniency(figures: Figures) -> str | None:

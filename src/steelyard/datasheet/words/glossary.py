@@ -47,8 +47,8 @@ INTERVALS: dict[str, str] = {
     "wilson_steps": "Read off the limits of each step of quality, where clusters drawn again show no spread.",
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "mover_cluster": (
-        "Variance recovery from the Wilson limits of both orders, clustered, with the correlation "
-        "that they show over clusters."
+        "Variance recovery from the Wilson limits of both orders or of both labels, clustered, with the "
+        "correlation that they show over clusters; exact limits on clusters where these do not differ."
     ),
     "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",

@@ -51,6 +51,11 @@ class Draft:
         return self.brief.fulfilled(self.text, self.task, self.author, self.kept_score)
 
     @property
+    def by_validator(self) -> bool:
+        """True where nobody but the validator says what the reference is."""
+        return False
+
+    @property
     def remarks(self) -> str:
         """What a reader of the stimulus should know beside what the validator found; empty without any."""
         return ""
@@ -68,4 +73,4 @@ class Draft:
             told, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
         told = f"{told}; {self.remarks}" if self.remarks else told
         lineage = replace(stimulus.lineage, validation=told, review=review)
-        return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries))
+        return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries), self.by_validator)

@@ -11,7 +11,7 @@ from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
 from steelyard.stimuli.authored.runs.coherence import misfits
 from steelyard.stimuli.authored.runs.plan import Plan, Step
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import NOBODY, Stimulus
 from steelyard.tasks.transcripts.render import message, rendered
 from steelyard.tasks.transcripts.transcript import Transcript, Turn
 from steelyard.trials.exchange import VERIFIER
@@ -55,14 +55,19 @@ class RunDraft(Draft):
     @property
     def stimulus(self) -> Stimulus:
         """The run as it would be judged."""
-        run = self.transcript
-        return self.brief.fulfilled(rendered(run), self.task, self.author, edit=self._edit, transcript=run)
+        run, author = self.transcript, NOBODY if self.untouched else self.author
+        return self.brief.fulfilled(rendered(run), self.task, author, edit=self._edit, transcript=run)
 
     @property
     def fits_as_is(self) -> bool:
         """True where the run may be what is wanted already, as far as its label says."""
         label = self.brief.item.label
         return self.brief.goal != RUN_FAIL and label in (None, self.brief.expected)
+
+    @property
+    def by_validator(self) -> bool:
+        """True for a run taken as it is that nobody labelled."""
+        return self.untouched and self.brief.item.label is None
 
     @property
     def remarks(self) -> str:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from steelyard.identity import canonical_json
 from steelyard.stimuli.authored.brief import BY_LEVEL
@@ -25,6 +26,8 @@ class AuthoredStimulus:
     """As it was made; what a person decided later is not in it."""
     tries: tuple[Rejection, ...] = ()
     """Why earlier texts were turned down; for a rejected stimulus every text."""
+    by_validator: bool = False
+    """True where the reference is the validator's opinion: a run taken as it is that nobody labelled."""
 
     @property
     def rejected(self) -> bool:
@@ -33,27 +36,33 @@ class AuthoredStimulus:
 
     def row(self, brief: str, roles: str) -> AuthoredRow:
         """How it lies in the run file."""
-        body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
-        return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(body))
+        return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(self._body))
 
     def arrival(self, original: Stimulus) -> str:
         """How it is shown to reviewers while others are written."""
+        return canonical_json({**self._body, "original": original.to_json()})
+
+    @property
+    def _body(self) -> dict[str, Any]:
+        """What is kept of it."""
         body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
-        return canonical_json({**body, "original": original.to_json()})
+        return {**body, "by_validator": True} if self.by_validator else body
 
     @classmethod
     def arrived(cls, body: str) -> tuple[AuthoredStimulus, Stimulus]:
         """The inverse of `arrival`."""
         read = json.loads(body)
-        tries = tuple(Rejection(**each) for each in read["tries"])
-        return cls(Stimulus.from_json(read["stimulus"]), tries), Stimulus.from_json(read["original"])
+        return cls._of(read), Stimulus.from_json(read["original"])
 
     @classmethod
     def of(cls, row: AuthoredRow) -> AuthoredStimulus:
         """The inverse of `row`."""
-        body = json.loads(row.body)
+        return cls._of(json.loads(row.body))
+
+    @classmethod
+    def _of(cls, body: dict[str, Any]) -> AuthoredStimulus:
         tries = tuple(Rejection(**each) for each in body["tries"])
-        return cls(Stimulus.from_json(body["stimulus"]), tries)
+        return cls(Stimulus.from_json(body["stimulus"]), tries, body.get("by_validator", False))
 
 
 def tally(written: Iterable[AuthoredStimulus], stimuli: Iterable[Stimulus]) -> tuple[ProbeReport, ...]:
@@ -81,6 +90,7 @@ def _probe(probe: str, made: list[tuple[AuthoredStimulus, Stimulus]]) -> ProbeRe
         dict(sorted(rejected.items())),
         dict(sorted(Counter(each.reason for text, _ in made for each in text.tries).items())),
         _buckets([stimulus for _, stimulus in made]) if probe in BY_LEVEL else (),
+        sum(stimulus.judged and text.by_validator for text, stimulus in made),
     )
 
 

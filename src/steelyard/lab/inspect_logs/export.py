@@ -221,6 +221,10 @@ def _metadata(stimulus: Stimulus) -> dict[str, Any]:
         "stratum": stimulus.stratum,
         "level": stimulus.level,
         "rubric": stimulus.rubric,
+        "words": stimulus.words,
+        "run": stimulus.is_run or None,
+        "change_depth": stimulus.change_depth,
+        "changed_words": stimulus.changed_words,
         "changes": None if stimulus.changes is None else [change.to_json() for change in stimulus.changes],
     }
     return {**own, MARK: {key: value for key, value in known.items() if value is not None}}

@@ -187,6 +187,8 @@ def _item(row: _Row, several: bool) -> dict[str, Any]:
         "scale": mark.get("scale"),
         "edit": None if kind == ORIGINAL else f"{row.sample}: {mark.get('edit')}",
         "expected": grade(mark.get("expected"), None),
+        "failing": grade(mark.get("failing"), None),
+        **{key: mark.get(key) for key in ("words", "run", "change_depth", "changed_words")},
     }
     return {key: value for key, value in body.items() if value is not None}
 

@@ -45,6 +45,16 @@ class Shown:
     """Part of the data."""
     scale: str | None = None
     """`binary` or a range; None where the file leaves it to the scores."""
+    failing: int | None = None
+    """Answer that says that the text or run fails; None where nobody has said."""
+    words: int | None = None
+    """Words of the text, where they are known."""
+    run: bool | None = None
+    """True for a run of an agent; None where the file does not say so."""
+    change_depth: float | None = None
+    """Where in the run the first message that an edit changed or added stands, 0 to 1."""
+    changed_words: int | None = None
+    """Words of the run that an edit changed."""
 
     @cached_property
     def name(self) -> tuple[str, str, str, str, float]:

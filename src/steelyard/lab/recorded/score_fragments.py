@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ IN_MIDDLE = frozenset({*(f.name for f in fields(Shown)), "kind"})
 """What makes the text, and is checked against each other: it must stand in the middle."""
 NAMES = frozenset({"item", "task", "stratum"})
 """What a middle may say in any words; nothing else of the line depends on them."""
+
+_OF_TEXT = attrgetter("failing", "words", "run", "change_depth", "changed_words")
 
 
 def read_score_table(paths: Sequence[Path]) -> tuple[ScoreTable, tuple[str, ...]] | None:
@@ -89,13 +92,14 @@ def _named(text: Shown, body: Body) -> Shown:
         body.get("task"),
         body.get("stratum"),
         text.scale,
+        *_OF_TEXT(text),
     )
 
 
 def _scaled(text: Shown, scale: str) -> Shown:
     """The same text on this scale."""
     names = text.probe, text.item, text.variant, text.edit
-    return Shown(*names, text.level, text.expected, text.task, text.stratum, scale)
+    return Shown(*names, text.level, text.expected, text.task, text.stratum, scale, *_OF_TEXT(text))
 
 
 def _in_order(texts: Sequence[Shown]) -> tuple[Shown, ...]:

@@ -54,6 +54,11 @@ class ScoreLine(BaseModel):
     task: Name | None = None
     stratum: Name | None = None
     scale: Annotated[str, AfterValidator(_scale)] | None = None
+    failing: Score | None = None
+    words: Score | None = None
+    run: bool | None = None
+    change_depth: Annotated[float, Field(ge=0, le=1)] | None = None
+    changed_words: Score | None = None
     replicate: int = Field(default=0, ge=0, le=1_000_000)
 
     @model_validator(mode="after")
@@ -79,7 +84,7 @@ class ScoreLine(BaseModel):
 
     def _on_scale(self) -> None:
         answers = parse_scale(self.scale or "").answers
-        for name in ("score", "expected"):
+        for name in ("score", "expected", "failing"):
             value = getattr(self, name)
             if value is not None and str(value) not in answers:
                 raise ValueError(
@@ -147,6 +152,11 @@ def score_of(where: str, body: Body) -> ScoreCall:
         task=line.task,
         stratum=line.stratum,
         scale=line.scale,
+        failing=line.failing,
+        words=line.words,
+        run=line.run or None,
+        change_depth=line.change_depth,
+        changed_words=line.changed_words,
     )
     return ScoreCall(
         line.judge, line.protocol, line.probe, shown, line.score, line.outcome, line.replicate, where

@@ -23,7 +23,7 @@ from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, fo
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
+from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observations import Observations, coded
@@ -237,7 +237,15 @@ def stimulus_of(shown: Shown, number: int = 0) -> Stimulus:
         lineage=Lineage(parent=shown.item, edit=shown.edit or "recorded elsewhere", author=RECORDED),
         scale=shown.scale,
         level=shown.level,
+        failing=None if shown.failing is None else str(shown.failing),
+        recorded=_recorded(shown),
     )
+
+
+def _recorded(shown: Shown) -> RecordedText | None:
+    """What the file says of the text itself; None where it says nothing."""
+    told = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
+    return None if told == RecordedText() else told
 
 
 def _expectation(shown: Shown) -> Expectation:

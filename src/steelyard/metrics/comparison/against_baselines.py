@@ -57,7 +57,6 @@ _METHODS = {ACCURACY_GAIN: "tango_cluster", ERROR_GAIN: "t_cluster"}
 
 NO_GOLD = "no pair says which text is better"
 NO_VERDICT = "no call on a labelled item ended in a verdict"
-AGAINST = "against "
 IN_WORDS = {
     "the baseline random": "answering at random",
     "the baseline coin": "tossing a coin",
@@ -70,11 +69,7 @@ IN_WORDS = {
 
 def rival(gain: Estimate) -> str:
     """The rule that a gain is told against, in a sentence."""
-    rule = (gain.note or "").split("; ")[0].removeprefix(AGAINST)
-    return IN_WORDS.get(rule, rule)
-
-
-"""How the note begins that names the rule."""
+    return "the best rule that reads nothing" if gain.rival is None else IN_WORDS.get(gain.rival, gain.rival)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +156,12 @@ def _gain(
         bounds=bounds if sum(held.excluded.values()) else None,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
+        rival=best,
         calls_needed=_needed(gap) if seen == UNDERPOWERED else None,
         note=join(
             [
-                f"{AGAINST}{best}",
+                f"against {best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
                 f"best of {counted(len(rules), 'rule')} that read nothing",
                 ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,

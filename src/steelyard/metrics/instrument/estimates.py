@@ -24,6 +24,7 @@ from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.reasons import Reason
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.verdicts.observations import Observations
 
@@ -59,9 +60,10 @@ CLUSTERED, PROFILE, SANDWICH = "profile_cluster", "profile", "sandwich_cluster"
 FEW_CLUSTERS = f"pairs taken as independent: fewer than {SPREAD_FROM} clusters"
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
 NO_LIMIT = "{} pairs set no limit on it on either side"
-TOO_LITTLE = (
+TOO_LITTLE = Reason(
+    "too_few_pairs",
     f"too little data: the joint fit needs {FITTED_FROM} pairs with both verdicts, some of equal quality and "
-    "some a known step apart"
+    "some a known step apart",
 )
 DOES_NOT_FIT = f"the model does not fit these answers (p ≤ {REFUSED:g}), so it is not read"
 NOT_TESTED = "fit not tested"

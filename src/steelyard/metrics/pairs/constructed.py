@@ -14,6 +14,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls, distinct_pairs, excluded
 
 BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"
+_METHOD = "by_construction"
 
 
 def by_construction(heading: Heading, metric: Metric, pairs: Pairs, unit: str = "call") -> Estimate:
@@ -25,7 +26,7 @@ def by_construction(heading: Heading, metric: Metric, pairs: Pairs, unit: str = 
         value=0.0,
         numerator=0,
         denominator=calls // 2 if unit == "pair" else calls,
-        intervals=(Interval("by_construction", 0.0, 0.0),),
+        intervals=(Interval(_METHOD, 0.0, 0.0),),
         n_calls=calls,
         n_units=distinct_pairs(pairs, np.ones(len(pairs), dtype=np.bool_)),
         n_clusters=len(distinct(pairs.cluster)),
@@ -34,3 +35,8 @@ def by_construction(heading: Heading, metric: Metric, pairs: Pairs, unit: str = 
         finding=CLEAR,
         note=BY_CONSTRUCTION,
     )
+
+
+def holds_by_construction(estimate: Estimate) -> bool:
+    """True for a figure of this module."""
+    return estimate.interval is not None and estimate.interval.method == _METHOD

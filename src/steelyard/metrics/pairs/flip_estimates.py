@@ -135,6 +135,7 @@ def _excess(
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=means.detectable if informative else None,
         note=join(
             [f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]

@@ -53,6 +53,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         excluded=excluded(pairs),
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         calls_needed=beyond.calls_needed(limit) if limit and seen == UNDERPOWERED else None,
         note=join(
             [

@@ -82,6 +82,7 @@ def length_lean(
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=lean.detectable,
         calls_needed=None if needed is None else -(-needed * calls // lean.units),
         p=None if test is None else p,

@@ -189,6 +189,7 @@ def net_slot_preference(
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=units.detectable,
         note=join(
             [

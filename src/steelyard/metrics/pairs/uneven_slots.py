@@ -58,12 +58,6 @@ class Slots:
         """What always naming the slot that was tried more often gets right; 0 without a call."""
         return max(self.calls) / max(1, sum(self.calls))
 
-    @property
-    def remark(self) -> str:
-        """Where the better text stood, in words."""
-        slot, total = 1 + int(self.calls[1] > self.calls[0]), sum(self.calls)
-        return ONE_SLOT if 0 in self.calls else f"{STOOD} slot {slot} in {max(self.calls)} of {total} calls"
-
 
 def over_slots(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Count) -> Estimate:
     """The estimate; where slots are uneven, with the bounds of the share over both, and a remark."""
@@ -74,19 +68,26 @@ def over_slots(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Cou
     low, high = _bounds(counts, parts)
     bounds = min(low, estimate.value), max(high, estimate.value)
     word = judge_limit(counts, limit, bounds) if limit else None
-    note = join([join([slots.remark, _mean(parts)]), estimate.note])
-    return replace(estimate, bounds=bounds, finding=word, note=note, calls_needed=None)
+    note = join([_remark(slots.calls), _mean(parts), estimate.note])
+    return replace(
+        estimate, bounds=bounds, finding=word, note=note, calls_needed=None, slot_calls=slots.calls
+    )
 
 
 def slot_doubt(estimate: Estimate) -> str | None:
     """Why uneven slots leave an estimate undecided; None where they are even."""
-    parts = (estimate.note or "").split("; ")
-    return next((undecided(part) for part in parts if part.startswith(STOOD)), None)
+    return None if estimate.slot_calls is None else doubt_of(estimate.slot_calls)
 
 
-def undecided(remark: str) -> str:
-    """What a remark on uneven slots means for a figure that they leave open."""
-    return remark if remark.endswith(UNTOLD) else f"{remark}: {UNTOLD}"
+def doubt_of(calls: tuple[int, int]) -> str:
+    """What uneven slots mean for a figure that they leave open."""
+    return ONE_SLOT if 0 in calls else f"{_remark(calls)}: {UNTOLD}"
+
+
+def _remark(calls: tuple[int, int]) -> str:
+    """Where the better text stood, in words."""
+    slot, total = 1 + int(calls[1] > calls[0]), sum(calls)
+    return ONE_SLOT if 0 in calls else f"{STOOD} slot {slot} in {max(calls)} of {total} calls"
 
 
 def _bounds(counts: Tally, parts: list[Tally]) -> Span:

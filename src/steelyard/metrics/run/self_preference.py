@@ -128,6 +128,7 @@ def self_preference(
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         note=join([_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, by_loss(seen, word)]),
     )
 

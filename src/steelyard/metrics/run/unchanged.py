@@ -6,6 +6,7 @@ probe asked it: is it right, does it lean, does it answer twice alike, does it a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeGuard
 
 import numpy as np
@@ -102,11 +103,19 @@ def leaning_estimates(heading: Heading, plain: Scores, words: Ints) -> list[Esti
 
 
 def _commonest(heading: Heading, scores: Scores) -> Estimate:
-    """The share of the commonest score; the note names the score."""
+    """The share of the commonest score, and which it is."""
     levels, counts = np.unique(scores.score[scores.decided], return_counts=True)
     answer = int(levels[np.argmax(counts)]) if len(levels) else 0
     tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
-    return share(heading, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"] if len(levels) else [])
+    if not len(levels):
+        return share(heading, COMMONEST_ANSWER, scores, tally)
+    found = share(heading, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"])
+    return replace(found, answer=answer)
+
+
+def answer_in_words(commonest: Estimate) -> str:
+    """The score, for a sentence."""
+    return "one score" if commonest.answer is None else str(commonest.answer)
 
 
 def never_varies(commonest: Estimate | None) -> TypeGuard[Estimate]:

@@ -131,6 +131,7 @@ def _over_probes(
             n_units=max(e.n_units for e in arm),
             n_clusters=max(e.n_clusters for e in arm),
             note=note,
+            extreme_probe={ACCURACY_MIN.id: least, ACCURACY_MAX.id: most}.get(metric.id),
         )
         for metric, (value, note) in zip(METRICS, figures, strict=True)
     ]

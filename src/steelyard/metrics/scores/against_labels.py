@@ -14,8 +14,9 @@ from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import LOW, Metric, ShownAs
+from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
+from steelyard.metrics.scores.floor import BY_RATES, CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
@@ -128,7 +129,7 @@ UNUSED_LEVELS = Metric(
 
 NOT_SCORED = "no call of a labelled item ended in a score"
 CONSTANT_SCORES = "the judge gave every item the same score"
-AGREE_CONSTANT = "every label and every score is the same"
+AGREE_CONSTANT = Reason("same_label_and_score", "every label and every score is the same")
 
 BINARY: dict[Metric, Formula] = {
     BALANCED_ACCURACY: agreement.balanced_accuracy,
@@ -230,6 +231,7 @@ def _figure(
         chance=_CHANCE.get(metric, 0.0),
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
+        by_rates=formula in BY_RATES,
     )
     if estimate.value is None:
         return estimate

@@ -12,14 +12,18 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.proportions import join
+from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums
+from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 
-CONSTANT_LABELS = "every item has the same label"
+CONSTANT_LABELS = Reason("same_label", "every item has the same label")
 
 Formula = Callable[[Floats, Floats], Floats]
 """A figure of a table labels × scores and the values of its levels."""
+BY_RATES = (agreement.kappa, agreement.balanced_accuracy)
+"""Figures of two labels whose limits are made from the rates of both."""
 
 
 def label_table(scores: Scores, values: Ints) -> Sums:
@@ -40,7 +44,8 @@ def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> E
         return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
     word = figure.finding if words == {figure.finding} else UNDERPOWERED
-    return replace(figure, finding=word, note=join([figure.note, by_loss(figure.finding, word)]))
+    note = join([figure.note, by_loss(figure.finding, word)])
+    return replace(figure, finding=word, missing_decides=figure.finding != word, note=note)
 
 
 def _word(rows: Scores, limit: Limit, formula: Formula) -> str:
@@ -48,7 +53,9 @@ def _word(rows: Scores, limit: Limit, formula: Formula) -> str:
     values = np.union1d(scored.score, scored.expected.astype(np.int64))
     sums = label_table(rows, values)
     levels = values.astype(np.float64)
-    return Beyond(sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls).word(limit)
+    return Beyond(
+        sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls, formula in BY_RATES
+    ).word(limit)
 
 
 def _filled(rows: Scores, *, right: bool) -> Scores:

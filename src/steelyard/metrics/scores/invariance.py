@@ -148,7 +148,8 @@ def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
     limit = Limit(1 - MARGIN, "min")
     seen, word = judge_limit(tally, limit), judge_limit(tally, limit, estimate.bounds)
-    return replace(estimate, finding=word, note=join([estimate.note, NOISE_UNKNOWN, by_loss(seen, word)]))
+    note = join([estimate.note, NOISE_UNKNOWN, by_loss(seen, word)])
+    return replace(estimate, finding=word, missing_decides=seen != word, note=note)
 
 
 def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
@@ -180,6 +181,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=mean.detectable,
         p=p,
         note=join(

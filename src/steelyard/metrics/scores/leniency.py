@@ -72,8 +72,6 @@ SHARE_BELOW = Metric(
     labelled=True,
     direction=LOW,
 )
-HIGH_FAILS = "1 is the failing answer"
-"""Note of figures that are turned round."""
 METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
 """In reading order."""
 
@@ -97,9 +95,8 @@ def wrong_ways(leniency: Estimate) -> tuple[Metric, Metric]:
     """The rates of what is passed and of what is failed wrongly: by numbers they go the other way round
     where 1 is the failing answer.
     """
-    turned = HIGH_FAILS in (leniency.note or "").split("; ")
     rates = FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE
-    return rates[::-1] if turned else rates
+    return rates[::-1] if leniency.high_fails else rates
 
 
 def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
@@ -221,9 +218,11 @@ def _told(
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=shift.detectable,
         calls_needed=calls,
         p=shift.p,
+        high_fails=_high_fails(scores),
         note=join(
             [
                 f"margin {MARGIN:g}",
@@ -253,9 +252,11 @@ def _left_out(scores: Scores) -> int:
 
 def _turned(scores: Scores) -> str | None:
     """That high answers fail, where they do."""
-    if not np.any(scores.failing == scores.high):
-        return None
-    return HIGH_FAILS if np.all(scores.binary) else f"{int(scores.high[0])} is the failing answer"
+    return f"{int(scores.high[0])} is the failing answer" if _high_fails(scores) else None
+
+
+def _high_fails(scores: Scores) -> bool:
+    return bool(np.any(scores.failing == scores.high))
 
 
 def _why(scores: Scores, scored: int) -> str:

@@ -18,11 +18,13 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
 from steelyard.metrics.stats.jackknife import Figure, jackknife
+from steelyard.metrics.stats.two_by_two import table_limits
 
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05
 _ROUNDING = 1e-9
 NO_WIDTH = "clusters drawn again all give this value: no interval"
+EXACT = "no spread between clusters: exact limits on clusters"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +54,20 @@ def resampled(
     chance: float | None = None,
     notes: tuple[str | None, ...] = (),
     alike: Callable[[], Interval | None] = lambda: None,
+    by_rates: bool = False,
 ) -> Estimate:
-    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same."""
+    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same.
+
+    `by_rates` says that the sums are tables of two labels, whose rates make the limits.
+    """
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
         return heading.undefined(metric, reason, unit, sums.rows.lost())
-    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends)
+    beyond = Beyond(sums.table, figure, ends, sums.n_calls, by_rates)
+    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends, by_rates=by_rates)
     assumed = alike() if remark == NO_WIDTH else None
     clusters = sums.rows.n_clusters
     limit = metric.limit_in(heading.group, heading.probe)
-    beyond = Beyond(sums.table, figure, ends, sums.n_calls)
     word = beyond.word(limit) if limit else None
     if limit and not found:
         # A limit is read from these, so they are shown.
@@ -91,12 +97,16 @@ def resampled(
 
 
 def intervals(
-    table: Floats, figure: Figure, seed: int, ends: Ends
+    table: Floats, figure: Figure, seed: int, ends: Ends, *, by_rates: bool = False
 ) -> tuple[tuple[Interval, ...], str | None]:
-    """Clusters left out in turn, then clusters drawn again, and a remark where they need one."""
+    """Clusters left out in turn or the rates of two labels, then clusters drawn again, and a remark."""
     drawn, remark = interval(table, figure, seed)
-    left_out = jackknife(table, figure, ends) if drawn else None
-    limits = {"jackknife_cluster": left_out, "bootstrap_cluster": drawn}
+    limits = {"bootstrap_cluster": drawn}
+    if by_rates:
+        limits = {"mover_cluster": table_limits(table, figure), **limits}
+        remark = EXACT if remark == NO_WIDTH else remark
+    elif drawn:
+        limits = {"jackknife_cluster": jackknife(table, figure, ends), **limits}
     return tuple(Interval(method, *found) for method, found in limits.items() if found), remark
 
 

@@ -14,6 +14,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.tally import Tally
@@ -45,7 +46,7 @@ FALSE_NEGATIVE_RATE = Metric(
 )
 
 NO_LABELS = "no item has a reference label"
-OWN_LABELS = "its own verdicts are the reference"
+OWN_LABELS = Reason("own_labels", "its own verdicts are the reference")
 
 
 def unlabelled(scores: Scores, otherwise: str = NO_LABELS) -> str:

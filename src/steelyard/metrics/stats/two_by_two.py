@@ -16,11 +16,11 @@ from math import sqrt
 import numpy as np
 
 from steelyard.arrays import Floats
-from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, score
 from steelyard.metrics.stats.jackknife import Figure
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.student_law import t_quantile
 
 _STEPS = 36
 """Directions to the half circle on which a figure is looked up."""
@@ -31,7 +31,8 @@ _WITHIN = 1e-9
 def youden_limits(table: Floats, probability: float = 0.975) -> tuple[float, float, float] | None:
     """Sensitivity + specificity − 1 of a table (clusters, 2 labels, 2 scores), with two-sided limits.
 
-    `probability` is that of each limit. None where a label has no verdict.
+    `probability` is that of each limit. A call may count half to either score, as an abstention does. None
+    where a label has no verdict.
     """
     shares = _rates(table, probability)
     if shares is None:
@@ -74,13 +75,12 @@ def _rates(table: Floats, probability: float) -> list[tuple[float, Span]] | None
 def _share(events: Floats, trials: Floats, probability: float) -> tuple[float, Span]:
     """A share of calls and its limits; exact ones on clusters where these do not differ."""
     shown = trials > 0
-    counts = np.rint(np.stack([events[shown], trials[shown]])).astype(np.int64)
-    total = int(counts[1].sum())
-    tally = Tally(counts[0], counts[1], n_calls=total, n_units=total)
-    share, clusters = tally.k / tally.n, tally.n_clusters
-    if tally.share.even:
+    mean = ClusterMean(events[shown], np.rint(trials[shown]).astype(np.int64))
+    share, clusters = mean.mean, mean.units
+    if mean.even:
         return share, clopper_pearson(share * clusters, clusters, 2 * probability - 1)
-    return share, wilson_cluster(tally, probability)
+    size = mean.effective_size(share * (1 - share))
+    return share, score(share, size, t_quantile(probability, clusters - 1))
 
 
 def _correlation(table: Floats) -> float:

@@ -43,6 +43,8 @@ class ProbeReport:
     """Reason to the number of tries that were turned down, mended ones included."""
     buckets: tuple[Bucket, ...] = ()
     """Levels of a synthetic scale, lowest first."""
+    by_validator: int = 0
+    """Runs among the usable ones that nobody labelled: their reference is the validator's opinion."""
 
     @property
     def even(self) -> bool:
@@ -65,6 +67,8 @@ class ProbeReport:
         }
         if self.pending:
             body["pending"] = self.pending
+        if self.by_validator:
+            body["by_validator"] = self.by_validator
         if self.buckets:
             body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
         return body
@@ -76,11 +80,13 @@ class ProbeReport:
         place = f"{where}.levels"
         levels = mapping(known.get("levels", {}), place)
         buckets = [{**mapping(levels[name], f"{place}.{name}"), "level": name} for name in levels]
-        return from_body(cls, {"pending": 0, **known, "buckets": buckets}, where)
+        return from_body(cls, {"pending": 0, "by_validator": 0, **known, "buckets": buckets}, where)
 
     def sentence(self) -> str:
         """All of it in a line."""
         parts = [f"{self.asked} asked", f"{self.usable} usable"]
+        if self.by_validator:
+            parts.append(f"{self.by_validator} of them with the validator's opinion as their only reference")
         if self.pending:
             parts.append(f"{self.pending} waiting for review")
         if self.rejected:
@@ -98,8 +104,12 @@ class ProbeReport:
             return ""
         if not any(bucket.filled for bucket in self.buckets):
             return f"none of the {counted(len(self.buckets), 'level')} has a text"
-        filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
         missing = sum(max(0, bucket.wanted - bucket.filled) for bucket in self.buckets)
+        extra = sum(max(0, bucket.filled - bucket.wanted) for bucket in self.buckets)
+        if extra:
+            filled = ", ".join(f"{b.level}: {b.filled} for {b.wanted}" for b in self.buckets)
+            return f"levels filled unevenly ({filled}), {missing} fewer than asked, {extra} more"
+        filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
         if self.even and not missing:
             return f"levels filled evenly ({filled})"
         spread = "evenly" if self.even else "unevenly"

@@ -1,0 +1,309 @@
+"""Merit: does the judge tell good from bad at all? Decided before any other question.
+
+Pairs that differ in quality: each call scores 1 for the better text, ½ for a tie, 0 for the worse one, and
+both slots weigh the same, so that a judge whose answer depends on the slot alone has merit ½ exactly, as a
+coin has. Labelled texts: Youden's J on a binary scale and rank agreement on an ordinal one, neither of which
+skewed labels can turn over.
+
+    shown      the interval lies above what the weakest useful judge has, and above every baseline's merit
+    refuted    the interval lies below it
+    undecided  otherwise
+
+A call without a verdict is no grade. It is left out of the value, and a conclusion has to hold with such
+calls counted as chance as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints, Mask, distinct
+from steelyard.metrics.basis import LARGE, LARGE_STEPS
+from steelyard.metrics.common import MERIT
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, Beyond
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
+from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.floor import CONSTANT_LABELS, label_table
+from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.shares import unlabelled
+from steelyard.metrics.stats import agreement
+from steelyard.metrics.stats.balanced_mean import BalancedMean
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, Z, score
+from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.two_by_two import youden_limits
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.observations import Observations
+
+LADDER = "ladder"
+CHANCE_OF_PAIRS = 0.5
+"""Merit on pairs of a judge that reads nothing."""
+USEFUL_AT_LARGE_STEPS = 0.75
+"""Least merit of a useful judge where the difference is large."""
+USEFUL_ON_LADDER = 0.70
+"""Merit over the whole standard ladder of the weakest judge that is of use."""
+USEFUL_ON_NATURAL_PAIRS = 0.60
+"""The same on natural pairs, on which people disagree as well."""
+USEFUL_GAIN = 0.05
+"""Least gain over a baseline that reads nothing that is of use."""
+USEFUL_AGREEMENT = 0.30
+"""Least Youden's J or rank agreement of a useful judge; with balanced labels it is right in 65 of 100."""
+
+NO_BETTER = "no pair has a better text"
+ONE_SLOT = "the better text stood in one slot only"
+NO_VERDICT = "no call with a known answer ended in a verdict"
+
+
+def merit_estimates(
+    judge: str, observations: Observations, baselines: Mapping[str, Observations], seed: int
+) -> list[Estimate]:
+    """Merit by each kind of evidence in the run and each protocol; nothing where there is no evidence."""
+    estimates: list[Estimate] = []
+    for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
+        rows = observations.among(protocol=protocol)
+        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
+        if len(steps := rows.among(LADDER)):
+            heading = Heading.under(judge, LADDER, protocol, seed)
+            rivals = [collect(seen.among(LADDER)) for seen in others.values()]
+            estimates += ladder_merit(heading, collect(steps), rivals)
+        if len(natural := rows.among(NATURAL_PROBE, labelled=True)):
+            heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
+            rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
+            estimates.append(natural_merit(heading, collect(natural), rivals))
+        if len(plain := rows.among(ORIGINAL)) and plain.pointwise:
+            heading = Heading.under(judge, ORIGINAL, protocol, seed)
+            estimates += score_merit(heading, collect_scores(on_original_range(plain)))
+    return estimates
+
+
+def ladder_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Iterator[Estimate]:
+    """Merit over all quality steps, which decides, and over the larger ones."""
+    pairs = pairs.where(pairs.delta > 0)
+    all_steps = _Choices.of(pairs)
+    large = _Choices.of(pairs.where(pairs.delta >= LARGE))
+    if not all_steps.defined:
+        yield heading.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
+        return
+    word, gains = UNDERPOWERED, [_gain(pairs, other) for other in baselines]
+    if not large.defined:
+        if _above_all(all_steps, gains):
+            word = CLEAR
+        elif all_steps.surely_below(USEFUL_ON_LADDER):
+            word = FLAGGED
+    elif large.surely_below(USEFUL_AT_LARGE_STEPS) or (
+        all_steps.limits[0] <= CHANCE_OF_PAIRS and all_steps.surely_below(USEFUL_ON_LADDER)
+    ):
+        word = FLAGGED
+    elif large.surely_above(USEFUL_AT_LARGE_STEPS) and _above_all(all_steps, gains):
+        word = CLEAR
+    yield all_steps.estimate(heading, word)
+    if large.defined:
+        yield large.estimate(heading.within(steps=LARGE_STEPS), None)
+
+
+def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Estimate:
+    """Merit on pairs as they were met in use, against the choice of people."""
+    choices = _Choices.of(pairs)
+    if not choices.defined:
+        return heading.undefined(MERIT, choices.reason, "call", choices.excluded)
+    word, gains = UNDERPOWERED, [_gain(pairs, other) for other in baselines]
+    by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
+    if by_chance or any(high < USEFUL_GAIN for _, high in gains):
+        word = FLAGGED
+    elif _above_all(choices, gains):
+        word = CLEAR
+    return choices.estimate(heading, word)
+
+
+def score_merit(heading: Heading, scores: Scores) -> Iterator[Estimate]:
+    """Merit on labelled single texts: Youden's J, or rank agreement; one estimate for each kind of scale."""
+    for binary in (True, False):
+        mine = scores.where(scores.binary == binary)
+        if len(mine):
+            yield _binary(heading, mine) if binary else _ordinal(heading, mine)
+
+
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """Calls on pairs that have a better text."""
+
+    points: Floats
+    """1 better, ½ neither, 0 worse, by call with a verdict."""
+    better_first: Mask
+    """The better text stood in slot 1."""
+    unit: Ints
+    """What is independent: the cluster, or the pair where there is one cluster."""
+    clusters: int
+    """Distinct clusters."""
+    pairs: int
+    """Distinct pairs."""
+    excluded: Mapping[str, int]
+    """Calls without a verdict."""
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> _Choices:
+        """The calls of these rows."""
+        rows = pairs.where(pairs.better > 0)
+        seen = readable(rows.calls)
+        row, order = np.nonzero(seen)
+        points = np.where(neither(rows.calls), 0.5, rows.right.astype(np.float64))[seen]
+        better_first = (rows.better[row] == 1) == (order == 0)
+        single = len(distinct(rows.cluster)) < 2
+        unit = (rows.pair if single else rows.cluster)[row]
+        gone = rows.calls[lost(rows.calls)]
+        unreadable = int(np.count_nonzero(gone == Answer.UNREADABLE))
+        return cls(
+            points,
+            better_first,
+            unit,
+            len(distinct(rows.cluster[row])),
+            len(distinct(rows.pair[row])),
+            {"unreadable": unreadable, "failed": len(gone) - unreadable},
+        )
+
+    @cached_property
+    def mean(self) -> BalancedMean:
+        """Points, both slots weighed alike."""
+        return BalancedMean.of(self.unit, self.better_first, self.points)
+
+    @property
+    def defined(self) -> bool:
+        """The better text stood in both slots."""
+        return bool(np.any(self.better_first)) and not bool(np.all(self.better_first))
+
+    @property
+    def reason(self) -> str:
+        """Why there is no figure."""
+        if not len(self.points):
+            return NO_VERDICT if sum(self.excluded.values()) else NO_BETTER
+        return ONE_SLOT
+
+    @cached_property
+    def limits(self) -> Span:
+        """The 95 % interval."""
+        return self.mean.share_limits()
+
+    @cached_property
+    def by_chance(self) -> float:
+        """How far the value moves where calls without a verdict count as chance."""
+        return _shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), sum(self.excluded.values()))
+
+    def surely_above(self, floor: float) -> bool:
+        """The whole interval lies above, missing verdicts counted as chance or not."""
+        return self.limits[0] + min(0.0, self.by_chance) > floor
+
+    def surely_below(self, floor: float) -> bool:
+        """The whole interval lies below, missing verdicts counted as chance or not."""
+        return self.limits[1] + max(0.0, self.by_chance) < floor
+
+    def estimate(self, heading: Heading, word: str | None) -> Estimate:
+        """The figure."""
+        return heading.estimate(
+            MERIT,
+            unit="call",
+            value=self.mean.value,
+            intervals=(Interval("wilson_cluster", *self.limits),),
+            n_calls=len(self.points),
+            n_units=self.pairs,
+            n_clusters=self.clusters,
+            excluded=dict(self.excluded),
+            chance=CHANCE_OF_PAIRS,
+            finding=word,
+        )
+
+
+def _above_all(choices: _Choices, gains: list[Span]) -> bool:
+    """Better than chance, and than every baseline on the same calls."""
+    return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
+
+
+def _gain(pairs: Pairs, other: Pairs) -> Span:
+    """Limits of the difference in points from another judge, on the calls that both answered."""
+    place = {(other.names[p], r): n for n, (p, r) in enumerate(zip(other.pair, other.replicate, strict=True))}
+    keys = [(pairs.names[p], int(r)) for p, r in zip(pairs.pair, pairs.replicate, strict=True)]
+    mine = np.array([n for n, key in enumerate(keys) if key in place], dtype=np.int64)
+    theirs = np.array([place[key] for key in keys if key in place], dtype=np.int64)
+    better = pairs.better[mine]
+    both = readable(pairs.calls[mine]) & readable(other.calls[theirs]) & (better > 0)[:, None]
+    row, order = np.nonzero(both)
+    if not len(row):
+        return -1.0, 1.0
+    points = [
+        np.where(neither(side.calls[rows]), 0.5, side.right[rows].astype(np.float64))[both]
+        for side, rows in ((pairs, mine), (other, theirs))
+    ]
+    unit = pairs.cluster[mine] if len(distinct(pairs.cluster[mine])) > 1 else pairs.pair[mine]
+    first = (better[row] == 1) == (order == 0)
+    if np.all(first) or not np.any(first):
+        return -1.0, 1.0
+    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits()
+
+
+def _binary(heading: Heading, scores: Scores) -> Estimate:
+    """Youden's J of the calls with a score."""
+    rows = scores.where(scores.labelled)
+    found = youden_limits(label_table(rows, np.array([0, 1])).table)
+    if found is None:
+        return _unknown(heading, scores, rows)
+    value, low, high = found
+    return _agreement(heading, rows, value, (low, high), "mover_cluster")
+
+
+def _ordinal(heading: Heading, scores: Scores) -> Estimate:
+    """Rank agreement with the label; that of a judge that always answers the same is zero."""
+    rows = scores.where(scores.labelled)
+    seen = rows.where(rows.decided)
+    if len(np.unique(seen.expected)) < 2:
+        return _unknown(heading, scores, rows)
+    values = np.union1d(seen.score, seen.expected.astype(np.int64))
+    sums, levels = label_table(rows, values), values.astype(np.float64)
+    rank = Beyond(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
+    if isfinite(rank.value):
+        return _agreement(heading, rows, rank.value, rank.limits(0.975), rank.method)
+    # As many calls as the data allow might have followed the label.
+    clusters = len(sums.table)
+    reach = t_quantile(0.975, clusters - 1) if clusters > 1 else Z
+    return _agreement(heading, rows, 0.0, (0.0, score(0.0, float(clusters), reach)[1]), "wilson_cluster")
+
+
+def _unknown(heading: Heading, scores: Scores, rows: Scores) -> Estimate:
+    """The figure where there is none; `rows` are the labelled calls among the scores."""
+    why = unlabelled(scores) if not len(rows) else CONSTANT_LABELS if np.any(rows.decided) else NO_VERDICT
+    return heading.undefined(MERIT, why, "call", rows.lost())
+
+
+def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, method: str) -> Estimate:
+    """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
+    scored = rows.where(rows.decided)
+    shift = _shift(value, 0.0, len(scored), len(rows) - len(scored))
+    word = UNDERPOWERED
+    if limits[0] + min(0.0, shift) > USEFUL_AGREEMENT:
+        word = CLEAR
+    elif limits[1] + max(0.0, shift) < USEFUL_AGREEMENT:
+        word = FLAGGED
+    return heading.estimate(
+        MERIT,
+        unit="call",
+        value=value,
+        intervals=(Interval(method, *limits),),
+        n_calls=len(scored),
+        n_units=scored.n_items,
+        n_clusters=scored.n_clusters,
+        excluded=rows.lost(),
+        left_out=len(rows) - len(scored) - sum(rows.lost().values()),
+        chance=0.0,
+        finding=word,
+    )
+
+
+def _shift(value: float, chance: float, calls: int, missing: int) -> float:
+    """How far a value moves where calls without a verdict count as chance."""
+    return (chance - value) * missing / (calls + missing)

@@ -1,0 +1,231 @@
+"""Simulate verdicts on planted judges and write docs/verdicts.json.
+
+PYTHONPATH=tests python -m calibration.words [--seeds N] [--more] [KIND …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from calibration.circumstances import circumstances
+from calibration.judges import LETTERS, PlantedJudge
+from calibration.worlds import KINDS, PROFILES, World
+from steelyard.datasheet import assemble as assembling
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.sections.remedies import remedy_brief
+from steelyard.datasheet.verdict import NO_FAULT, Verdict
+from steelyard.lab.gate.policy import SHIPPED, find_policy
+from steelyard.lab.gate.ruling import FAIL, rule_on
+from steelyard.metrics.pairs import ladder as ladder_figures
+from steelyard.metrics.scores import probe as score_figures
+
+FILE = Path(__file__).parents[2] / "docs" / "verdicts.json"
+SEEDS = 100
+POLICIES = {name: find_policy(name) for name in SHIPPED}
+LETTER = {word: letter for letter, word in LETTERS.items()}
+NONE = "none"
+"""Stands for a title where no fact is named, and for a remedy where none is offered."""
+
+
+@dataclass
+class Tally:
+    """What was said of one judge at one size."""
+
+    runs: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    """Letter of the word."""
+    first: Counter[str] = field(default_factory=Counter)
+    """Title of the first fact."""
+    advice: Counter[str] = field(default_factory=Counter)
+    """What the verdict advises."""
+    remedy: Counter[str] = field(default_factory=Counter)
+    """What the remedy is called that stands below the verdict."""
+    gate: dict[str, Counter[str]] = field(default_factory=dict)
+    """Policy to results."""
+    contradictions: int = 0
+    """Runs with no fault found in which the default policy fails."""
+
+    def add(self, sheet: Datasheet, verdict: Verdict) -> None:
+        """Take in one datasheet."""
+        self.runs += 1
+        self.words[LETTER[verdict.word]] += 1
+        self.first[verdict.facts[0].title if verdict.facts else NONE] += 1
+        self.advice[verdict.so] += 1
+        self.remedy[remedy_brief(sheet, verdict.judge).partition(" (")[0] or NONE] += 1
+        for name, policy in POLICIES.items():
+            result = rule_on(sheet, policy, [verdict.judge], name).result
+            self.gate.setdefault(name, Counter())[result] += 1
+            self.contradictions += name == "default" and result == FAIL and verdict.word == NO_FAULT
+
+    def merge(self, other: Tally) -> None:
+        """Take in further runs."""
+        self.runs += other.runs
+        self.contradictions += other.contradictions
+        for name in ("words", "first", "advice", "remedy"):
+            getattr(self, name).update(getattr(other, name))
+        for policy, results in other.gate.items():
+            self.gate.setdefault(policy, Counter()).update(results)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Tally:
+        """The tally that was written."""
+        counters = {name: Counter(body[name]) for name in ("words", "first", "advice", "remedy")}
+        gate = {policy: Counter(results) for policy, results in body["gate"].items()}
+        return cls(runs=body["runs"], contradictions=body["contradictions"], gate=gate, **counters)
+
+
+Tallies = dict[tuple[str, int], Tally]
+"""Judge and size to what was said."""
+
+
+class _NoArms:
+    """No protocol is fitted."""
+
+    protocols: tuple[str, ...] = ()
+
+    def __init__(self, *_: object) -> None: ...
+
+
+def _nothing(*_: object, **__: object) -> list[Any]:
+    return []
+
+
+LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
+    (assembling, "Arms", _NoArms),
+    (assembling, "_juries", _nothing),
+    (assembling, "_panel", _nothing),
+    (assembling, "pooled_estimates", _nothing),
+    (assembling, "volatility_estimates", _nothing),
+    (ladder_figures, "by_base_level", _nothing),
+    (ladder_figures, "dprime_estimates", _nothing),
+    (score_figures, "by_scale", _nothing),
+)
+"""Figures that no verdict reads, and those of several judges; tests show that none decides a word."""
+
+
+@contextmanager
+def verdicts_only() -> Iterator[None]:
+    """Leave out what takes long and decides no word."""
+    with ExitStack() as stack:
+        for module, name, instead in LEFT_OUT:
+            stack.enter_context(patch.object(module, name, instead))
+        yield
+
+
+def sheet_of(world: World, answers: Mapping[str, Any], seed: int, *, beside: bool = True) -> Datasheet:
+    """The datasheet of judges, the study's baselines `beside` them."""
+    baselines = world.baselines if beside else {}
+    sheet = assemble(
+        name="planted",
+        seed=world.study.seed,
+        profile=world.study.profile,
+        stimulus_set="sha256:0",
+        judges=world.entries(answers, baselines),
+        probes=world.study.build_probes(),
+        observations=world.observe({**answers, **baselines}, seed),
+        run={},
+        own_data=world.study.source is not None,
+    )
+    if sheet.faults:
+        raise RuntimeError(f"figures that could not be computed: {sheet.faults[0]}")
+    return sheet
+
+
+def simulate(kind: str, size: int, seeds: Iterable[int], names: Sequence[str] = ()) -> Tallies:
+    """Verdicts on the judges of a kind, each seed with texts, errors and noise of its own."""
+    found: Tallies = {}
+    judges = KINDS[kind].judges
+    answers = {name: judges[name].answers for name in names or judges}
+    with verdicts_only():
+        for seed in seeds:
+            sheet = sheet_of(World.of(kind, size, seed), answers, seed)
+            for verdict in sheet.verdicts:
+                found.setdefault((verdict.judge, size), Tally()).add(sheet, verdict)
+    return found
+
+
+def merged(found: Tallies, more: Tallies) -> Tallies:
+    """Both together."""
+    for place, tally in more.items():
+        found.setdefault(place, Tally()).merge(tally)
+    return found
+
+
+def to_json(kind: str, found: Tallies) -> dict[str, Any]:
+    """Judges in their order: what is due, and the tally of each size."""
+    judges = {
+        name: {**_planted(judge), "sizes": [vars(found[name, size]) for size in range(len(PROFILES))]}
+        for name, judge in KINDS[kind].judges.items()
+        if (name, 0) in found
+    }
+    return {"title": KINDS[kind].title, "sizes": list(KINDS[kind].sizes), "judges": judges}
+
+
+def _planted(judge: PlantedJudge) -> dict[str, Any]:
+    """What is due of a judge."""
+    return {
+        "due": list(judge.due),
+        "class": judge.class_,
+        "faults": list(judge.faults),
+        "remedy": judge.remedy,
+    }
+
+
+def from_json(body: Mapping[str, Any]) -> Tallies:
+    """The tallies that were written."""
+    return {
+        (name, size): Tally.from_json(one)
+        for name, judge in body["judges"].items()
+        for size, one in enumerate(judge["sizes"])
+    }
+
+
+def load(file: Path = FILE) -> dict[str, Any]:
+    """What the file holds."""
+    body: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return body
+
+
+def save(body: Mapping[str, Any], file: Path = FILE) -> None:
+    """Write the file."""
+    file.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Run the kinds that are named, or all, and write the file after each."""
+    options = argparse.ArgumentParser(prog="calibration.words", description=__doc__)
+    options.add_argument("kinds", nargs="*", choices=[[], *KINDS], metavar="KIND")
+    options.add_argument("--seeds", type=int, default=SEEDS)
+    options.add_argument("--more", action="store_true", help="add to the runs that the file holds")
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
+    given = options.parse_args()
+    with ProcessPoolExecutor(given.workers) as pool:
+        for kind in given.kinds or KINDS:
+            body = load(given.file)
+            held = body.get("kinds", {}).get(kind) if given.more else None
+            found = from_json(held) if held else {}
+            first = max((tally.runs for tally in found.values()), default=0)
+            jobs = [(size, [seed]) for seed in range(first, first + given.seeds) for size in (2, 1, 0)]
+            kinds, sizes = [kind] * len(jobs), [size for size, _ in jobs]
+            for part in pool.map(simulate, kinds, sizes, [seeds for _, seeds in jobs]):
+                merged(found, part)
+            every = {**body.get("kinds", {}), kind: to_json(kind, found)}
+            ordered = {name: every[name] for name in KINDS if name in every}
+            told = circumstances("PYTHONPATH=tests python -m calibration.words")
+            save({**body, **told, "kinds": ordered}, given.file)
+
+
+if __name__ == "__main__":
+    main()

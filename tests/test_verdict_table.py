@@ -1,0 +1,114 @@
+"""Planted judges of the simulated verdicts are what they claim, and what is left out decides no word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration import words
+from calibration.answers import FIRST, SECOND, TIE, agreeing, guessing, knows, longest, probit, sees
+from calibration.judges import EXCELLENT, USELESS
+from calibration.worlds import KINDS, World, stream
+from steelyard.datasheet.datasheet import Datasheet
+
+FIRST_SEED = 1_000_000
+"""Of the reduced simulation: none of those that the file counts."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_left_out_decides_no_word(kind: str) -> None:
+    """Some judges by themselves with all figures, and together without those that take long."""
+    judges = {
+        name: judge for name, judge in KINDS[kind].judges.items() if judge.class_ in (USELESS, EXCELLENT)
+    }
+    answers = {name: judge.answers for name, judge in judges.items()}
+    world = World.of(kind, 0, FIRST_SEED)
+    with words.verdicts_only():
+        fast = told(words.sheet_of(world, answers, FIRST_SEED))
+    for name in list(answers)[::8]:
+        assert told(words.sheet_of(world, {name: answers[name]}, FIRST_SEED)) == {name: fast[name]}
+
+
+def told(sheet: Datasheet) -> dict[str, Any]:
+    return {verdict.judge: (verdict.word, verdict.facts, verdict.so) for verdict in sheet.verdicts}
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_left_out_decides_no_word_at_the_middle_size(kind: str) -> None:
+    world, judges = World.of(kind, 1, FIRST_SEED), KINDS[kind].judges
+    answers = {name: judge.answers for name, judge in judges.items()}
+    with words.verdicts_only():
+        fast = told(words.sheet_of(world, answers, FIRST_SEED))
+    for name in answers:
+        assert told(words.sheet_of(world, {name: answers[name]}, FIRST_SEED)) == {name: fast[name]}
+
+
+# Planted judges are what their names say.
+
+
+def calls(kind: str = "catalogue", size: int = 1) -> Any:
+    return World.of(kind, size, 3).calls
+
+
+def shares(answers: np.ndarray) -> list[float]:
+    return [float(np.mean(answers == answer)) for answer in (FIRST, SECOND, TIE)]
+
+
+def test_a_judge_of_steps_is_right_as_often_as_it_says() -> None:
+    shown, chance = calls(size=2), np.random.default_rng(1)
+    judge = sees((0.92, 0.97, 0.99, 1, 1), equals=0.2)
+    answers = np.concatenate([judge(shown, chance) for _ in range(20)])
+    gap = np.tile(shown.gap, 20)
+    for steps, wanted in ((1, 0.92), (2, 0.97), (5, 1.0)):
+        named = answers[np.abs(gap) == steps] == np.where(gap[np.abs(gap) == steps] > 0, FIRST, SECOND)
+        assert named.mean() == pytest.approx(wanted, abs=0.015)
+    assert shares(answers[gap == 0]) == pytest.approx([0.1, 0.1, 0.8], abs=0.015)
+
+
+def test_a_leaning_judge_has_the_net_preference_that_its_name_says() -> None:
+    shown, chance = calls(size=2), np.random.default_rng(2)
+    for position, net in ((1.1, 0.08), (1.9, 0.27), (3.3, 0.79)):
+        judge = probit(5, 2.5, position)
+        answers = np.concatenate([judge(shown, chance)[shown.gap == 0] for _ in range(20)])
+        first, second, _ = shares(answers)
+        assert first - second == pytest.approx(net, abs=0.02)
+
+
+def test_who_knows_a_pair_names_the_same_text_in_both_orders() -> None:
+    shown = calls("natural", 2)
+    answers = knows(0.8)(shown, np.random.default_rng(3))
+    right = answers == np.where(shown.gap > 0, FIRST, SECOND)
+    by_pair = np.bincount(shown.pair, right)
+    assert set(by_pair) == {0.0, 2.0}
+    assert right.mean() == pytest.approx(0.8, abs=0.08)
+
+
+def test_people_prefer_the_longer_text_of_six_pairs_in_ten() -> None:
+    shown = calls("natural", 2)
+    named = longest(shown, np.random.default_rng(0)) == np.where(shown.gap > 0, FIRST, SECOND)
+    assert named.mean() == pytest.approx(0.6, abs=0.08)
+
+
+def test_an_agreeing_rater_has_its_kappa_and_its_informedness() -> None:
+    shown = calls("skewed", 2)
+    answers = np.stack([agreeing(0.6, 0.9)(shown, stream(seed, "κ")) for seed in range(40)])
+    good = shown.label == 1
+    passes = answers[:, good].mean(), answers[:, ~good].mean()
+    assert passes[0] - passes[1] == pytest.approx(0.6, abs=0.04)
+    agreement, rate = float((answers == shown.label).mean()), float(answers.mean())
+    by_chance = 0.9 * rate + 0.1 * (1 - rate)
+    assert (agreement - by_chance) / (1 - by_chance) == pytest.approx(0.6, abs=0.04)
+
+
+def test_who_guesses_by_item_repeats_the_guess() -> None:
+    shown = calls("binary", 0)
+    answers = guessing(0.5, by_item=True)(shown, np.random.default_rng(5))
+    passes, asked = np.bincount(shown.item, answers), np.bincount(shown.item)
+    assert np.all((passes == 0) | (passes == asked))
+
+
+def test_a_stream_is_that_of_its_names() -> None:
+    assert stream(1, "a").random() == stream(1, "a").random() != stream(1, "b").random()
