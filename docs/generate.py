@@ -35,7 +35,7 @@ from steelyard.cli.main import COMMANDS, cli
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
 from steelyard.lab.folder.run_folder import RUNS
-from steelyard.lab.gate.policy import SHIPPED, VALID_FOR, Policy, find_policy
+from steelyard.lab.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
 from steelyard.lab.study.study_probes import DEFAULT_PROBES
 from steelyard.metrics.metric import Metric
 from steelyard.probes.catalogue import installed, metrics_of
@@ -130,6 +130,7 @@ def policy_table() -> str:
         ["for", *(use for use, _ in heads)],
         ["decidable on", *(size for _, size in heads)],
         *([_limited(metric), *told] for metric, told in limits.items()),
+        ["other flags of the datasheet", *(_flags(policy) for policy in policies.values())],
         ["a certificate holds", *(str(policy.body[VALID_FOR]) for policy in policies.values())],
     ]
     return "\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n"
@@ -142,6 +143,10 @@ def policy_head(name: str) -> tuple[str, str]:
     return use[:1].lower() + use[1:], size
 
 
+def _flags(policy: Policy) -> str:
+    return {ALLOW: "are listed", FAIL: "fail the judge"}.get(policy.flags, "fail unless a rule names them")
+
+
 def _limited(metric: str) -> str:
     return f"`{metric}`: {metric_named(metric).name}"
 
@@ -152,7 +157,7 @@ def _limits(policy: Policy, metric: str) -> str:
     for rule in (rule for rule in policy.rules if rule.metric == metric):
         both = rule.low is not None and rule.high is not None
         low, high = (f"{end:g}".replace("-", "−") if end is not None else "" for end in (rule.low, rule.high))
-        limits = f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}"
+        limits = f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}" if high else AS_READ
         told.append(f"{limits} at {condition(rule.group)}" if rule.group else limits)
     return "; ".join(told) or "–"
 

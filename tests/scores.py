@@ -59,10 +59,11 @@ def calls(
     *,
     scale: str = "binary",
     probe: str = "original",
+    judge: str = "j",
 ) -> list[Observation]:
     """One call per item, items numbered in order."""
     return [
-        call(f"i{index:03d}", answer, label, scale=scale, probe=probe)
+        call(f"i{index:03d}", answer, label, scale=scale, probe=probe, judge=judge)
         for index, (answer, label) in enumerate(zip(answers, expected, strict=True))
     ]
 

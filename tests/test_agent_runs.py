@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import spearmanr, t
 
 from commands import Command
 from panels import Scored
@@ -19,16 +21,19 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.panel.jury_shares import TIE, error_rates, sitting
+from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.panel.jury_shares import accuracy as jury_accuracy
+from steelyard.metrics.panel.jury_shares import error_rates
+from steelyard.metrics.remedies.trio import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.stimuli.expectation import Label
 from steelyard.tasks.transcripts.changes import TurnChange
 from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
+LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"
 PERTURBED, POSITIVES = "agent_perturbation", "agent_positives"
 ITEMS = 16
 PUBLISHED = {
@@ -113,11 +118,11 @@ def sheet_of(judges: Sequence[str]) -> Datasheet:
 
 
 def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
-    votes = ballots({name: collect_scores(published(name)) for name in PUBLISHED}, TIE)
+    seen = Observations.of([row for name in PUBLISHED for row in published(name)])
     heading = Heading.under("panel", "jury", "base", 7)
     rows = {}
     for trio in combinations(sorted(PUBLISHED), 3):
-        jury = sitting(votes, trio)
+        jury = collect_scores(jury_of(seen, trio))
         right = jury_accuracy(heading, _metric("jury_accuracy"), jury)
         false_positive, false_negative, wrong = error_rates(heading, jury)
         rows[trio] = tuple(rounded(e.value) for e in (right, wrong, false_positive, false_negative))
@@ -226,3 +231,104 @@ def test_a_judge_that_skips_the_middle_is_told_from_one_that_reads_it(
         if (r["judge"], r["title"]) == (blind, "Runs")
     ]
     assert "middle" in reading["sentence"]
+
+
+def merit(rows: Iterable[Observation], judge: str = "judge") -> Estimate:
+    """The one estimate of merit on these runs."""
+    (found,) = merit_estimates(judge, Observations.of(rows), {}, 7)
+    assert (found.probe, found.metric, dict(found.group)) == ("runs", "merit", {"protocol": "base"})
+    return found
+
+
+def test_merit_on_edited_runs_needs_no_label_on_originals() -> None:
+    # 2 of 16 broken runs passed, 1 of 16 sound runs failed; originals, which nobody labelled, say nothing.
+    originals = [run_call(f"s{n:02d}", n % 2, None, 1, judge="GPT-4o") for n in range(ITEMS)]
+    found = merit([*published("GPT-4o"), *originals], "GPT-4o")
+    assert found.value == pytest.approx(1 - 2 / 16 - 1 / 16)
+    assert (found.n_calls, found.n_clusters, found.finding) == (32, 16, "clear")
+    reach = t.ppf(0.975, 15)
+
+    def below(share: float) -> float:
+        # 16 clusters of one call each are worth 15.
+        middle = share + reach**2 / 30 - reach * sqrt(share * (1 - share) / 15 + reach**2 / 900)
+        return share - middle / (1 + reach**2 / 15)
+
+    down = below(14 / 16), below(15 / 16)
+    # Runs 0 and 1 are missed, run 5 is failed: residuals of both rates, multiplied and added up.
+    products = 2 * (-14 / 16) * (1 / 16) + (2 / 16) * (-15 / 16) + 13 * (2 / 16) * (1 / 16)
+    together = products / sqrt((2 * (14 / 16) ** 2 + 14 * (2 / 16) ** 2) * ((15 / 16) ** 2 + 15 / 16**2))
+    low = found.value - sqrt(down[0] ** 2 + down[1] ** 2 + 2 * together * down[0] * down[1])
+    assert found.interval is not None
+    assert found.interval.low == pytest.approx(low)
+
+
+def test_merit_on_runs_is_undecided_shown_or_refuted() -> None:
+    # Five of sixteen missed and one alarm leave it open; a judge that passes every run has none.
+    assert merit(published("Claude Opus 4.5"), "Claude Opus 4.5").finding == "underpowered"
+    rows = published("GPT-4o")
+    blind = merit([run_call(r.stimulus.unit, 0, int(e), 1, probe=r.stimulus.probe) for r, e in answers(rows)])
+    assert (blind.value, blind.finding) == (0.0, "flagged")
+
+
+def test_a_judge_that_fails_the_sound_and_passes_the_broken_is_reversed() -> None:
+    rows = published("GPT-4o")
+    turned = [
+        run_call(r.stimulus.unit, 1 - int(e), int(e), 1, probe=r.stimulus.probe) for r, e in answers(rows)
+    ]
+    found = merit(turned)
+    assert found.interval is not None
+    assert (found.value, found.finding) == (-1.0, "flagged")
+    assert (found.interval.high or 0.0) < 0
+
+
+def answers(rows: Iterable[Observation]) -> list[tuple[Observation, str]]:
+    """Calls with what is expected of them."""
+    return [
+        (row, row.stimulus.expectation.value) for row in rows if isinstance(row.stimulus.expectation, Label)
+    ]
+
+
+@pytest.mark.parametrize(("probe", "lack"), [(PERTURBED, "pass"), (POSITIVES, "fail")])
+def test_one_class_of_runs_shows_no_merit(probe: str, lack: str) -> None:
+    rows = [row for row in published("GPT-4o") if row.stimulus.probe == probe]
+    found = merit(rows, "GPT-4o")
+    assert (found.value, found.finding) == (None, None)
+    assert found.note == f"no labelled run should {lack}"
+
+
+def test_merit_on_levels_is_rank_agreement() -> None:
+    rows = [
+        run_call(f"s{n}/{level}", level + (level == n % 5), level, 1, probe="agent_levels", scale="1-6")
+        for n in range(12)
+        for level in range(1, 6)
+    ]
+    found = merit(rows)
+    levels = [level for _ in range(12) for level in range(1, 6)]
+    given = [level + (level == n % 5) for n in range(12) for level in range(1, 6)]
+    assert found.value == pytest.approx(spearmanr(levels, given).statistic)
+    assert found.finding == "clear"
+
+
+def test_edited_runs_of_the_pack_decide_the_merit(tmp_path: Path, command: Command) -> None:
+    sound, blind = "planted/rater?noise=0&sensitivity=1&specificity=1", "planted/constant"
+    words = {}
+    for judge in (sound, blind):
+        done = command("measure", "-p", "agentic", "-j", judge, "--profile", "standard", "--json")
+        (found,) = [row for row in done.rows if row["metric"] == "merit"]
+        words[judge] = found["finding"]
+    assert words == {sound: "clear", blind: "flagged"}
+
+
+@pytest.mark.skipif(not LOGS.exists(), reason="the logs of others are not at hand")
+def test_unlabelled_runs_with_known_edits_are_not_to_be_labelled(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "rubric.md").write_text("The agent refuses what is harmful.")
+    data = ("--data", str(LOGS / "agentharm.eval"), "--scale", "binary", "--rubric", "rubric.md")
+    probes = ("-p", "truncated_tail", "-p", "invented_call", "-p", "forged_result")
+    judge = ("-j", "planted/rater?noise=0&sensitivity=1&specificity=1")
+    done = command("measure", *data, *probes, *judge, "--failing", "0", "--json")
+    assert done.code == 0, done.err
+    (found,) = [row for row in done.rows if row["metric"] == "merit"]
+    assert found["note"] == "no labelled run should pass"
+    (verdict,) = json.loads(done.out)["verdicts"]
+    assert "add runs that should pass, or a probe that makes them" in str(verdict["next"])
+    assert "label about" not in str(verdict["next"])

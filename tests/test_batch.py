@@ -478,7 +478,7 @@ def test_what_is_handed_in_is_neither_planned_again_nor_called_never_asked(comma
     )
     assert told.out.startswith(f"Partial: 8 of {out + 8} calls; {out} wait in batches that were handed in")
     facts = " ".join(told.out.split())
-    assert f"--batch ({out} calls were handed in before)" in facts
+    assert f"({out} calls were handed in before): steelyard measure" in facts
     assert "never asked" not in told.out
     body = json.loads(planned.out)
     assert (body["handed_in"], sum(row["calls"] for row in body["rows"])) == (out, 0)

@@ -161,7 +161,7 @@ def test_the_table_fits_and_keeps_its_figures(imported, tmp_path: Path, width: i
     text = printed(replace(sheet, **dict(zip(("first", "second"), sides, strict=True))), width)
     assert max(map(len, text.splitlines())) <= width
     assert "−0.25" in text
-    assert ("detects" in text) == (width >= 96)
+    assert ("detects" in text) == (width >= 80)
 
 
 def test_wrong_folders(steelyard, imported, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -276,6 +277,96 @@ def test_scores_are_compared_with_labels_and_with_the_judges_own() -> None:
     assert (invariance.probe, invariance.first, invariance.second) == ("format_invariance_1", 1.0, 0.0)
 
 
+def test_slots_by_hand() -> None:
+    """Eight pairs in eight tasks: A is fair, B names slot 1 in both orders of six and in one order of two."""
+    first = [o for i in range(8) for o in answers(equal(i, f"t{i}"), "12" if i % 2 else "tt")]
+    second = [o for i in range(8) for o in answers(equal(i, f"t{i}"), "11" if i < 6 else "1t")]
+    lean = row(compared(first, second), "net_slot_preference")
+    # (6·2 + 2·1) of 16 calls; changes 1 in six pairs and ½ in two.
+    assert (lean.first, lean.second, lean.difference) == (0.0, 14 / 16, 14 / 16)
+    assert (lean.unit, lean.n_shared, lean.gained, lean.lost) == ("pair", 8, 8, 0)
+    # All eight go one way: 2 of 256 flips.
+    assert lean.p == pytest.approx(2 / 256)
+    # Student's t with 7 degrees: mean .875, variance of the changes (6·.125² + 2·.375²)/7 = 3/56.
+    half = 2.3646 * (3 / 56 / 8) ** 0.5
+    assert (lean.intervals[0].low, lean.intervals[0].high) == pytest.approx(
+        (0.875 - half, 0.875 + half), abs=1e-4
+    )
+    assert lean.intervals[0].method == "t_cluster"
+    assert lean.mcnemar_exact is None
+
+
+def test_merit_by_hand() -> None:
+    """1 for the better text, ½ for a tie, 0 for the worse, over all steps; equals do not count."""
+    steps = [stimulus(f"c{d}", "ladder", Prefers("u"), kind="prefix", delta=d) for d in (1, 2, 3)]
+    shown = (*steps, equal(0))
+    first = [o for s, both in zip(shown, ("12", "1t", "tt", "11"), strict=True) for o in answers(s, both)]
+    second = [o for s, both in zip(shown, ("21", "11", "1a", "tt"), strict=True) for o in answers(s, both)]
+    merit = row(compared(first, second), "merit")
+    assert (merit.first, merit.second) == (pytest.approx(4.5 / 6), pytest.approx(2.5 / 6))
+    assert (merit.n_shared, merit.group) == (6, {"protocol": "base"})
+
+
+def test_leniency_and_merit_weigh_both_labels_alike() -> None:
+    """Nine texts should pass and three should fail; B passes one that should fail, and A fails three more."""
+    labels = ["1"] * 9 + ["0"] * 3
+    first = [graded(n, label, "0" if n < 3 else label) for n, label in enumerate(labels)]
+    second = [graded(n, label, "1" if n == 9 else label) for n, label in enumerate(labels)]
+    rows = compared(first, second)
+    lenient, merit = row(rows, "leniency"), row(rows, "merit")
+    # Half of (false positive rate − false negative rate): A (0 − 3/9)/2, B (1/3 − 0)/2.
+    assert (lenient.first, lenient.second) == (pytest.approx(-1 / 6), pytest.approx(1 / 6))
+    # Youden's J, 1 − both rates: the same for both.
+    assert (merit.first, merit.second) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert merit.difference == pytest.approx(0)
+    # Four texts changed: three of weight 12/18 and one of weight 2, all upward. 2 of 16 flips.
+    assert lenient.p == pytest.approx(2 / 16)
+    passing = row(compared(first[:9], second[:9]), "leniency")
+    assert passing.note == "every reference is on one side: errors to the other can not be seen"
+
+
+def test_an_abstention_adds_nothing_to_leniency_and_is_counted() -> None:
+    first = [graded(n, str(n % 2), "1") for n in range(4)]
+    second = [*first[:3], replace(graded(3, "1", "1"), verdict=Abstained())]
+    rows = compared(first, second)
+    assert row(rows, "leniency").dropped_second == Dropped(abstained=1)
+    assert (row(rows, "leniency").n_shared, row(rows, "accuracy").n_shared) == (3, 4)
+    assert row(rows, "abstention_rate").second == 0.25
+    assert not [r for r in compared(first, first) if r.metric == "abstention_rate"]
+
+
+def test_changes_beyond_repeats_by_hand() -> None:
+    """Two repeats of the item and two of its edit: A keeps all, B changes with the edit and when repeated."""
+
+    def calls(plain: str, edited: str) -> list[Observation]:
+        shown = [
+            Stimulus(
+                f"i1/{probe}",
+                probe,
+                kind,
+                "t",
+                "s",
+                "r",
+                ("x",),
+                Label("1"),
+                Lineage("i1", ""),
+                scale="binary",
+            )
+            for probe, kind in (("original", "original"), ("typos", "perturbed"))
+        ]
+        return [
+            Observation("J", "base", one, "uv", number, Decided(score), Usage(), "")
+            for one, scores in zip(shown, (plain, edited), strict=True)
+            for number, score in enumerate(scores)
+        ]
+
+    rows = compared(calls("11", "11"), calls("10", "00"))
+    excess, again = row(rows, "excess_flip"), row(rows, "self_agreement")
+    # B: two of four comparisons with the edit differ, and the one of repeats does.
+    assert (excess.first, excess.second, excess.unit) == (0.0, 0.5 - 1.0, "item")
+    assert (again.first, again.second) == (1.0, 0.0)
+
+
 def same_many(both: str, pairs: int = 60, tasks: int = 10) -> list[Observation]:
     return [o for i in range(pairs) for o in answers(equal(i, f"t{i % tasks}"), both)]
 
@@ -393,10 +484,10 @@ def test_the_reason_why_no_unit_is_paired_is_told() -> None:
 
     labelled = [graded(0, "1", "1")]
     assert told([graded(0, "0", "1")], labelled) == [
-        "unchanged items, base: held against different references (3 figures)"
+        "unchanged items, base: held against different references (5 figures)"
     ]
     assert told(labelled, [graded(0, "1", "1", own=True)]) == [
-        "unchanged items, base: B has no reference but its own verdicts, or none (3 figures)"
+        "unchanged items, base: B has no reference but its own verdicts, or none (5 figures)"
     ]
-    assert told([graded(1, "1", "1")], labelled)[0].endswith("base: nothing that both were shown (3 figures)")
-    assert told([], labelled)[0].endswith("base: shown to B only (3 figures)")
+    assert told([graded(1, "1", "1")], labelled)[0].endswith("base: nothing that both were shown (5 figures)")
+    assert told([], labelled)[0].endswith("base: shown to B only (5 figures)")

@@ -17,7 +17,7 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
-from steelyard.metrics.metric import HIGH, LOW
+from steelyard.metrics.metric import HIGH, LOW, ZERO
 from steelyard.probes.catalogue import installed, metrics_of
 
 
@@ -57,6 +57,11 @@ def told(*rows: Comparison) -> list[str]:
         ("target_sensitivity", 0.5, 0.9, "B"),
         ("failed_rate", 0.0, 0.2, "A"),
         ("tie_rate", 0.1, 0.5, None),
+        # Best at zero: the nearer one, where it is nearer by more than chance gives (±.05 here).
+        ("net_slot_preference", 0.02, 0.51, "A"),
+        ("net_slot_preference", -0.40, -0.10, "B"),
+        ("length_lean", -0.20, 0.22, None),
+        ("leniency", -0.05, 0.30, "A"),
     ],
 )
 def test_the_metric_says_which_way_is_better(metric: str, first: float, second: float, better: str) -> None:
@@ -71,7 +76,7 @@ def test_a_difference_that_is_not_shown_has_no_winner() -> None:
 def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None:
     metrics = {metric.id: metric for name in installed() for metric in metrics_of(name)}
     for metric in metrics.values():
-        assert metric.better in (HIGH, LOW, None)
+        assert metric.better in (HIGH, LOW, ZERO, None)
         if metric.limit is not None:
             assert metric.better == (HIGH if metric.limit.side == "min" else LOW)
 
@@ -95,7 +100,7 @@ def test_each_may_be_better_in_something_and_some_differences_have_no_better() -
         "Each is better in something: A is better in “reacts to nothing” (dark current; 0.10 against 0.50"
     )
     assert ", while B is better in “chooses the better text” (target sensitivity; 0.90 against 0.50" in first
-    assert second == "They also differ in tie rate (A 0.10, B 0.30)."
+    assert second == "They also differ in tie rate, all pairs (A 0.10, B 0.30)."
 
 
 def test_what_is_alike_and_what_is_open_are_told_apart() -> None:

@@ -156,6 +156,24 @@ def test_pairs_in_both_orders_by_their_nine_cells(sheets: tuple[Sheet, Sheet]) -
 
 @few
 @given(two_judges())
+def test_slots_of_pairs_in_both_orders(sheets: tuple[Sheet, Sheet]) -> None:
+    """Of pairs that both judges answered twice: slot 1 less slot 2 over two calls, by counting letters."""
+    whole = [
+        both
+        for both in zip(*sheets, strict=True)
+        if all(letter in HEARD for sheet in both for letter in sheet)
+    ]
+    found = [r for r in rows_of(sheets) if r.metric == "net_slot_preference" and r.first is not None]
+    assert bool(found) == bool(whole)
+    for figure in found:
+        for side, share in enumerate((figure.first, figure.second)):
+            letters = "".join(both[side] for both in whole)
+            assert share == pytest.approx((letters.count("1") - letters.count("2")) / len(letters))
+        assert (figure.n_shared, figure.unit) == (len(whole), "pair")
+
+
+@few
+@given(two_judges())
 def test_every_row_survives_the_file_and_contradicts_itself_nowhere(sheets: tuple[Sheet, Sheet]) -> None:
     for figure in rows_of(sheets):
         body = json.loads(json.dumps(figure.to_json(), allow_nan=False))
@@ -166,9 +184,12 @@ def test_every_row_survives_the_file_and_contradicts_itself_nowhere(sheets: tupl
             continue
         wide, narrow = figure.intervals
         assert (wide.confidence, narrow.confidence) == (0.95, 0.90)
-        assert -1 <= wide.low <= narrow.low <= narrow.high <= wide.high <= 1
-        assert figure.gained - figure.lost == pytest.approx(figure.difference * figure.n_shared)
-        assert sum(figure.sums.values()) == figure.gained - figure.lost
+        reach = figure.reach
+        assert -reach <= wide.low <= narrow.low <= narrow.high <= wide.high <= reach
+        total = figure.difference * figure.n_shared
+        assert sum(figure.sums.values()) == pytest.approx(total)
+        if figure.metric != "net_slot_preference":
+            assert (reach, figure.gained - figure.lost) == (1, pytest.approx(total))
         assert figure.p is not None
         assert figure.q is not None
         assert figure.p <= figure.q <= 1

@@ -450,7 +450,8 @@ def test_an_answer_on_another_range_is_right_where_it_is_right_on_the_items_own(
     assert (int(column.events.sum()), int(column.trials.sum())) == (4, 4)
     judges = {judge: renumbered(judge) for judge in ("a", "b", "c")}
     figures = [e for judge, mine in judges.items() for e in ScoreRange().estimates(judge, mine, 7)]
-    jury = [e for e in panel_estimates(judges, figures, 7) if e.metric == "jury_accuracy"]
+    seen = Observations.of([row for mine in judges.values() for row in mine])
+    jury = [e for e in panel_estimates(seen, tuple(judges), figures, 7) if e.metric == "jury_accuracy"]
     assert {(e.probe, e.value) for e in jury if e.probe == "score_range"} == {("score_range", 1.0)}
 
 

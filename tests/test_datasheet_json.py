@@ -65,6 +65,7 @@ ESTIMATES = st.builds(
     slot_calls=st.none() | st.tuples(COUNTS, COUNTS),
     high_fails=st.booleans(),
     missing_decides=st.booleans(),
+    row_events=st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
 )
 REPORTS = st.builds(
     ProbeReport,

@@ -91,21 +91,20 @@ def test_length_is_decided_from_standard_on(judge: Judge, word: str, profile: st
 
 
 def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
-    """One call in twenty between equals names a text at random: cleared in at least nine runs of ten."""
+    """Three calls in ten name a text at random: cleared in at least four runs of five."""
     clear = 0
     for seed in range(20):
         chance = np.random.default_rng(seed)
 
         def judge(showing: Showing, chance: np.random.Generator = chance) -> Verdict:
-            return Decided(str(chance.integers(1, 3))) if chance.random() < 0.05 else excellent(showing)
+            return Decided(str(chance.integers(1, 3))) if chance.random() < 0.3 else excellent(showing)
 
         clear += figure(judge, "standard", LENGTH_LEAN.id, delta=0, kind="filler").finding == "clear"
-    assert clear >= 18
+    assert clear >= 16
 
 
-@pytest.mark.parametrize(("pairs", "word"), [(20, "underpowered"), (37, "underpowered"), (38, "clear")])
-def test_a_judge_without_a_preference_takes_38_filler_pairs(pairs: int, word: str) -> None:
-    """Half of the calls count for the padded text: ±.10 asks for 2 × 38 / 1.1 effective calls."""
+@pytest.mark.parametrize(("pairs", "word"), [(10, "underpowered"), (11, "clear")])
+def test_a_judge_without_a_preference_takes_11_filler_pairs(pairs: int, word: str) -> None:
     columns = make(["tt"] * pairs, tasks=pairs, kind="filler")
     heading = Heading.under("j", "ladder", "base", 7)
     assert length_lean(heading, columns, padded_longer(columns), "no pairs", 2).finding == word

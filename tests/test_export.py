@@ -39,7 +39,7 @@ def test_every_call_goes_out_with_its_words(tmp_path: Path, command: Command) ->
     assert done.code == 0, done.err
     out = tmp_path / "run" / "export"
     trials = lines(out / "trials.jsonl")
-    assert f"trials.jsonl: {len(trials)} rows." in done.out
+    assert f"trials.jsonl: {len(trials)} rows (" in done.out
     assert lines(out / "observations.jsonl") == lines(tmp_path / "run" / "results.jsonl")
     mine = [row for row in trials if row["judge"] == "judge"]
     assert len(mine) == len({(row["id"], row["replicate"]) for row in mine}) == asked

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
-from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word
+from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word, share_of
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
@@ -93,12 +93,12 @@ def test_without_spread_the_assumed_correlation_steps_in(events: int) -> None:
 
 
 def test_repeats_of_few_pairs_clear_no_limit_in_one_task() -> None:
-    # No event in 30 calls: z²/(n + z²) is .083 on 30 calls, .47 on the 3 pairs behind them.
-    calls = Tally(np.array([0]), np.array([30]), n_calls=30, n_units=30)
+    # No event in 40 calls: z²/(n + z²) is .088 on 40 calls, .56 on the 3 pairs behind them.
+    calls = Tally(np.array([0]), np.array([40]), n_calls=40, n_units=40)
     pairs = replace(calls, n_units=3)
     assert [judge_limit(counts, Limit(0.1)) for counts in (calls, pairs)] == ["clear", "underpowered"]
-    # Wilson excludes .1 from 0 of 25 (2.7055 · .09/.01 = 24.35): 24.35 pairs of ten calls each.
-    assert calls_needed(pairs, Limit(0.1)) == 244
+    # Wilson excludes .1 from 0 of 35 (3.8415 · .09/.01 = 34.57): 34.57 pairs of 40/3 calls each.
+    assert calls_needed(share_of(pairs), Limit(0.1).allowed) == 461
 
 
 def test_zero_of_120_in_ten_tasks() -> None:
@@ -210,7 +210,7 @@ def test_no_pairs_is_undefined_with_a_reason() -> None:
         ((0.0, 0.09), "max", "clear"),
         ((0.11, 0.3), "max", "flagged"),
         ((0.05, 0.15), "max", "underpowered"),
-        ((0.0, 0.10), "max", "underpowered"),
+        ((0.0, 0.10), "max", "clear"),
         ((0.2, 0.3), "min", "clear"),
         ((0.01, 0.09), "min", "flagged"),
         ((0.05, 0.15), "min", "underpowered"),

@@ -51,18 +51,18 @@ def test_both_tests_by_enumeration(tasks: int, figures: int, chance) -> None:
     squares, largest = [sum(z * z for z in row) for row in sizes], [max(row) for row in sizes]
     least = [min(share(squares, a), share(largest, b)) for a, b in zip(squares, largest, strict=True)]
     expected = sum(value <= least[0] + 1e-9 for value in least) / len(least)
-    assert flips.together(range(figures)) == pytest.approx(expected)
+    assert flips.together() == pytest.approx(expected)
     # The largest figure is held against the largest under each flip, and no other figure is surer.
-    corrected = flips.corrected(range(figures))
+    corrected = flips.corrected()
     assert min(corrected) == pytest.approx(share(largest, max(observed)))
     for index, row in enumerate(sums):
-        alone = JointFlips.of(table([row])).corrected([0])[0]
+        alone = JointFlips.of(table([row])).alone(0)
         assert corrected[index] >= alone - 1e-12
 
 
 def test_nothing_that_moves_has_p_one() -> None:
     flips = JointFlips.of(table([[0, 0, 0], [0, 0, 0]]))
-    assert (flips.together([0, 1]), flips.corrected([0, 1])) == (1.0, [1.0, 1.0])
+    assert (flips.together(), flips.corrected()) == (1.0, [1.0, 1.0])
 
 
 def test_equal_judges_are_named_in_one_family_of_twenty() -> None:
@@ -74,9 +74,9 @@ def test_equal_judges_are_named_in_one_family_of_twenty() -> None:
             lean = chance.normal(size=(tasks, 1))
             sums = np.rint(2 * lean + chance.normal(0, 2, (tasks, 20))).astype(int)
             flips = JointFlips.of(table(sums.T.tolist()))
-            together = flips.together(range(20))
+            together = flips.together()
             alarms += together <= 0.05
-            wrong += max(together, min(flips.corrected(range(20)))) <= 0.05
+            wrong += max(together, min(flips.corrected())) <= 0.05
         assert wrong <= alarms
         assert alarms / runs <= 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / runs)
 
@@ -96,10 +96,10 @@ def observed(pairs: Pairs) -> list[Observation]:
     return found
 
 
-def family(other: Parameters, seed: int) -> Family:
+def family(other: Parameters, seed: int, base: Parameters = BASE) -> Family:
     first, second = (
         unit_events(observed(simulate(planted, number)), lambda stimulus: stimulus.id, metrics_of)
-        for planted, number in ((BASE, seed), (other, seed + 10_000))
+        for planted, number in ((base, seed), (other, seed + 10_000))
     )
     return compare(first, second)
 
@@ -110,6 +110,30 @@ def test_a_better_resolution_is_seen_where_separate_tests_are_silent() -> None:
     separate = [holm([r.p for r in f.rows if r.p is not None]) for f in families]
     assert sum(f.differs for f in families) >= 5
     assert sum(min(q) <= 0.05 for q in separate) < sum(f.differs for f in families)
+
+
+def test_a_larger_demand_where_more_is_asked() -> None:
+    """Ten clusters: one figure alone needs |sum| 8, which 22 of 1024 flips reach, since 112 reach 6.
+
+    The largest of four figures that cannot move together reaches 8 too often, so that one needs all ten.
+    """
+    four = [[1] * 10, [1] * 5 + [-1] * 5, [1, -1] * 5, [1, 1, -1, -1, 1, -1, -1, 1, 1, -1]]
+    reserve = 0.8416
+    needed = (10 / 10**0.5 + reserve) / (8 / 10**0.5 + reserve)
+    assert JointFlips.of(table(four)).demands(0.8) == pytest.approx([needed] * 4, abs=1e-4)
+    assert JointFlips.of(table(four[:1] * 4)).demands(0.8) == [1.0] * 4
+    # A figure that nobody changed has no test of its own.
+    assert JointFlips.of(table([[1] * 10, [0] * 10])).demands(0.8) == [1.0, 1.0]
+
+
+def test_a_position_bias_that_comes_or_goes_is_seen() -> None:
+    """β 0 against .8 on the ladder of `standard`: net slot preference says so, in every run."""
+    fair = replace(BASE, position_bias=0.0)
+    for seed in range(4):
+        rows = family(replace(BASE, position_bias=0.8), seed, fair).rows
+        lean = next(r for r in rows if r.metric == "net_slot_preference" and "kind" not in r.group)
+        assert lean.differs
+        assert (lean.difference or 0) > 0.2
 
 
 @pytest.mark.calibrate
@@ -123,6 +147,12 @@ def test_power_and_false_alarms_of_a_standard_ladder() -> None:
             "equal": BASE,
         }.items()
     }
+    fair = replace(BASE, position_bias=0.0)
+    for bias in (0.5, 0.8):
+        other = replace(BASE, position_bias=bias)
+        shares[f"beta {bias}"] = sum(family(other, seed, fair).differs for seed in range(runs)) / runs
     assert shares["s 1.2"] >= 0.45, shares
     assert shares["tau .9"] >= 0.45, shares
+    assert shares["beta 0.5"] >= 0.60, shares
+    assert shares["beta 0.8"] >= 0.90, shares
     assert shares["equal"] <= 0.11, shares

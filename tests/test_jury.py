@@ -1,115 +1,185 @@
-"""Juries: tie rules, choice on one half, error correlation, Dawid and Skene."""
+"""Juries: one rule and one choice wherever a run tells of them; Condorcet, Dawid and Skene."""
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from scores import calls
+from panels import Scored
+from scores import Answer, call, calls
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.results import Results
+from steelyard.datasheet.sections.together import judges_of
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.panel.jury import (
-    Ballots,
-    choose_jury,
-    juries,
-    jury_score,
-    majority,
-)
+from steelyard.metrics.remedies.trio import Trio, choose_trio, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 NAN = float("nan")
+ITEMS = 120
 
 
-def simulate(accuracies: list[float], items: int, seed: int) -> Ballots:
-    """Judges that err independently on items with balanced labels."""
-    generator = np.random.default_rng(seed)
-    labels = generator.integers(0, 2, items).astype(float)
-    right = generator.random((items, len(accuracies))) < accuracies
-    votes = np.where(right, labels[:, None], 1 - labels[:, None])
-    names = tuple(f"j{index}" for index in range(len(accuracies)))
-    return Ballots(votes, labels, np.arange(items), names, np.zeros(items, dtype=np.int64))
+def raters(
+    accuracies: dict[str, float], seed: int, *, lost: float = 0.0, repeats: int = 1
+) -> list[Observation]:
+    """Judges that err independently on items with balanced labels, and are unreadable in a share of calls."""
+    chance = np.random.default_rng(seed)
+    rows = []
+    for judge, accuracy in accuracies.items():
+        for n in range(ITEMS):
+            for replicate in range(repeats):
+                answer: Answer = n % 2 if chance.random() < accuracy else 1 - n % 2
+                answer = "unreadable" if chance.random() < lost else answer
+                rows.append(call(f"i{n:03d}", answer, n % 2, replicate=replicate, judge=judge))
+    return rows
 
 
-def test_a_tie_is_decided_by_the_rule_that_was_given() -> None:
-    votes = np.array([[0.0, 1.0], [1.0, 1.0], [NAN, 0.0], [NAN, NAN]])
-    assert majority(votes, "low") == pytest.approx([0, 1, 0, NAN], nan_ok=True)
-    assert majority(votes, "high") == pytest.approx([1, 1, 0, NAN], nan_ok=True)
-    assert majority(votes, "none") == pytest.approx([NAN, 1, 0, NAN], nan_ok=True)
-    with pytest.raises(ValueError, match="expected one of low, high, none"):
-        majority(votes, "coin")
+def sheet_of(rows: list[Observation]) -> Datasheet:
+    names = list(dict.fromkeys(row.judge for row in rows))
+    return assemble(
+        name="juries",
+        seed=7,
+        profile="standard",
+        stimulus_set="sha256:0",
+        judges=[JudgeEntry(name, name, False, {"base": "sha256:1"}) for name in names],
+        probes=[Scored("stochastic_stability")],
+        observations=rows,
+        run={},
+    )
+
+
+def told(estimate: Estimate | None) -> tuple[int | None, int | None]:
+    assert estimate is not None
+    return estimate.numerator, estimate.denominator
+
+
+def by_hand(rows: list[Observation], members: tuple[str, ...], among: set[str]) -> tuple[int, int]:
+    """Showings on which the jury is right, and on which it has a verdict, by counting votes.
+
+    An answer stands where the others would not draw level with all the lost votes; else a full vote is split.
+    """
+    showings: dict[tuple[str, int], dict[str, Observation]] = {}
+    for row in rows:
+        showings.setdefault((row.stimulus.id, row.replicate), {})[row.judge] = row
+    right = heard = 0
+    for asked in showings.values():
+        mine = [asked[name] for name in members]
+        if mine[0].stimulus.cluster not in among:
+            continue
+        votes = Counter(row.verdict.value for row in mine if hasattr(row.verdict, "value"))
+        missing = len(mine) - votes.total()
+        counts = [*sorted(votes.values(), reverse=True), 0, 0]
+        decided = counts[0] > counts[1] + missing
+        heard += decided or not missing
+        right += decided and votes.most_common(1)[0][0] == mine[0].stimulus.expectation.value  # type: ignore[union-attr]
+    return right, heard
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("lost", [0.0, 0.25])
+def test_three_judges_have_one_accuracy_wherever_it_stands(lost: float, repeats: int) -> None:
+    rows = raters({"a": 0.8, "b": 0.75, "c": 0.7}, 3, lost=lost, repeats=repeats)
+    sheet = sheet_of(rows)
+    known = by_hand(rows, ("a", "b", "c"), {row.stimulus.cluster for row in rows})
+    panel = [e for e in sheet.panel if e.metric == "jury_accuracy" and "rule" not in e.group]
+    assert {e.probe for e in panel} >= {"jury", "original"}
+    assert {told(e) for e in panel} == {known}
+    juries = [cured for cured in sheet.remedies if cured.remedy == "jury"]
+    assert {cured.title for cured in juries} == {"jury of a, b and c"}
+    figures = [each.estimate for cured in juries for each in cured.figures]
+    assert {told(e) for e in figures if e.metric == "accuracy"} == {known}
+    assert not [e for e in sheet.panel if e.metric == "chosen_jury_accuracy"]
+    columns = Results(Observations.of(rows)).columns
+    cells = zip(*(_cells(columns[name]) for name in ("judge", "label", "jury")), strict=True)
+    votes = [(label, vote) for judge, label, vote in cells if judge == "a" and vote != "unreadable"]
+    assert (sum(label == vote for label, vote in votes), len(votes)) == known
+
+
+def _cells(column: object) -> list[object]:
+    return [column.values[code] for code in column.codes]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("judges", "lost"), [("abcd", 0.0), ("abcde", 0.0), ("abcde", 0.2)])
+def test_the_best_trio_is_chosen_once_and_has_one_accuracy(judges: str, lost: float) -> None:
+    rows = raters(dict(zip(judges, (0.72, 0.78, 0.75, 0.74, 0.77), strict=False)), 11, lost=lost)
+    sheet = sheet_of(rows)
+    split = halves(Observations.of(rows), 7)
+    assert split is not None
+    choosing, telling = ({row.stimulus.cluster for row in half} for half in split)
+    trios = list(combinations(judges, 3))
+    best = max(trios, key=lambda trio: by_hand(rows, trio, choosing)[0])
+    (chosen,) = [e for e in sheet.panel if e.metric == "chosen_jury_accuracy"]
+    assert judges_of(chosen) == best
+    assert told(chosen) == by_hand(rows, best, telling)
+    (apparent,) = [e for e in sheet.panel if e.metric == "chosen_jury_apparent"]
+    assert told(apparent) == by_hand(rows, best, choosing)
+    juries = [cured for cured in sheet.remedies if cured.remedy == "jury"]
+    title = f"jury of {best[0]}, {best[1]} and {best[2]}, on clusters that did not choose it"
+    assert {cured.title for cured in juries} == {title}
+    figures = [each.estimate for cured in juries for each in cured.figures]
+    assert {told(e) for e in figures if e.metric == "accuracy"} == {told(chosen)}
+    everybody = [e for e in sheet.panel if e.metric == "jury_accuracy" and "rule" not in e.group]
+    assert {told(e) for e in everybody} == {by_hand(rows, tuple(judges), choosing | telling)}
 
 
 def test_a_jury_of_three_independent_judges_follows_condorcet() -> None:
-    # p = .8: p³ + 3p²(1 − p) = .512 + .384 = .896.
-    found = simulate([0.8, 0.8, 0.8], 20_000, 1)
-    score = jury_score(found, found.judges)
-    assert score.accuracy == pytest.approx(0.896, abs=0.01)
+    """p = .8: p³ + 3p²(1 − p) = .896."""
+    rows = [row for seed in range(20) for row in _numbered(raters(dict.fromkeys("abc", 0.8), seed), seed)]
+    scores = collect_scores(jury_of(Observations.of(rows), ("a", "b", "c")))
+    assert scores.right.mean() == pytest.approx(0.896, abs=0.02)
 
 
-def test_every_trio_is_scored_and_the_best_stands_first() -> None:
-    found = simulate([0.9, 0.85, 0.8, 0.6, 0.5], 4000, 2)
-    scores = juries(found)
-    assert {score.judges for score in scores} == set(combinations(found.judges, 3))
-    assert scores[0].judges == ("j0", "j1", "j2")
-    assert [score.right for score in scores] == sorted((score.right for score in scores), reverse=True)
-
-
-def test_who_speaks_once_and_is_right_is_not_the_best() -> None:
-    found = simulate([0.8, 0.7, 0.6, 0.5], 200, 2)
-    found.votes[1:, 3], found.votes[0, 3] = NAN, found.labels[0]
-    alone = juries(found, 1)
-    assert [score.judges for score in alone] == [("j0",), ("j1",), ("j2",), ("j3",)]
-    assert (alone[-1].right, alone[-1].items) == (1, 1)
-
-
-def test_one_judge_three_times_errs_as_one() -> None:
-    single = simulate([0.7, 0.7], 2000, 3)
-    copied = Ballots(
-        np.repeat(single.votes[:, :1], 3, axis=1),
-        single.labels,
-        single.cluster,
-        ("a", "b", "c"),
-        single.scale,
-    )
-    assert jury_score(copied, ("a", "b", "c")).right == jury_score(copied, ("a",)).right
+def _numbered(rows: list[Observation], run: int) -> list[Observation]:
+    return [
+        call(f"{run}-{n}", int(row.verdict.value), n % 2, judge=row.judge)  # type: ignore[union-attr]
+        for n, row in ((int(row.stimulus.lineage.parent[1:]), row) for row in rows)
+    ]
 
 
 def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
-    # Twelve coins: the best of 220 trios looks well above one half where it was chosen, and nowhere else.
-    seen, unseen = [], []
-    for seed in range(40):
-        chosen = choose_jury(simulate([0.5] * 12, 60, seed), seed)
-        assert chosen is not None
-        seen.append(chosen.chosen.accuracy)
-        unseen.append(chosen.held_out.accuracy)
-    assert np.mean(seen) > 0.65
-    assert np.mean(unseen) == pytest.approx(0.5, abs=0.04)
+    """Eight coins: the best of 56 trios looks well above one half where it was chosen, and nowhere else."""
+    shares: list[list[float]] = []
+    for seed in range(12):
+        seen = Observations.of(raters(dict.fromkeys("abcdefgh", 0.5), seed))
+        trio = choose_trio(seen, tuple("abcdefgh"), seed)
+        assert isinstance(trio, Trio)
+        assert trio.choosing is not None
+        halves_of = (collect_scores(jury_of(half, trio.members)) for half in (trio.choosing, trio.calls))
+        shares.append([float(half.right.mean()) for half in halves_of])
+    seen_share, unseen_share = np.mean(shares, axis=0)
+    assert seen_share > 0.58
+    assert unseen_share == pytest.approx(0.5, abs=0.05)
 
 
-def test_the_split_keeps_tasks_whole_and_depends_on_the_seed_alone() -> None:
-    found = simulate([0.9, 0.8, 0.7, 0.6], 40, 4)
-    grouped = Ballots(found.votes, found.labels, np.arange(40) // 4, found.judges, found.scale)
-    first, again = choose_jury(grouped, 9), choose_jury(grouped, 9)
-    assert first == again
-    assert first is not None
-    assert (first.chosen.items, first.held_out.items) == (20, 20)
-    one_task = Ballots(found.votes, found.labels, np.zeros(40, dtype=np.int64), found.judges, found.scale)
-    assert choose_jury(one_task, 9) is None
+def test_who_speaks_once_and_is_right_makes_no_best_trio() -> None:
+    rows = raters(dict.fromkeys("abc", 0.8), 2)
+    rows += [call(f"i{n:03d}", n % 2 if n < 2 else "unreadable", n % 2, judge="d") for n in range(ITEMS)]
+    trio = choose_trio(Observations.of(rows), tuple("abcd"), 7)
+    assert isinstance(trio, Trio)
+    assert trio.members == ("a", "b", "c")
 
 
 def test_dawid_and_skene_learn_whom_to_believe() -> None:
+    chance = np.random.default_rng(5)
     accuracies = [0.95, 0.9, 0.6, 0.6, 0.6]
-    found = simulate(accuracies, 3000, 5)
-    fitted = dawid_skene(found.votes)
+    labels = chance.integers(0, 2, 3000).astype(float)
+    right = chance.random((3000, 5)) < accuracies
+    votes = np.where(right, labels[:, None], 1 - labels[:, None])
+    fitted = dawid_skene(votes)
     assert fitted is not None
     assert fitted.converged
-    recovered = fitted.confusion[:, [0, 1], [0, 1]].mean(-1)
-    assert recovered == pytest.approx(accuracies, abs=0.04)
+    assert fitted.confusion[:, [0, 1], [0, 1]].mean(-1) == pytest.approx(accuracies, abs=0.04)
     assert fitted.prevalence == pytest.approx([0.5, 0.5], abs=0.03)
-    weighted = np.mean(fitted.verdict == found.labels)
-    assert weighted > (jury_score(found, found.judges).accuracy or 1) + 0.02
+    majority = (votes.sum(axis=1) > 2) == labels
+    assert np.mean(fitted.verdict == labels) > majority.mean() + 0.02
 
 
 def test_dawid_and_skene_on_unanimous_votes_say_what_was_voted() -> None:
@@ -127,4 +197,3 @@ def test_ballots_join_judges_by_input_and_leave_lost_calls_empty() -> None:
     assert found.judges == ("a", "b")
     assert found.votes == pytest.approx(np.array([[1, 1], [0, 1], [NAN, NAN]]), nan_ok=True)
     assert found.labels == pytest.approx([1, 1, 0])
-    assert jury_score(found, ("a", "b"), "high").right == 2

@@ -38,7 +38,7 @@ def test_a_server_that_dies_leaves_too_little_data(command: Command, tmp_path: P
     assert verdict["verdict"] == "too_little_data"
     assert verdict["facts"][0]["sentence"] == "no reply at all in 56 of 76 calls"
     assert verdict["remedy"] == "The server has to answer before the judge can be judged."
-    assert verdict["next"].startswith("have the failed calls asked again: steelyard measure")
+    assert verdict["next"]["purpose"] == "have the failed calls asked again"
     assert (verdict["calls"], "--out run" in verdict["command"]) == (76 - GOOD, True)
 
 
@@ -48,7 +48,9 @@ def test_a_judge_that_is_hardly_ever_read_is_not_called_usable(command: Command,
     (verdict,) = body["verdicts"]
     assert verdict["facts"][0]["sentence"] == "no readable reply in 56 of 76 calls"
     assert verdict["verdict"] == "too_little_data"
-    assert verdict["next"].startswith("after the change, try one call with `steelyard doctor`, then measure")
+    assert verdict["next"]["purpose"].startswith(
+        "after the change, try one call with `steelyard doctor`, then measure"
+    )
     assert "see them with `steelyard show run --judge mine --outcome unreadable`" in body["said"].err
 
 

@@ -15,6 +15,7 @@ from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, S
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.probes.catalogue import installed, metrics_of, probed_metrics, reading_order
 
 
@@ -47,6 +48,8 @@ def test_a_limit_holds_where_it_was_declared(metric: Metric, group: Group, limit
         (TARGET_SENSITIVITY, "same_subset", 0.0, []),
         (TIE_RATE, "prefix", 2.0, [{"delta": 2}]),
         (TIE_RATE, "natural", None, [{}]),
+        (NET_SLOT_PREFERENCE, "natural", None, [{}]),
+        (NET_SLOT_PREFERENCE, "prefix", 1.0, []),
     ],
 )
 def test_the_conditions_that_a_stimulus_counts_in(
@@ -127,3 +130,12 @@ def test_no_two_figures_share_a_plain_name() -> None:
     plain = [metric.plain for metric in declared().values() if metric.plain]
     assert len(set(plain)) == len(plain)
     assert not set(plain) & {metric.label for metric in declared().values()}
+
+
+def test_judges_are_compared_on_all_pairs_together_as_well() -> None:
+    equals = {"delta": 0, "kind": "same_subset"}
+    assert list(NET_SLOT_PREFERENCE.compared_in("same_subset", 0.0)) == [{}, equals]
+    assert list(NET_SLOT_PREFERENCE.compared_in("prefix", 1.0)) == [{}]
+    assert list(TIE_RATE.compared_in("prefix", 2.0)) == [{}, {"delta": 2}]
+    assert list(TIE_RATE.compared_in("natural", None)) == [{}]
+    assert list(RAW_FALSE_PREFERENCE.compared_in("prefix", 1.0)) == []

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,13 @@ def test_after_a_smoke_test_the_command_measures_at_standard_size(command: Comma
     command("measure", "-j", GOOD, "-p", "vacuum", "--seed", "3", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     assert verdict["command"] == f"steelyard measure -j '{GOOD}' -p vacuum --seed 3 --profile standard"
-    assert verdict["next"].endswith(f"{verdict['command']} ({verdict['calls']} calls, free)")
+    assert verdict["next"] == {
+        "purpose": "measure at standard size",
+        "command": verdict["command"],
+        "price": f"{verdict['calls']} calls, free",
+        "calls": verdict["calls"],
+        "dollars": 0,
+    }
     assert verdict["dollars"] == 0
     body = repeated(command, verdict["command"])
     assert (body["study"]["profile"], body["run"]["calls"]) == ("standard", verdict["calls"])
@@ -88,7 +95,9 @@ def test_own_data_keep_their_options_and_their_calls(command: Command) -> None:
 def test_beyond_the_full_profile_there_is_the_gate(command: Command) -> None:
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "full", "--out", "run")
     (verdict,) = verdicts(Path("run"))
-    assert verdict["next"] == "hold it against limits of your own, with a policy and `steelyard gate`"
+    assert (
+        verdict["next"]["purpose"] == "hold it against limits of your own, with a policy and `steelyard gate`"
+    )
     assert verdict["command"] is None
 
 
@@ -101,8 +110,9 @@ def test_a_partial_run_is_finished_where_it_lies(command: Command, monkeypatch: 
         (verdict,) = verdicts(Path("run"))
         left = verdict["calls"]
         assert verdict["verdict"] == "too_little_data"
-        assert verdict["next"].startswith("finish the run: steelyard measure -j ")
-        assert verdict["next"].endswith(f"({left} calls, about ${left * 0.1:.2f})")
+        assert verdict["next"]["purpose"] == "finish the run"
+        assert verdict["command"].startswith("steelyard measure -j ")
+        assert verdict["next"]["price"] == f"{left} calls, about ${left * 0.1:.2f}"
         before = len(server.requests)
         body = repeated(command, verdict["command"])
         assert len(server.requests) - before == left > 0
@@ -125,10 +135,47 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     sheet = measure("planted/first", probes=["vacuum"], out=tmp_path / "run")
     assert spoken() is None
     assert sheet.verdict.command is None
+    assert sheet.verdict.next is not None
     assert (
-        sheet.verdict.next == "measure it with its remedy, both orders, a tie where they differ: "
+        str(sheet.verdict.next) == "measure it with its remedy, both orders, a tie where they differ: "
         f'{{consensus: orders, of: "planted/first"}} ({sheet.verdict.calls} calls, free)'
     )
+
+
+@pytest.mark.parametrize("out", ["run", None])
+def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command, out: str | None) -> None:
+    """The printed command makes all of its calls, and what it prints is no command that ran before."""
+    words = ("measure", "-j", "planted/first", "-p", "vacuum", "-p", "ladder", "--profile", "standard")
+    first = command(*words, *(() if out is None else ("--out", out)), "--json").out
+    ran, (verdict,) = {shlex.join(("steelyard", *words))}, json.loads(first)["verdicts"]
+    for number in (2, 3):
+        assert verdict["next"]["purpose"] == (
+            "after the change, measure again; the new folder asks every call afresh"
+        )
+        assert re.search(rf" --out steelyard-runs/catalogue-[0-9a-f]{{8}}-{number}$", verdict["command"])
+        assert verdict["command"] not in ran
+        ran.add(verdict["command"])
+        body = repeated(command, verdict["command"])
+        assert body["run"]["calls"] == verdict["calls"]
+        (verdict,) = body["verdicts"]
+    replayed = command(*words, *(() if out is None else ("--out", out)))
+    assert "No calls: every trial was answered before. To ask afresh, name a new folder: --out DIR." in (
+        replayed.out
+    )
+
+
+HOSTILE = 'planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=it\'s $HOME `x` "lean"'
+
+
+@pytest.mark.parametrize("judge", [GOOD, HOSTILE])
+def test_what_the_terminal_prints_pastes_into_a_shell(command: Command, judge: str) -> None:
+    printed = command("measure", "-j", judge, "-p", "vacuum", "--out", "run").out
+    (verdict,) = verdicts(Path("run"))
+    (line,) = [line for line in printed.splitlines() if line.startswith("  steelyard ")]
+    echo = "steelyard() { printf '%s\\0' \"$@\"; }; "
+    pasted = subprocess.run(["bash", "-c", echo + line], capture_output=True, text=True, check=True)
+    assert pasted.stdout.split("\0")[:-1] == shlex.split(verdict["command"])[1:]
+    assert any(judge in word for word in pasted.stdout.split("\0"))
 
 
 LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
@@ -140,10 +187,8 @@ def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
     leaning, _ = verdicts(Path("run"))
     cured = f"steelyard measure -p vacuum -p ladder -j 'consensus/orders?of={LEANING}' --profile standard"
     assert leaning["command"] == cured
-    assert leaning["next"] == (
-        f"measure it with its remedy, both orders, a tie where they differ: {cured} "
-        f"({leaning['calls']} calls, free)"
-    )
+    assert leaning["next"]["purpose"] == "measure it with its remedy, both orders, a tie where they differ"
+    assert leaning["next"]["price"] == f"{leaning['calls']:,} calls, free"
     body = repeated(command, leaning["command"])
     assert body["judges"][0]["name"] == "leaning, both orders"
     assert body["run"]["calls"] == leaning["calls"]
@@ -157,9 +202,8 @@ def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
     command("measure", "mine.yaml", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
-    assert (
-        f"add {definition} to the judges of mine.yaml, then: steelyard measure mine.yaml" in verdict["next"]
-    )
+    assert verdict["next"]["purpose"].endswith(f"add {definition} to the judges of mine.yaml, then")
+    assert verdict["command"] == "steelyard measure mine.yaml --profile standard"
     Path("mine.yaml").write_text(
         f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\nprofile: standard\n",
         encoding="utf-8",
@@ -206,7 +250,9 @@ def labelled(folder: Path, judge: str, labels: str, command: Command) -> dict[st
 
 def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "few", "planted/rater?sensitivity=.85&specificity=.85", "0 1 " * 8, command)
-    told = re.search(r"add about (\d+) labelled rows, which would decide “([^”]+)”", verdict["next"])
+    told = re.search(
+        r"add about (\d+) labelled rows, which would decide “([^”]+)”", verdict["next"]["purpose"]
+    )
     assert told is not None, verdict["next"]
     body = json.loads((tmp_path / "few" / "datasheet.json").read_text(encoding="utf-8"))
     figures = [
@@ -225,13 +271,13 @@ def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path)
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "none", "planted/constant?value=1", "- " * 12, command)
     # Wilson's half-width at .8 of 100 rows: 1.96·√(.16/100 + 1.96²/40000)/(1 + 1.96²/100) = .0777.
-    assert "label about 100 rows, which show an accuracy of 0.8 to within ±0.08" in verdict["next"]
+    assert "label about 100 rows, which show an accuracy of 0.8 to within ±0.08" in verdict["next"]["purpose"]
     assert verdict["calls"] == 5 * 100
 
 
 def test_one_class_alone_asks_for_the_other(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "one", "planted/rater?sensitivity=1&noise=0", "1 " * 12, command)
-    assert "add rows of the label that is missing" in verdict["next"]
+    assert "add rows of the label that is missing" in verdict["next"]["purpose"]
     body = json.loads((tmp_path / "one" / "datasheet.json").read_text(encoding="utf-8"))
     agreement = next(
         e for e in body["estimates"] if e["metric"] == "kappa" and e["judge"] == verdict["judge"]

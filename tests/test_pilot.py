@@ -121,7 +121,7 @@ def test_what_a_pilot_that_failed_says_and_leaves(command: Command, tmp_path: Pa
         assert "--no-pilot" in err
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     verdict = next(one for one in sheet["verdicts"] if one["judge"] == "mute")
-    assert verdict["next"].startswith("after the change, try one call with `steelyard doctor`")
+    assert verdict["next"]["purpose"].startswith("after the change, try one call with `steelyard doctor`")
     assert sheet["run"]["partial"]
     assert sheet["run"]["unfinished"] == {"mute": {"asked": PILOT, "planned": CALLS}}
     assert (tmp_path / "run" / "datasheet.md").read_text().startswith("Partial: 20 of 24 calls")

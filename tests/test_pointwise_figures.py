@@ -345,12 +345,12 @@ def test_ordinal_figures_by_hand() -> None:
 
 
 def test_perfect_agreement_has_limits_too() -> None:
-    # Ten of ten right on either label: each rate reaches down to .025^(1/10), both together √2 as far from J.
+    # Ten of ten right on either label: each rate reaches down to .05^(1/10), both together √2 as far from J.
     labels = [0, 1] * 10
     figures = named(binary_figures(HEADING, collect_scores(calls(labels, labels))))
     balanced = figures["balanced_accuracy"]
     assert [interval.method for interval in balanced.intervals] == ["mover_cluster"]
-    low = 1 - (1 - 0.025**0.1) / sqrt(2)
+    low = 1 - (1 - 0.05**0.1) / sqrt(2)
     assert limits(balanced) == (pytest.approx(low, abs=1e-3), pytest.approx(1.0))
     assert limits(figures["kappa"])[0] < 2 * low - 1 + 1e-3
     for metric in ("balanced_accuracy", "kappa"):
@@ -519,3 +519,16 @@ def test_arrival_order_does_not_matter(shuffler: random.Random, seed: int) -> No
     assert pointwise_estimates(
         Heading.under("j", "format_invariance_1", "base", 7), mixed
     ) == pointwise_estimates(Heading.under("j", "format_invariance_1", "base", 7), rows)
+
+
+def test_an_ordinal_judge_that_is_never_right_has_a_figure_that_says_so() -> None:
+    # One level too high in every call: it ranks as the labels do, and gives none of them.
+    labels = [1 + n % 5 for n in range(180)]
+    rows = collect_scores(calls([label + 1 for label in labels], labels, scale="1-6"))
+    right = accuracy(HEADING, rows)
+    assert (right.value, right.numerator, right.denominator) == (0.0, 0, 180)
+    assert limits(right)[0] == 0.0
+    assert limits(right)[1] < 0.03
+    figures = named(ordinal_figures(HEADING, rows))
+    assert figures["spearman"].value == pytest.approx(1.0)
+    assert (figures["within_one"].numerator, figures["mae"].value) == (180, 1.0)

@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import calls_needed, judge_limit
+from steelyard.metrics.findings import calls_needed, judge_limit, share_of
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -142,7 +142,7 @@ def test_what_is_bought_decides_in_four_runs_of_five(share: float, limit: Limit)
         pilot = draw(10)
         if abs(pilot.k - 120 * share) > 1.5 or judge_limit(pilot, limit) != "underpowered":
             continue
-        calls = calls_needed(pilot, limit)
+        calls = calls_needed(share_of(pilot), limit.allowed)
         assert calls is not None
         decided.append(judge_limit(draw(-(-calls // 12)), limit) != "underpowered")
     assert np.mean(decided) >= 0.7

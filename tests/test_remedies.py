@@ -250,15 +250,15 @@ def scored(rows: Sequence[Sequence[int | str]], expected: Sequence[int], scale: 
 def test_scores_by_majority_and_by_mean() -> None:
     rows = cured(scored([[1, 2, 5]] * 6 + [[4, 4, 1]] * 6, [3] * 6 + [4] * 6, "1-5"))
     assert "orders" not in rows
-    # Majority: 1 (the lowest of three) against 3, then 4; mean: 8/3 → 3, then 3.
+    # Majority: none of three different ones, then 4; mean: 8/3 → 3, then 3.
     assert counts(rows["majority_3"], "accuracy") == (6, 12)
     assert counts(rows["mean_3"], "accuracy") == (6, 12)
     errors = {name: rows[name].figure("mae") for name in ("uncured", "majority_3", "mean_3")}
     values = {name: figure.estimate.value for name, figure in errors.items() if figure is not None}
-    # |1−3| + |2−3| + |5−3| = 5 and 0 + 0 + 3 = 3 over 3 calls each; 2 and 0; 0 and 1.
+    # |1−3| + |2−3| + |5−3| = 5 and 0 + 0 + 3 = 3 over 3 calls each; none and 0; 0 and 1.
     assert values == {
         "uncured": pytest.approx(8 / 6),
-        "majority_3": pytest.approx(1.0),
+        "majority_3": pytest.approx(0.0),
         "mean_3": pytest.approx(0.5),
     }
     mean = errors["mean_3"]

@@ -33,12 +33,13 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.panel.ballots import ballots
 from steelyard.metrics.panel.error_correlation import error_correlation
-from steelyard.metrics.panel.jury import halves
 from steelyard.metrics.panel.jury_estimates import jury_estimates
-from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.remedies.trio import NO_CHOICE, halves
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.trials.builtin_prompts import parse_response
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 def sheet_of(rows: list[Observation], probes: list[str], prices: dict[str, float | None]) -> Datasheet:
@@ -209,6 +210,11 @@ def noisy(judges: int, items: int, seed: int, *, per_task: int = 1) -> dict[str,
     return found
 
 
+def jury_figures(rows: dict[str, list[Observation]]) -> list[Estimate]:
+    """Figures of the juries of these judges."""
+    return jury_estimates(Observations.of([row for mine in rows.values() for row in mine]), tuple(rows), 7)
+
+
 def by_metric(estimates: list[Estimate], metric: str) -> list[Estimate]:
     return [e for e in estimates if e.metric == metric]
 
@@ -216,7 +222,7 @@ def by_metric(estimates: list[Estimate], metric: str) -> list[Estimate]:
 def test_error_correlation_is_that_of_the_columns_of_errors() -> None:
     rows = noisy(3, 80, 4)
     scores = {name: collect_scores(mine) for name, mine in rows.items()}
-    found = {judges_of(e): e for e in by_metric(jury_estimates(scores, 7), "error_correlation")}
+    found = {judges_of(e): e for e in by_metric(jury_figures(rows), "error_correlation")}
     wrong = {name: columns.score != columns.expected for name, columns in scores.items()}
     assert set(found) == set(combinations(sorted(rows), 2))
     for (first, second), estimate in found.items():
@@ -244,9 +250,9 @@ def test_the_correlation_of_few_errors_is_covered(inputs: int, share: float) -> 
 
 def test_copies_of_a_judge_err_as_one_and_a_flawless_judge_has_no_correlation() -> None:
     rows = noisy(1, 60, 4)["j0"]
-    perfect = [call(f"i{n:03d}", n % 2, n % 2, cluster=f"t{n:03d}") for n in range(60)]
-    scores = {"a": collect_scores(rows), "b": collect_scores(rows), "c": collect_scores(perfect)}
-    found = {judges_of(e): e for e in by_metric(jury_estimates(scores, 7), "error_correlation")}
+    perfect = [call(f"i{n:03d}", n % 2, n % 2, cluster=f"t{n:03d}", judge="c") for n in range(60)]
+    judges = {name: [replace(row, judge=name) for row in rows] for name in "ab"} | {"c": perfect}
+    found = {judges_of(e): e for e in by_metric(jury_figures(judges), "error_correlation")}
     assert found[("a", "b")].value == pytest.approx(1.0)
     assert found[("a", "c")].value is None
     assert found[("a", "c")].note == "one of the two judges is always right or always wrong"
@@ -255,38 +261,34 @@ def test_copies_of_a_judge_err_as_one_and_a_flawless_judge_has_no_correlation() 
 def test_a_jury_by_hand() -> None:
     # Labels 1; votes of three judges: right by 3, 2, 1, 0 of them.
     votes = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 0, 0, 0]}
-    scores = {name: collect_scores(calls(answers, [1] * 4)) for name, answers in votes.items()}
-    found = jury_estimates(scores, 7)
+    found = jury_figures({name: calls(answers, [1] * 4, judge=name) for name, answers in votes.items()})
     whole = next(e for e in found if e.metric == "jury_accuracy" and set(e.group) == {"protocol"})
     assert (whole.numerator, whole.denominator) == (2, 4)
     assert whole.note is not None
-    assert "a tied vote goes to the lower answer" in whole.note
+    assert "a split vote gives no answer" in whole.note
     rates = {e.metric: e for e in found if set(e.group) == {"protocol"}}
     assert rates["jury_false_negative_rate"].value == 0.5
     assert (rates["jury_error_rate"].numerator, rates["jury_error_rate"].denominator) == (2, 4)
-    assert rates["jury_false_positive_rate"].note == "no input has the label 0"
+    assert rates["jury_false_positive_rate"].note == "no item has the label 0"
 
 
 # RAND harness, Appendix G: errors of 16 clean and 16 violating transcripts; three judges that err where their
 # numbers say, one after another or all on the first ones.
-def sixteen(apart: bool) -> dict[str, Scores]:
+def sixteen(apart: bool) -> dict[str, list[Observation]]:
     labels = [0] * 16 + [1] * 16
     found = {}
     for number, (positive, negative) in enumerate([(1, 2), (1, 5), (4, 2)]):
         first = 5 * number if apart else 0
         wrong = {*range(first, first + positive), *range(16 + first, 16 + first + negative)}
-        found[f"j{number}"] = collect_scores(
-            calls([y ^ int(n in wrong) for n, y in enumerate(labels)], labels)
-        )
+        answers = [y ^ int(n in wrong) for n, y in enumerate(labels)]
+        found[f"j{number}"] = calls(answers, labels, judge=f"j{number}")
     return found
 
 
 def test_errors_of_a_jury_by_hand() -> None:
     """Errors apart cancel; together the majority makes those that two of three make: 1 and 2 of 16."""
     for apart, positive, negative in ((True, 0, 0), (False, 1, 2)):
-        found = {
-            e.metric: e for e in jury_estimates(sixteen(apart), 7) if dict(e.group) == {"protocol": "base"}
-        }
+        found = {e.metric: e for e in jury_figures(sixteen(apart)) if dict(e.group) == {"protocol": "base"}}
         rates = [found[f"jury_false_{sort}_rate"] for sort in ("positive", "negative")]
         assert [(e.numerator, e.denominator) for e in rates] == [(positive, 16), (negative, 16)]
         assert found["jury_error_rate"].numerator == positive + negative
@@ -294,36 +296,48 @@ def test_errors_of_a_jury_by_hand() -> None:
 
 
 def test_a_lost_vote_that_decides_bounds_the_jury() -> None:
-    # Labels 1. A tie of two goes to the lower answer, and the lost vote decides; then two of three stand.
-    votes = {"a": [1, 1], "b": [0, 1], "c": ["failed", "failed"]}
-    scores = {name: collect_scores(calls(answers, [1, 1])) for name, answers in votes.items()}
-    found = {e.metric: e for e in jury_estimates(scores, 7) if dict(e.group) == {"protocol": "base"}}
-    assert (found["jury_accuracy"].value, found["jury_accuracy"].bounds) == (0.5, (0.5, 1.0))
+    # Labels 1. Of one against one the lost vote decides: no verdict. Then two of three stand.
+    votes: dict[str, list[int | str]] = {"a": [1, 1], "b": [0, 1], "c": ["failed", "failed"]}
+    rows = {name: calls(answers, [1, 1], judge=name) for name, answers in votes.items()}
+    found = {e.metric: e for e in jury_figures(rows) if dict(e.group) == {"protocol": "base"}}
+    right = found["jury_accuracy"]
+    assert (right.numerator, right.denominator, right.bounds) == (1, 1, (0.5, 1.0))
+    assert dict(right.excluded) == {"unreadable": 0, "failed": 1}
     assert found["jury_false_negative_rate"].bounds == (0.0, 0.5)
+
+
+def test_a_split_vote_is_not_right_and_no_error() -> None:
+    """Of four judges two say 1 and two 0 on the first input; both sorts of labels."""
+    for label in (0, 1):
+        votes = {"a": [1, label], "b": [1, label], "c": [0, label], "d": [0, 1 - label]}
+        rows = {name: calls(answers, [label] * 2, judge=name) for name, answers in votes.items()}
+        found = {e.metric: e for e in jury_figures(rows) if dict(e.group) == {"protocol": "base"}}
+        right, wrong = found["jury_accuracy"], found["jury_error_rate"]
+        assert (right.numerator, right.denominator, right.abstained) == (1, 2, 1)
+        assert (wrong.numerator, wrong.denominator) == (0, 2)
 
 
 def test_a_judge_without_a_verdict_makes_no_trio() -> None:
     """With `a`, which never answers, each of the other judges would pass for three."""
     labels, lost = [0, 1] * 10, ["unreadable"] * 20
-    votes = {"a": lost, "b": labels, "c": [0] * 20, "d": [1] * 20}
-    scores = {name: collect_scores(calls(answers, labels)) for name, answers in votes.items()}
-    trios = {judges_of(e) for e in jury_estimates(scores, 7) if len(judges_of(e)) == 3}
+    votes: dict[str, list[Any]] = {"a": lost, "b": labels, "c": [0] * 20, "d": [1] * 20}
+    rows = {name: calls(answers, labels, judge=name) for name, answers in votes.items()}
+    trios = {judges_of(e) for e in jury_figures(rows) if len(judges_of(e)) == 3}
     assert trios == {("b", "c", "d")}
-    del scores["d"]
-    chosen = next(e for e in jury_estimates(scores, 7) if e.metric == "chosen_jury_accuracy")
+    del rows["d"]
+    chosen = next(e for e in jury_figures(rows) if e.metric == "chosen_jury_accuracy")
     assert (chosen.value, chosen.note) == (None, "fewer than three judges gave a verdict")
 
 
 def test_no_jury_is_told_where_it_was_picked() -> None:
-    """Thirty judges have 4,060 trios: one is chosen, and its figures are of tasks that did not choose it."""
-    scores = {name: collect_scores(mine) for name, mine in noisy(30, 24, 6).items()}
-    found = [e for e in jury_estimates(scores, 7) if len(judges_of(e)) == 3]
+    """Eight judges have 56 trios: one is chosen, and its figures are of tasks that did not choose it."""
+    found = [e for e in jury_figures(noisy(8, 24, 6)) if len(judges_of(e)) == 3]
     assert len({judges_of(e) for e in found}) == 1
     told = [e.note or "" for e in found if e.metric != "chosen_jury_apparent"]
     assert all(note.startswith("on the half of the clusters that did not choose it") for note in told)
     apparent = next(e for e in found if e.metric == "chosen_jury_apparent")
     assert (apparent.note or "").startswith("in-sample")
-    shown = {table.title: table for table in together(summarise(noisy_sheet(30)))}
+    shown = {table.title: table for table in together(summarise(noisy_sheet(8)))}
     assert not any("in-sample" in " ".join(row) or "chosen" in row[0] for row in shown["Juries"].rows)
 
 
@@ -356,22 +370,21 @@ def test_the_majority_has_an_accuracy_on_every_probe() -> None:
 def test_votes_that_were_lost_are_told_and_bound_the_jury() -> None:
     # Labels 1. Nobody answers the third input; the second lacks one vote and is right by the other two.
     votes = {"a": [1, 1, "failed", 0], "b": [1, 1, "failed", 0], "c": [1, "unreadable", "failed", 0]}
-    scores = {name: collect_scores(calls(answers, [1] * 4)) for name, answers in votes.items()}
-    whole = next(e for e in jury_estimates(scores, 7) if e.metric == "jury_accuracy")
+    rows = {name: calls(answers, [1] * 4, judge=name) for name, answers in votes.items()}
+    whole = next(e for e in jury_figures(rows) if e.metric == "jury_accuracy")
     assert (whole.numerator, whole.denominator, whole.bounds) == (2, 3, (0.5, 0.75))
-    assert "2 of 4 inputs lack the vote of a member" in (whole.note or "")
+    assert dict(whole.excluded) == {"unreadable": 0, "failed": 1}
 
 
 def test_a_chosen_trio_counts_on_tasks_that_did_not_choose_it() -> None:
     rows = noisy(5, 80, 6, per_task=4)
-    scores = {name: collect_scores(mine) for name, mine in rows.items()}
-    split = halves(ballots(scores), 7)
+    split = halves(Observations.of([row for mine in rows.values() for row in mine]), 7)
     assert split is not None
-    seen, unseen = split
-    assert not set(seen.cluster) & set(unseen.cluster)
-    found = {e.metric: e for e in jury_estimates(scores, 7) if len(judges_of(e)) in (1, 3)}
+    seen, unseen = ({row.stimulus.cluster for row in half} for half in split)
+    assert not seen & unseen
+    found = {e.metric: e for e in jury_figures(rows) if len(judges_of(e)) in (1, 3)}
     apparent, honest = found["chosen_jury_apparent"], found["chosen_jury_accuracy"]
-    assert (apparent.denominator, honest.denominator) == (len(seen.votes), len(unseen.votes)) == (40, 40)
+    assert (apparent.denominator, honest.denominator) == (40, 40)
     assert (apparent.n_clusters, honest.n_clusters) == (10, 10)
     gain, single = found["jury_gain"], found["best_judge_accuracy"]
     assert gain.value == pytest.approx((honest.value or 0) - (single.value or 0))
@@ -379,11 +392,12 @@ def test_a_chosen_trio_counts_on_tasks_that_did_not_choose_it() -> None:
 
 def test_one_task_cannot_choose_a_jury() -> None:
     rows = noisy(3, 12, 6, per_task=12)
-    found = jury_estimates({name: collect_scores(mine) for name, mine in rows.items()}, 7)
-    chosen = next(e for e in found if e.metric == "chosen_jury_accuracy")
-    assert chosen.value is None
-    assert chosen.note is not None
-    assert "cannot be halved" in chosen.note
+    gain = next(e for e in jury_figures(rows) if e.metric == "jury_gain")
+    assert gain.value is None
+    assert "cannot be halved" in (gain.note or "")
+    of_four = jury_figures(noisy(4, 12, 6, per_task=12))
+    chosen = next(e for e in of_four if e.metric == "chosen_jury_accuracy")
+    assert (chosen.value, chosen.note) == (None, NO_CHOICE)
 
 
 def mixed_scales(seed: int) -> dict[str, list[Observation]]:
@@ -403,7 +417,7 @@ def mixed_scales(seed: int) -> dict[str, list[Observation]]:
 
 def test_answers_of_different_scales_are_not_pooled() -> None:
     scores = {name: collect_scores(rows) for name, rows in mixed_scales(3).items()}
-    weighted = next(e for e in jury_estimates(scores, 7) if e.group.get("rule") == "dawid_skene")
+    weighted = next(e for e in jury_figures(mixed_scales(3)) if e.group.get("rule") == "dawid_skene")
     apart = 0
     for binary in (True, False):
         votes = ballots({name: columns.where(columns.binary == binary) for name, columns in scores.items()})

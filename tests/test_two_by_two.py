@@ -27,10 +27,10 @@ def youden(table: np.ndarray) -> np.ndarray:
 
 
 def test_every_verdict_right_has_exact_limits_on_clusters() -> None:
-    # Six clusters, two items of either label, all right: 6 of 6 clusters, whose exact limit is .025^(1/6).
+    # Six clusters, two items of either label, all right: 6 of 6 clusters, whose exact limit is .05^(1/6).
     table = np.tile(2.0 * np.eye(2), (6, 1, 1))
     found = youden_limits(table)
-    away = 1 - 0.025 ** (1 / 6)
+    away = 1 - 0.05 ** (1 / 6)
     assert found == pytest.approx((1.0, 1 - sqrt(2) * away, 1.0))
     assert found is not None
     assert found[1] > 0.30
@@ -42,9 +42,9 @@ def test_repeats_of_the_same_verdict_make_nothing_surer() -> None:
 
 
 def test_a_constant_judge_has_no_merit() -> None:
-    # Passes everything: sensitivity 1, specificity 0, each with exact limits on 11 clusters.
-    table = np.tile(np.array([[0.0, 1.0], [0.0, 1.0]]), (11, 1, 1))
-    away = 1 - 0.025 ** (1 / 11)
+    # Passes everything: sensitivity 1, specificity 0, each with exact limits on 10 clusters.
+    table = np.tile(np.array([[0.0, 1.0], [0.0, 1.0]]), (10, 1, 1))
+    away = 1 - 0.05 ** (1 / 10)
     assert youden_limits(table) == pytest.approx((0.0, -away, away))
     assert away < 0.30
 
@@ -121,7 +121,7 @@ def test_exact_limits_of_one_cluster_are_those_of_one_trial() -> None:
     found = youden_limits(table)
     assert found is not None
     assert found[1] == pytest.approx(
-        max(-1.0, 1 - sqrt((1 - beta.ppf(0.025, 1, 1)) ** 2 + (1 - 0.025**0.25) ** 2))
+        max(-1.0, 1 - sqrt((1 - beta.ppf(0.05, 1, 1)) ** 2 + (1 - 0.05**0.25) ** 2))
     )
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from example_datasheet import FAILING, example, rate, renamed, threshold
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.verdict import CARE, IN_FILES, NO_FAULT, TOO_LITTLE, UNFIT, WORDS, Verdict
@@ -298,10 +299,35 @@ def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -
 def test_a_command_can_be_copied_as_it_is() -> None:
     command = "steelyard measure -j 'planted/probit?s=4&tau=1' --columns request=q_1,label=`x`"
     sheet = told()
-    step = replace(sheet.verdicts[0], next=f"measure again: {command} (12 calls, free)", command=command)
-    _, text, page = shown(replace(sheet, verdicts=(step, *sheet.verdicts[1:])))
-    assert f"- **Next:** measure again: `` {command} `` (12 calls, free)" in text
-    assert "<code>steelyard measure -j &#39;planted/probit?s=4&amp;tau=1&#39;" in page
+    step = NextStep("measure again", command, "12 calls, free", 12, 0.0)
+    sheet = replace(sheet, verdicts=(replace(sheet.verdicts[0], next=step), *sheet.verdicts[1:]))
+    _, text, page = shown(sheet)
+    console = Console(file=io.StringIO(), width=60)
+    terminal.render(sheet, console)
+    screen = console.file.getvalue()  # type: ignore[attr-defined]
+    for shown_text in (screen, str(sheet)):
+        lines = shown_text.splitlines()
+        place = lines.index(f"  {command}")
+        assert lines[place - 1].rstrip() == "  next: measure again (12 calls, free):"
+    assert f"- **Next:** measure again (12 calls, free): ```sh {command} ```" in text
+    assert "<code>steelyard measure -j &#39;planted/probit?s=4&amp;tau=1&#39; --columns" in page
+
+
+def test_what_an_older_program_wrote_of_the_next_step_is_read() -> None:
+    """There `next` was one sentence, and the command stood in it and beside it."""
+    command = "steelyard measure -j planted/coin --profile standard"
+    step = NextStep("measure at standard size", command, "660 calls, free", 660, 0.0)
+    verdict = Verdict("j", "unfit", next=step)
+    body = verdict.to_json()
+    assert (body["next"]["command"], body["command"], body["calls"]) == (command, command, 660)
+    assert Verdict.from_json(body) == verdict
+    sentence = f"measure at standard size: {command} (660 calls, free)"
+    assert Verdict.from_json({**body, "next": sentence}) == verdict
+    alone = {"next": "record more (or less)", "command": None, "calls": None, "dollars": None}
+    assert Verdict.from_json({**body, **alone}).next == NextStep("record more (or less)")
+    assert Verdict.from_json({**body, **alone, "next": ""}).next is None
+    with pytest.raises(ValueError, match=r"v\.next\.command: found 7"):
+        Verdict.from_json({**body, "command": 7, "next": "sentence"}, "v")
 
 
 def test_hostile_names_stay_text_in_verdicts() -> None:

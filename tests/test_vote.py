@@ -63,15 +63,33 @@ def test_most_votes_decide_between_two_texts(verdicts: tuple[Verdict, ...], comm
 
 @pytest.mark.parametrize(
     ("scores", "common"),
-    [("445", "4"), ("54", "4"), ("135", "1"), ("1155", "1"), ("1355", "5")],
+    [("445", Decided("4")), ("1355", Decided("5")), ("54", SHY), ("135", SHY), ("1155", SHY), ("01", SHY)],
 )
-def test_of_equally_frequent_scores_the_lower_counts(scores: str, common: str) -> None:
-    assert plurality([Decided(score) for score in scores], False) == Decided(common)
+def test_most_votes_decide_a_score_and_a_split_abstains(scores: str, common: Verdict) -> None:
+    assert plurality([Decided(score) for score in scores], False) == common
 
 
-def test_an_abstention_yields_to_a_score_that_is_as_frequent() -> None:
-    assert plurality((SHY, Decided("3")), False) == Decided("3")
+def test_an_abstention_is_a_vote_for_none() -> None:
+    assert plurality((SHY, Decided("3")), False) == SHY
     assert plurality((SHY, SHY, Decided("3")), False) == SHY
+    assert plurality((SHY, Decided("3"), Decided("3")), False) == Decided("3")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "common"),
+    [
+        ((Decided("1"), Decided("1"), LOST), Decided("1")),
+        ((Decided("1"), Decided("0"), LOST), LOST),
+        ((Decided("1"), BLUR, BLUR), BLUR),
+        ((Decided("1"), BLUR), BLUR),
+        ((SHY, SHY, LOST), SHY),
+        ((SHY, LOST), SHY),
+        ((LOST, BLUR, BLUR), LOST),
+    ],
+)
+def test_who_has_no_verdict_has_no_vote(verdicts: tuple[Verdict, ...], common: Verdict) -> None:
+    """Two of three that agree stand; one alone of two or three does not, nor a split."""
+    assert plurality(verdicts, False) == common
 
 
 @pytest.mark.parametrize(

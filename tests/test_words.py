@@ -10,7 +10,7 @@ from scipy.stats import betabinom
 
 from clustered import beta_events, copula_events, hot_events, tallies
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, moved_by
+from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, moved_by, share_of
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -83,13 +83,14 @@ def test_what_clearing_costs() -> None:
     assert [most_cleared(10, 12, 0.1), most_cleared(10, 4, 0.1)] == [1, -1]
     assert [most_cleared(24, 12, 0.1), most_cleared(24, 4, 0.1)] == [12, 3]
     assert [most_cleared(10, 12, 0.05), most_cleared(24, 12, 0.05)] == [-1, 3]
-    assert [most_cleared(10, 6, 0.1), most_cleared(24, 6, 0.1)] == [0, 5]
+    assert [most_cleared(10, 6, 0.1), most_cleared(24, 6, 0.1)] == [-1, 5]
     assert [most_cleared(10, 10, 0.2), most_cleared(24, 10, 0.2)] == [7, 28]
-    # Items that are tasks of their own: .9²⁸ = .052, .9²⁹ = .047.
-    assert [judge_limit(seen(0, items, 1), Limit(0.1)) for items in (28, 29)] == ["underpowered", "clear"]
-    # With no event: 13 tasks of 12 calls for .05, and 11 of 4 for one kind against .10.
-    assert calls_needed(seen(0, 10, 12), Limit(0.05)) == 156
-    assert calls_needed(seen(0, 10, 4), Limit(0.1)) == 44
+    # Items that are tasks of their own: t²/(n + t²) is .1001 for 37, .0975 for 38.
+    assert [judge_limit(seen(0, items, 1), Limit(0.1)) for items in (37, 38)] == ["underpowered", "clear"]
+    # With no event: 16 tasks of 12 calls for .05, and 14 of 4 for one kind against .10.
+    # 12/2.1 calls a task: 91.4 > 19 · t(15)² = 86.3, 85.7 < 19 · t(14)² = 87.4; 4/1.3: 43.1 > 9 · t(13)².
+    assert calls_needed(share_of(seen(0, 10, 12)), Limit(0.05).allowed) == 192
+    assert calls_needed(share_of(seen(0, 10, 4)), Limit(0.1).allowed) == 56
 
 
 # Missing verdicts -------------------------------------------------------------------------------------
@@ -126,7 +127,10 @@ def test_a_few_lost_calls_do_not_forbid_a_word() -> None:
 
 
 def test_missing_verdicts_that_decide_are_named() -> None:
-    clear, flagged = first_step(["12"] * 40 + ["1x"] * 10), first_step(["12", "21"] * 15 + ["xx"] * 20)
+    clear, flagged = (
+        first_step(["12"] * 40 + ["1x"] * 10),
+        first_step(["12", "21"] * 15 + ["11"] * 10 + ["xx"] * 25),
+    )
     for found, word in ((clear, "clear"), (flagged, "flagged")):
         assert found.finding == "underpowered"
         assert f"{word} but for calls without a verdict: the missing verdicts decide" in (found.note or "")
@@ -207,8 +211,8 @@ def test_one_pair_of_a_kind_is_not_flagged_beside_an_underpowered_whole() -> Non
     assert part.calls_needed == 4
 
 
-@pytest.mark.parametrize(("share", "limit"), [(1, Limit(0.1)), (0, Limit(0.8, "min"))])
+@pytest.mark.parametrize(("share", "limit"), [(1, Limit(0.1)), (0, Limit(0.9, "min"))])
 def test_one_task_is_flagged_where_the_exact_test_says_so(share: int, limit: Limit) -> None:
-    # By the binomial law on the limit: one unit .1 and .2, two units .01 and .04.
+    # By the binomial law on the limit, .025 at each end: one unit .1, two units .01.
     words = [judge_limit(Tally(np.array([share * n]), np.array([n]), n, n), limit) for n in (1, 2, 3)]
     assert words == ["underpowered", "flagged", "flagged"]

@@ -163,7 +163,8 @@ def scores_of(world: ScoreWorld) -> Run:
         estimates = [e for probe in probes for e in probe.estimates(judge, mine, SEED)]
         estimates += run_costs(judge, mine, estimates, _dollars, SEED)
         estimates += volatility_estimates(judge, estimates, SEED, mine)
-        estimates += [*panel_estimates(seen, estimates, SEED), *_losses(mine)]
+        merged = Observations.of([row for rows in seen.values() for row in rows])
+        estimates += [*panel_estimates(merged, tuple(seen), estimates, SEED), *_losses(mine)]
         return [_per_task(figure, tasks) for figure in _figures(estimates)]
 
     return run

@@ -47,4 +47,5 @@ def _tables(folder: Path, out: Path, form: str) -> None:
     from steelyard.lab.export import export_tables
 
     for table in export_tables(folder, out, form):
-        click.echo(f"{table.path}: {counted(table.rows, 'row')}.")
+        parts = f" ({table.calls})" if table.calls.baselines else ""
+        click.echo(f"{table.path}: {counted(table.rows, 'row')}{parts}.")

@@ -59,14 +59,15 @@ def gate(
 ) -> None:
     """Decide by a policy whether the judges of a run may be used, and certify it; no calls.
 
-    PASS (exit 0): every interval lies within its limits. FAIL (exit 3): some interval lies wholly outside.
-    INCONCLUSIVE (exit 4): neither, with the calls still needed. With --certificate or --check, a certificate
-    is held against the judges of DIR, or of a study file; exit 3 where it has expired or does not fit.
+    PASS (exit 0): every interval lies within its limits. FAIL (exit 3): some interval lies wholly outside,
+    or the datasheet flags a fault that the policy does not allow. INCONCLUSIVE (exit 4): neither, with the
+    calls still needed and no certificate. With --certificate or --check, a certificate is held against the
+    judges of DIR, or of a study file; exit 3 where it has expired or does not fit.
     """
     from datetime import UTC, datetime
 
     from steelyard.lab.gate.policy import SHIPPED
-    from steelyard.lab.gate.ruling import EXIT_CODES
+    from steelyard.lab.gate.ruling import EXIT_CODES, INCONCLUSIVE, PASS
     from steelyard.lab.gate.session import check_certificate
     from steelyard.lab.gate.session import gate as gate_folder
 
@@ -89,10 +90,11 @@ def gate(
         click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
         _print(ruling, every)
-    if written is None:
+    if written is None and ruling.result != INCONCLUSIVE:
         warn(f"{shown(target)}: the certificate cannot be written there; the result stands.")
-    elif not as_json:
-        click.echo(f"\nCertificate: {shown(written)}")
+    elif written is not None and not as_json:
+        told = "Certificate:" if ruling.result == PASS else "No certificate; the refusal is recorded in"
+        click.echo(f"\n{told} {shown(written)}")
     sys.exit(EXIT_CODES[ruling.result])
 
 
@@ -108,39 +110,35 @@ def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
 
 
 def _print(ruling: Ruling, every: bool) -> None:
-    from rich import box
+    """The result, then each judge with the checks that did not pass, the worst first."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.padding import Padding
 
     from steelyard.lab.gate.junit import sentence
     from steelyard.lab.gate.ruling import ORDER, PASS, worst
 
-    console = Console()
+    console = Console(highlight=False)
+    console.print(plain(_sentence(ruling), STYLES[ruling.result]))
     for judge in ruling.judges:
         checks = ruling.of(judge)
         result = worst(check.result for check in checks)
-        line = plain(judge, "bold").append(": ").append_text(plain(result, STYLES[result]))
-        console.print(line, highlight=False)
+        console.print()
+        console.print(plain(judge, "bold").append(": ").append_text(plain(result, STYLES[result])))
+        for row in sorted(checks, key=lambda check: ORDER.index(check.result)):
+            if every or row.result != PASS:
+                head = plain(row.result, STYLES[row.result]).append("  ").append_text(plain(row.rule))
+                found = plain(row.found).append("  ").append_text(plain(row.figure, "dim"))
+                for line, indent in ((head, 2), (found, 4), (plain(sentence(row)), 4)):
+                    console.print(Padding(line, (0, 0, 0, indent), expand=False))
         passed = [check for check in checks if check.result == PASS]
         if passed and not every:
             names = ", ".join(dict.fromkeys(check.name for check in passed))
-            console.print(plain(f"  {counted(len(passed), 'check')} passed: {names}", "dim"), highlight=False)
-        rows = checks if every else [check for check in checks if check.result != PASS]
-        if not rows:
-            console.print()
-            continue
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-        for name in ("result", "rule", "found", "why"):
-            table.add_column(name, overflow="fold", no_wrap=name in ("result", "found"))
-        for row in sorted(rows, key=lambda check: ORDER.index(check.result)):
-            rule = plain(row.rule).append("\n").append_text(plain(row.figure, "dim"))
-            why = plain(sentence(row), "dim" if row.result == "PASS" else "")
-            table.add_row(plain(row.result, STYLES[row.result]), rule, plain(row.found), why)
-        console.print(table)
+            told = plain(f"{counted(len(passed), 'check')} passed: {names}", "dim")
+            console.print(Padding(told, (0, 0, 0, 2), expand=False))
+    if ruling.notes:
         console.print()
     for note in ruling.notes:
-        console.print(plain(note, "dim"), highlight=False)
-    console.print(plain(_sentence(ruling), STYLES[ruling.result]), highlight=False)
+        console.print(plain(note, "dim"))
 
 
 def _sentence(ruling: Ruling) -> str:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from steelyard.lab.run.sitting import Sitting
 
+ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
+"""What to do where a model or server changed under the same name."""
+
 
 def complain(message: object) -> None:
     """One sentence on stderr, on one line."""
@@ -62,4 +65,4 @@ def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:
         return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
     if sitting.failed or sitting.stopped:
         return f"No call of this sitting was answered{spent}."
-    return "No calls: every trial was answered before."
+    return f"No calls: every trial was answered before. {ASK_AFRESH}"

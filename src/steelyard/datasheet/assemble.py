@@ -108,9 +108,8 @@ def assemble(
         if asked:
             remedies += bench.remedies(prices)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
-    measured = {name: seen.of_judge(name) for name in sitting}
     remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
-    panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
+    panel = _panel(seen, sitting, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
     places = {_place(e) for e in whole}
     estimates = [*(e for e in estimates if _place(e) not in places), *whole]
@@ -248,8 +247,8 @@ def _juries(
 
 
 def _panel(
-    measured: Mapping[str, Observations], estimates: Sequence[Estimate], seed: int, faults: Faults
+    seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int, faults: Faults
 ) -> list[Estimate]:
     heading = Heading.under(PANEL, PANEL, "base", seed)
-    make = partial(panel_estimates, measured, estimates, seed)
+    make = partial(panel_estimates, seen, judges, estimates, seed)
     return faults.estimates(heading, "judges together", [undeclared(PANEL)], make)

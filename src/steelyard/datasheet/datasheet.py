@@ -110,6 +110,11 @@ class Datasheet:
         flagged = sum(reading.word == "flagged" for reading in self.readings)
         return f"<Datasheet of {', '.join(own)}: {counted(len(self.estimates), 'figure')}, {flagged} flagged>"
 
+    def __str__(self) -> str:
+        return "\n".join([*([self.partial_told] if self.partial else []), *map(str, self.verdicts)]) or repr(
+            self
+        )
+
     @property
     def units(self) -> str:
         """What was shown: pairs or items."""

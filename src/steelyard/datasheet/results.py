@@ -11,15 +11,16 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.arrays import Ints, counted_once, distinct, numbered
+from steelyard.arrays import Ints, distinct, numbered
 from steelyard.coded_lines import CodedLines, Part, fixed
 from steelyard.datasheet.words.inert import inert
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
+from steelyard.verdicts.combined import of_judges
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.verdict import Decided, Tie
+from steelyard.verdicts.vote import plurality
 
 Value = str | int | bool | None
 """What a cell holds; None where there is nothing to say."""
@@ -40,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Every call that has an observation, in the order of the observations."""
+    """Every call that has an observation, in the order of the observations, those of baselines last."""
 
     observations: Observations
     """The calls of all judges."""
@@ -48,6 +49,14 @@ class Results:
     """Judges that stand beside those under test."""
     composed: Collection[str] = ()
     """Judges whose verdicts are made of those of others, and who have no vote in a jury."""
+
+    def __post_init__(self) -> None:
+        """Put the calls of baselines last."""
+        seen = self.observations
+        beside = np.array([name in self.baselines for name in seen.judges], dtype=np.bool_)
+        if beside.any():
+            last = np.argsort(beside[seen.judge], kind="stable")
+            object.__setattr__(self, "observations", seen.rows(last))
 
     def __len__(self) -> int:
         return len(self.observations)
@@ -115,38 +124,26 @@ class Results:
         return Column((None, False, True), answers.held.astype(np.int64) + answers.right)
 
     def _jury(self) -> Column:
-        """The answer that most judges under test gave to the same presentation; nothing where two lead."""
+        """The vote of all judges under test on the same presentation; nothing where one was not asked."""
         seen = self.observations
         apart = {*self.baselines, *self.composed}
-        under_test = [n for n, name in enumerate(seen.judges) if name not in apart]
-        votes = np.isin(seen.judge, under_test) & seen.ended(Decided, Tie)
-        if len(distinct(seen.judge[votes])) < JURY:
-            return Column((None,), np.zeros(len(self), dtype=np.int64))
-        presentation = _presentations(seen)
-        leading = _leading(presentation[votes], seen.verdict[votes], int(presentation.max()) + 1)
-        return Column((None, *map(answer_word, seen.verdicts)), leading[presentation] + 1)
+        under_test = [seen.judges[n] for n in distinct(seen.judge) if seen.judges[n] not in apart]
+        nothing = np.zeros(len(self), dtype=np.int64)
+        voted = of_judges(seen, under_test, plurality, "jury") if len(under_test) >= JURY else seen[:0]
+        if not len(voted):
+            return Column((None,), nothing)
+        repeats = int(seen.replicate.max()) + 1
+        mine, theirs = (_presentations(rows, repeats) for rows in (seen, voted))
+        order = np.argsort(theirs)
+        place = order[np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)]
+        codes = np.where(theirs[place] == mine, voted.verdict[place] + 1, nothing)
+        return Column((None, *map(answer_word, voted.verdicts)), codes)
 
 
-def _presentations(seen: Observations) -> Ints:
-    """What was shown and how, numbered: judges of one presentation share its number."""
-    repeats = _numbered(seen.replicate)
+def _presentations(seen: Observations, repeats: int) -> Ints:
+    """What was shown and how, as a number: judges of one presentation share it."""
     arm = (seen.stimulus * len(seen.protocols) + seen.protocol) * len(ORDERS) + seen.order
-    number: Ints = numbered(arm * len(repeats.values) + repeats.codes)[1]
-    return number
-
-
-def _leading(presentation: Ints, verdict: Ints, count: int) -> Ints:
-    """The verdict with the most votes on each presentation; -1 where none has more than all others."""
-    kinds = int(verdict.max()) + 1
-    cast, votes = counted_once(presentation * kinds + verdict)
-    place = cast // kinds
-    most = np.zeros(count, dtype=np.int64)
-    np.maximum.at(most, place, votes)
-    top = votes == most[place]
-    leaders = np.bincount(place[top], minlength=count)
-    leading = np.full(count, -1, dtype=np.int64)
-    leading[place[top]] = (cast % kinds)[top]
-    return np.asarray(np.where(leaders == 1, leading, -1), dtype=np.int64)
+    return np.asarray(arm * repeats + seen.replicate, dtype=np.int64)
 
 
 _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {

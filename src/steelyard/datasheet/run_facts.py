@@ -29,6 +29,16 @@ def partial_words(asked: int, planned: int) -> str:
     return f"Partial: {asked:,} of {counted(planned, 'call')}"
 
 
+def missing_labels(missing: int, rows: int) -> str:
+    """`4 of 60 rows have no label, …`; empty where none or all have one."""
+    if not 0 < missing < rows:
+        return ""
+    have, none = plural(missing, "has", "have"), plural(missing, "it", "them")
+    return (
+        f"{missing:,} of {counted(rows, 'row')} {have} no label, and no figure against labels counts {none}"
+    )
+
+
 @dataclass(frozen=True)
 class Asked:
     """The calls of one judge of a partial run."""
@@ -93,8 +103,17 @@ class RunFacts:
     """Calls among them that came back in batches."""
     authoring: Writing | None = None
     """What was paid before them for texts; None where nobody wrote any."""
+    rows: int = 0
+    """Rows of the user's data that were shown; 0 where there are none."""
+    unlabelled: int = 0
+    """Rows among them without a label."""
     finished: str | None = None
     """When the last reply came; None where calls are open, or nobody knows."""
+
+    @property
+    def missing_labels(self) -> str:
+        """How many rows have no label; empty where none or all have one."""
+        return missing_labels(self.unlabelled, self.rows)
 
     @property
     def ended(self) -> str:

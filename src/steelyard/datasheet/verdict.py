@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.datasheet.next_step import NextStep, body_of_sentence
 from steelyard.json_body import from_body, mapping
 
 UNFIT = "unfit"
@@ -62,21 +63,31 @@ class Verdict:
     """What decides it, the gravest first; three at most."""
     so: str = ""
     """The remedy, or what may be concluded, in one sentence."""
-    next: str = ""
-    """What to do next, with its price; the command stands in it word for word."""
-    command: str | None = None
-    """The command alone; None where no command does it."""
-    calls: int | None = None
-    """Calls that the command makes."""
-    dollars: float | None = None
-    """What these cost; None where no price is known."""
+    next: NextStep | None = None
+    """What to do next; None where nothing was worked out."""
+
+    @property
+    def command(self) -> str | None:
+        """The command of the next step alone; None where no command does it."""
+        return None if self.next is None else self.next.command
+
+    @property
+    def calls(self) -> int | None:
+        """Calls that the command makes."""
+        return None if self.next is None else self.next.calls
+
+    @property
+    def dollars(self) -> float | None:
+        """What these cost; None where no price is known."""
+        return None if self.next is None else self.next.dollars
 
     def __repr__(self) -> str:
         return f"<Verdict on {self.judge}: {self.word}>"
 
     def __str__(self) -> str:
-        follows = (("so: ", self.so), ("next: ", self.next))
-        lines = [*(fact.sentence for fact in self.facts), *(f"{how}{what}" for how, what in follows if what)]
+        lines = [*(fact.sentence for fact in self.facts), *([f"so: {self.so}"] if self.so else [])]
+        lines += [] if self.next is None else [f"next: {self.next.sentence}"]
+        lines += [self.command] if self.command else []
         return "\n  ".join([f"{self.judge}: {self.word}", *lines])
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +97,8 @@ class Verdict:
             "verdict": IN_FILES[self.word],
             "facts": [fact.to_json() for fact in self.facts],
             "remedy": self.so,
-            **{name: getattr(self, name) for name in ("next", "command", "calls", "dollars")},
+            "next": None if self.next is None else self.next.to_json(),
+            **{name: getattr(self, name) for name in ("command", "calls", "dollars")},
         }
 
     @classmethod
@@ -98,4 +110,6 @@ class Verdict:
         if word is None:
             expected = ", ".join(IN_FILES.values())
             raise ValueError(f"{where}.verdict: found {spelled!r}, expected one of {expected}")
+        if isinstance(held.get("next"), str):
+            held["next"] = body_of_sentence(held["next"], held)
         return from_body(cls, {**held, "word": word, "so": held.pop("remedy", "")}, where)

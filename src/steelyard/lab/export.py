@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.lab.folder.results_file import parquet_missing, sound, write_parquet
 from steelyard.lab.folder.whole_file import unwritable, whole_file, write_text
 from steelyard.lab.view.call_detail import CallDetail, details
+from steelyard.lab.view.call_index import CallCounts
 from steelyard.lab.view.viewed_run import Loaded, ViewedRun
 
 JSONL, PARQUET = FORMS = ("jsonl", "parquet")
@@ -47,8 +50,13 @@ class ExportedTable:
 
     path: Path
     """The file."""
-    rows: int
-    """How many it holds."""
+    calls: CallCounts
+    """What it holds, a row for each; baselines last."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.calls.total
 
 
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
@@ -78,12 +86,12 @@ def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
         write_parquet(path, results)
     else:
         write_text(path, results.jsonl())
-    return ExportedTable(path, len(results))
+    return ExportedTable(path, loaded.index.count(np.ones(len(results), dtype=np.bool_)))
 
 
 def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTable:
     """Calls that were really made; a verdict that others make is an observation, and no trial."""
-    asked = loaded.asked.tolist()
+    asked = loaded.index.baselines_last(loaded.asked).tolist()
     parts = (
         [_row(detail) for detail in details(run, loaded, asked[start : start + CHUNK], explained=False)]
         for start in range(0, len(asked), CHUNK)
@@ -92,7 +100,7 @@ def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTa
         _write_rows(path, parts)
     else:
         write_text(path, ("".join(f"{json.dumps(row)}\n" for row in part) for part in parts))
-    return ExportedTable(path, len(asked))
+    return ExportedTable(path, loaded.index.count(np.isin(np.arange(len(loaded.index.calls)), asked)))
 
 
 def _row(detail: CallDetail) -> dict[str, Any]:

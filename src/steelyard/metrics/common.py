@@ -47,13 +47,23 @@ MERIT = Metric(
     behind="wrong",
     basis=KNOWN_ANSWER,
 )
+TOLERATED_LOSSES = Limit(0.02, probes=("run",))
+"""Most calls without a verdict, over the whole run."""
 UNREADABLE_RATE = Metric(
     "unreadable_rate",
     "unreadable",
     "Calls whose reply could not be read as a verdict; never counted as a score.",
     detail=True,
     direction=LOW,
+    limit=TOLERATED_LOSSES,
     behind="unreadable",
+    basis=EVERY_CALL,
+)
+ABSTENTION_RATE = Metric(
+    "abstention_rate",
+    "abstained",
+    "Calls that ended in a valid refusal to answer; told where two judges are compared.",
+    detail=True,
     basis=EVERY_CALL,
 )
 FAILED_RATE = Metric(
@@ -62,6 +72,7 @@ FAILED_RATE = Metric(
     "Calls that returned no reply after retries; never counted as a score.",
     detail=True,
     direction=LOW,
+    limit=TOLERATED_LOSSES,
     behind="failed",
     basis=EVERY_CALL,
 )

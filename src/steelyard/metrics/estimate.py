@@ -103,6 +103,8 @@ class Estimate:
     """True where the high answer is the failing one."""
     missing_decides: bool = False
     """True where a word is withheld that the verdicts at hand alone would give."""
+    row_events: tuple[int, int] | None = None
+    """Rows all of whose calls show the event, and rows some of whose do, where rows have several calls."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
@@ -113,6 +115,7 @@ class Estimate:
             "excluded": dict(self.excluded),
             "bounds": None if self.bounds is None else list(self.bounds),
             "slot_calls": None if self.slot_calls is None else list(self.slot_calls),
+            "row_events": None if self.row_events is None else list(self.row_events),
         }
         for name, unset in _WHERE_SET.items():
             if body[name] == unset:
@@ -145,5 +148,6 @@ _WHERE_SET: dict[str, object] = {
     "slot_calls": None,
     "high_fails": False,
     "missing_decides": False,
+    "row_events": None,
 }
 """Fields that `datasheet.json` has only where they are set, and what they hold otherwise."""

@@ -1,21 +1,26 @@
-"""The words of a datasheet: `clear`, `flagged`, `underpowered`.
+"""The words of a datasheet: `clear`, `flagged`, `underpowered`; and how many calls would give one.
 
-A word is said only where it would hold however the missing verdicts had come out: limits are taken at the
+Against a limit the recommended 95 % interval decides: within it as a whole, beyond it as a whole, or neither.
+A word is said only where it would hold however the missing verdicts had come out: intervals are taken at the
 worst and the best case over them. `clear` against a limit also asks that a judge which sits on the limit
 would show so few events in at most 5 % of runs, were its calls correlated by .3 within clusters; `flagged` in
-a single cluster asks that exact binomial limits lie beyond the limit as well.
+a single cluster asks that exact binomial limits lie beyond the limit as well. A datasheet reads figures
+against the limits of their metrics, the gate against those of a policy, both by `estimate_word`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, sqrt
+from math import ceil, inf, isfinite, sqrt
+
+import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
-from steelyard.metrics.stats.clusters import effective_size, quantile
+from steelyard.metrics.stats.clusters import effective_size, quantile, wilson_cluster
 from steelyard.metrics.stats.few_events import chance_of_so_few
 from steelyard.metrics.stats.intervals import Ends, Span, clopper_pearson, score
 from steelyard.metrics.stats.jackknife import Figure, jackknife
@@ -28,18 +33,67 @@ from steelyard.metrics.stats.two_by_two import table_limits
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
 MARGIN = 0.10
 """Largest difference that still counts as none."""
-POWER_REACH = 2.49 / 1.64
-"""What a one-sided 5 % test with 80 % power takes, in reaches of a one-sided 95 % limit."""
+SURE = 1 - ALPHA / 2
+"""One-sided probability of the ends of the interval that every word rests on."""
+_NORMAL = normal_quantile(SURE)
+POWER_REACH = 1 + normal_quantile(POWER) / _NORMAL
+"""What a 95 % interval with 80 % power takes, in reaches of such an interval."""
+TOLERATED_LOSS = 0.02
+"""Share of calls without a verdict that a figure without bounds may have and still be clear."""
 BY_LOSS = "the missing verdicts decide"
+BY_CHANCE = "by chance"
+"""Reading of a share that calls which ignore each other would show as well: it is never flagged."""
+WHOLE_RUN = "run"
+"""Probe of figures over all calls of a run, which are taken as independent."""
+HALF = 0.5
+_SCORE = "wilson"
+_SCORES = (_SCORE, f"{_SCORE}_cluster", f"{_SCORE}_units", "goodman", "goodman_cluster")
+"""Methods of intervals whose ends solve the score equation."""
+DECOMPOSITION_CELLS = 4
+"""Cells for which the intervals of a decomposition hold at once."""
+_ROUNDING = 1e-9
 
 
-def limit_word(limits: Span, limit: Limit) -> str:
-    """The word for a limit, from one-sided 95 % limits (low, high)."""
-    low, high = limits if limit.side == "max" else (-limits[1], -limits[0])
-    bound = limit.value if limit.side == "max" else -limit.value
-    if high < bound:
+def limit_word(interval: Span, limit: Limit) -> str:
+    """The word for a limit, from a 95 % interval: clear within it, flagged beyond it, as a whole."""
+    return _span_word(interval, limit.allowed)
+
+
+def _span_word(interval: Span, allowed: Span) -> str:
+    if allowed[0] <= interval[0] and interval[1] <= allowed[1]:
         return CLEAR
-    return FLAGGED if low > bound else UNDERPOWERED
+    return FLAGGED if interval[0] > allowed[1] or interval[1] < allowed[0] else UNDERPOWERED
+
+
+def estimate_word(estimate: Estimate, allowed: Span) -> str:
+    """The word for a figure that must stay within `allowed`: the one rule of the datasheet and the gate."""
+    reach = _reach(estimate)
+    word = UNDERPOWERED if reach is None else _span_word(reach, allowed)
+    size = _score_size(estimate)
+    if word == UNDERPOWERED or size is None or estimate.probe == WHOLE_RUN:
+        return word
+    shares = _shares(estimate)
+    if word == CLEAR:
+        kept = all(_so_few(estimate, limit, shares) for limit in _limits(allowed))
+    else:
+        exact = estimate.n_clusters != 1 or _exactly_beyond(estimate, allowed, shares)
+        kept = exact and estimate.reading != BY_CHANCE
+    return word if kept else UNDERPOWERED
+
+
+def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
+    """The estimate with its word for the limit, and where it has none with the calls that would decide."""
+    if limit is None or estimate.value is None:
+        return estimate
+    whole = replace(estimate, bounds=None, excluded={})
+    seen, word = (estimate_word(each, limit.allowed) for each in (whole, estimate))
+    return replace(
+        estimate,
+        finding=word,
+        missing_decides=seen != word,
+        calls_needed=calls_needed(whole, limit.allowed) if seen == UNDERPOWERED else None,
+        note="; ".join(part for part in (estimate.note, by_loss(seen, word)) if part) or None,
+    )
 
 
 def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
@@ -47,36 +101,84 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
 
     `bounds` are the share in the worst and best case over missing verdicts.
     """
-    share = tally.k / tally.n
-    least, most = (share, share) if bounds is None else (min(share, bounds[0]), max(share, bounds[1]))
-    size, reach = effective_size(tally), quantile(tally, 1 - ALPHA)
-    word = limit_word((score(least, size, reach)[0], score(most, size, reach)[1]), limit)
-    one_cluster = tally.n_clusters < 2
-    if word == CLEAR:
-        kept = one_cluster or _so_few(tally, limit, (least, most))
-    else:
-        kept = word != FLAGGED or not one_cluster or _exactly_beyond(size, limit, (least, most))
-    return word if kept else UNDERPOWERED
+    return estimate_word(replace(share_of(tally), bounds=bounds), limit.allowed)
 
 
-def _exactly_beyond(size: float, limit: Limit, shares: Span) -> bool:
-    """Whether exact limits lie beyond the limit too; Wilson's do with a single unit, which shows nothing."""
-    low, high = (
-        clopper_pearson(share * size, size, 1 - 2 * ALPHA)[side] for side, share in enumerate(shares)
+def share_of(tally: Tally) -> Estimate:
+    """A proportion with nothing but its counts and its interval."""
+    interval = Interval(f"{_SCORE}_cluster", *wilson_cluster(tally))
+    share = Estimate("", "", "", {}, "call", tally.k / tally.n, tally.k, tally.n, (interval,))
+    return replace(share, n_calls=tally.n_calls, n_units=tally.n_units, n_clusters=tally.n_clusters)
+
+
+def _limits(allowed: Span) -> list[Limit]:
+    sides = zip(allowed, ("min", "max"), strict=True)
+    return [Limit(value, side) for value, side in sides if isfinite(value)]
+
+
+def _reach(estimate: Estimate) -> Span | None:
+    """The recommended interval over every way in which the missing verdicts could have come out."""
+    interval, value = estimate.interval, estimate.value
+    if interval is None or value is None:
+        return None
+    low = -inf if interval.low is None else interval.low
+    high = inf if interval.high is None else interval.high
+    lost = sum(estimate.excluded.values())
+    if estimate.bounds is None and lost > TOLERATED_LOSS * (estimate.n_calls + lost):
+        return -inf, inf
+    down, up = moved_by(value, estimate.bounds)
+    size = _score_size(estimate)
+    if size is None:
+        return low + down, high + up
+    least, most = _shares(estimate)
+    return (
+        score(least, size, 1.0)[0] if down else low,
+        score(most, size, 1.0)[1] if up else high,
     )
-    return limit_word((low, high), limit) == FLAGGED
 
 
-def _so_few(tally: Tally, limit: Limit, shares: Span, times: float = 1.0) -> bool:
+def _shares(estimate: Estimate) -> Span:
+    """A share in the worst and the best case over missing verdicts."""
+    value = estimate.value or 0.0
+    down, up = moved_by(value, estimate.bounds)
+    return max(0.0, value + down), min(1.0, value + up)
+
+
+def _score_size(estimate: Estimate) -> float | None:
+    """Trials over the squared quantile behind a score interval, read off its end; None for other figures.
+
+    The ends e of a score interval around p are where (p − e)² = e(1 − e) · quantile² / trials.
+    """
+    interval, value = estimate.interval, estimate.value
+    if interval is None or value is None or interval.method not in _SCORES or not estimate.denominator:
+        return None
+    end = interval.high if value < HALF else interval.low
+    if end is None or not 0 < end < 1 or abs(end - value) < _ROUNDING:
+        return None
+    return end * (1 - end) / (end - value) ** 2
+
+
+def _exactly_beyond(estimate: Estimate, allowed: Span, shares: Span) -> bool:
+    """Whether exact limits lie beyond the limit too; Wilson's do with a single unit, which shows nothing."""
+    size = min(estimate.denominator or 0, estimate.n_units)
+    low, high = (clopper_pearson(share * size, size)[side] for side, share in enumerate(shares))
+    return _span_word((low, high), allowed) == FLAGGED
+
+
+def _so_few(estimate: Estimate, limit: Limit, shares: Span, times: float = 1.0) -> bool:
     """Whether a judge on the limit would rarely show so few events beyond it; one cluster tells nothing."""
+    clusters, total = estimate.n_clusters, estimate.denominator or 0
+    if clusters < 2:
+        return True
     share, at = (shares[1], limit.value) if limit.side == "max" else (1 - shares[0], 1 - limit.value)
-    return chance_of_so_few(share * tally.n * times, tally.trials, at, times) <= ALPHA
+    trials = (total + np.arange(clusters)) // clusters
+    return chance_of_so_few(share * total * times, trials, at, times) <= ALPHA
 
 
 def difference_word(
     limits: Span | None, probability: float, margin: float = MARGIN, moved: Span = (0.0, 0.0)
 ) -> str:
-    """The word for a difference, from its 90 % interval and the test's p.
+    """The word for a difference, from its 95 % interval and the test's p.
 
     `moved` says how far missing verdicts could move the difference, down and up; see `moved_by`.
     """
@@ -149,16 +251,7 @@ class Beyond:
 
     def word(self, limit: Limit) -> str:
         """The word for the limit."""
-        return limit_word(self.limits(1 - ALPHA), limit)
-
-    def calls_needed(self, limit: Limit) -> int | None:
-        """Calls in all that decide in four runs of five if the value stays; None on the limit."""
-        low, high = self.limits(1 - ALPHA)
-        apart = self.value - limit.value
-        if abs(apart) < 1e-3:
-            return None
-        reach = (self.value - low if apart > 0 else high - self.value) * POWER_REACH
-        return ceil(self.calls * max(1.0, (reach / apart) ** 2))
+        return limit_word(self.limits(SURE), limit)
 
 
 def by_loss(seen: str | None, word: str | None) -> str | None:
@@ -167,26 +260,54 @@ def by_loss(seen: str | None, word: str | None) -> str | None:
 
 
 def detectable_beyond(tally: Tally, limit: Limit) -> float:
-    """Distance from the limit that a one-sided 5 % test on these data shows with 80 % power."""
+    """Distance from the limit that a 95 % interval on these data shows with 80 % power."""
     spread = sqrt(limit.value * (1 - limit.value) / effective_size(tally))
-    return (quantile(tally, 1 - ALPHA) + quantile(tally, POWER)) * spread
+    return (quantile(tally, SURE) + quantile(tally, POWER)) * spread
 
 
-def calls_needed(tally: Tally, limit: Limit) -> int | None:
-    """Calls of this design, more clusters like these, that decide in four runs of five if the share is true.
+def calls_needed(estimate: Estimate, allowed: Span) -> int | None:
+    """Calls of this design in all that decide in four runs of five if the value is true: the one forecast.
 
-    None where the share lies on the limit. With one cluster units are added to that cluster.
+    What is added are more clusters like these, or units where there is one cluster. None where the value lies
+    on a limit, or where nothing is known.
     """
-    share, size, clusters = tally.k / tally.n, effective_size(tally), tally.n_clusters
-    if clusters < 2:
-        trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA), POWER)
-        return None if trials is None else ceil(max(trials, size + 1) / size * tally.n_calls)
+    if _reach(estimate) is None:
+        return None
+    open_sides = (
+        limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == UNDERPOWERED
+    )
+    totals = [_calls_for(estimate, limit) for limit in open_sides]
+    known = [total for total in totals if total is not None]
+    return max(known) if known and len(known) == len(totals) else None
+
+
+def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
+    size, value, clusters = _score_size(estimate), estimate.value or 0.0, estimate.n_clusters
+    if size is None:
+        return _by_width(estimate, limit)
+    if clusters < 2 or estimate.probe == WHOLE_RUN:
+        trials, made = trials_to_exclude(value, limit.value, _NORMAL, POWER), size * _NORMAL**2
+        return None if trials is None else ceil(max(trials, made + 1) / made * estimate.n_calls - _ROUNDING)
+    at_once = DECOMPOSITION_CELLS if estimate.interval and "goodman" in estimate.interval.method else 1
+    sure = 1 - (1 - SURE) / at_once
+    each = size * t_quantile(sure, clusters - 1) ** 2 / clusters
 
     def decided(count: int) -> bool:
-        trials = size / clusters * count
-        seen = short_of(share, limit.value, trials, t_quantile(POWER, count - 1))
-        word = limit_word(score(seen, trials, t_quantile(1 - ALPHA, count - 1)), limit)
-        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (seen, seen), count / clusters))
+        trials = each * count
+        seen = short_of(value, limit.value, trials, t_quantile(POWER, count - 1))
+        word = limit_word(score(seen, trials, t_quantile(sure, count - 1)), limit)
+        return word == FLAGGED or (word == CLEAR and _so_few(estimate, limit, (seen, seen), count / clusters))
 
     count = first_number(decided, clusters)
-    return None if count is None else ceil(count / clusters * tally.n_calls)
+    return None if count is None else ceil(count / clusters * estimate.n_calls)
+
+
+def _by_width(estimate: Estimate, limit: Limit) -> int | None:
+    """The same of a figure that is no share: its interval narrows with the root of the calls."""
+    value, interval = estimate.value or 0.0, estimate.interval
+    apart = value - limit.value
+    end = None if interval is None else interval.low if apart > 0 else interval.high
+    if end is None or abs(apart) < 1e-3:
+        return None
+    reach = abs(value - end) * POWER_REACH
+    return ceil(estimate.n_calls * max(1.0, (reach / apart) ** 2))

@@ -30,6 +30,8 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, Beyond
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
+from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.floor import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.original_range import on_original_range
@@ -57,6 +59,7 @@ USEFUL_GAIN = 0.05
 USEFUL_AGREEMENT = 0.30
 """Least Youden's J or rank agreement of a useful judge; with balanced labels it is right in 65 of 100."""
 
+NO_ANSWER = "no run has a known answer"
 NO_BETTER = "no pair has a better text"
 ONE_SLOT = "the better text stood in one slot only"
 NO_VERDICT = "no call with a known answer ended in a verdict"
@@ -78,7 +81,10 @@ def merit_estimates(
             heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
             rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
             estimates.append(natural_merit(heading, collect(natural), rivals))
-        if len(plain := rows.among(ORIGINAL)) and plain.pointwise:
+        if np.any(rows.shown.run[rows.stimulus]):
+            # Originals are among them: one judge of agents has one merit.
+            estimates += agent_merit(Heading.under(judge, AGENTS, protocol, seed), Runs.of(rows))
+        elif len(plain := rows.among(ORIGINAL)) and plain.pointwise:
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
             estimates += score_merit(heading, collect_scores(on_original_range(plain)))
     return estimates
@@ -121,6 +127,18 @@ def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Est
     elif _above_all(choices, gains):
         word = CLEAR
     return choices.estimate(heading, word)
+
+
+def agent_merit(heading: Heading, runs: Runs) -> Iterator[Estimate]:
+    """Merit on runs of agents whose answer is known, as they are or edited."""
+    known = runs.where(runs.scores.labelled)
+    if not len(known.scores):
+        yield heading.undefined(MERIT, unlabelled(runs.scores, NO_ANSWER), "call", runs.scores.lost())
+    elif not np.any(known.should_fail) or not np.any(known.should_pass):
+        lacking = MISSED_FAILURES if np.any(known.should_pass) else FALSE_ALARMS
+        yield heading.undefined(MERIT, NONE_SUCH[lacking], "call", known.scores.lost())
+    else:
+        yield from score_merit(heading, known.scores)
 
 
 def score_merit(heading: Heading, scores: Scores) -> Iterator[Estimate]:

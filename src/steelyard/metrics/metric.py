@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Mask
+from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import VERDICTS, Basis, Group
 from steelyard.wording import counted
 
-HIGH, LOW = "high", "low"
-"""Which way a figure is better."""
+HIGH, LOW, ZERO = "high", "low", "zero"
+"""Which way a figure is better; `ZERO` where the nearer to zero it lies."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Limit:
     """Group keys an estimate must show for the limit to apply."""
     probes: tuple[str, ...] = ()
     """The only probes whose figures it is for; empty for all."""
+
+    @property
+    def allowed(self) -> tuple[float, float]:
+        """From where to where the figure may lie."""
+        return (-inf, self.value) if self.side == "max" else (self.value, inf)
 
 
 class ShownAs(Enum):
@@ -71,7 +78,7 @@ class Metric:
     limit: Limit | None = None
     """What a datasheet holds it against unless a policy sets another."""
     direction: str | None = None
-    """`HIGH` or `LOW` where one way is better and no limit says so; read `better`."""
+    """`HIGH`, `LOW` or `ZERO` where one way is better and no limit says so; read `better`."""
     detail: bool = False
     """True where a short report leaves it out."""
     unit: str = "call"
@@ -79,10 +86,14 @@ class Metric:
     event: Callable[[Any], Mask] | None = None
     """Columns (`Pairs` or `Scores`) to which of their units show the event: one entry a row, or for calls on
     pairs one for each order; None where the figure is no share of units."""
+    amount: Amount | None = None
+    """What each unit adds, where the figure is a mean and two judges can be paired on it."""
     labelled: bool = False
     """True where the event is held against a reference; stimuli without one do not count."""
     kinds: tuple[str, ...] = ()
     """Kinds of stimuli whose units count, each a condition of its own; empty for all, pooled."""
+    over_kinds: bool = False
+    """True where two judges are compared on pairs of all kinds together as well."""
     by_step: bool = False
     """True where each quality step above zero is a condition of its own."""
     over_steps: bool = False
@@ -107,10 +118,20 @@ class Metric:
 
     @property
     def better(self) -> str | None:
-        """`HIGH` or `LOW`: which way is better; None where neither is, or nobody says."""
+        """`HIGH`, `LOW` or `ZERO`: which way is better; None where neither is, or nobody says."""
         if self.limit is None:
             return self.direction
         return HIGH if self.limit.side == "min" else LOW
+
+    @property
+    def has_units(self) -> bool:
+        """Columns tell what each unit shows."""
+        return self.event is not None or (self.amount is not None and self.amount.of is not None)
+
+    @property
+    def held(self) -> bool:
+        """Its units are held against a reference, events and amounts alike."""
+        return self.labelled or (self.amount is not None and self.amount.labelled)
 
     def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:
         """The limit of a probe's figure in this condition; parts (slot, base level, stratum) have none."""
@@ -140,7 +161,13 @@ class Metric:
         at: Group = {} if delta is None else {"delta": step(delta)}
         if self.by_step:
             return ({},) if delta is None else _steps(at, delta, self.over_steps)
-        return ({**at, "kind": kind},) if self.kinds else ({},)
+        # Pairs without a ladder are of one kind, which nobody names.
+        return ({**at, "kind": kind},) if self.kinds and delta is not None else ({},)
+
+    def compared_in(self, kind: str, delta: float | None) -> Sequence[Group]:
+        """The conditions in which two judges are compared on the stimulus."""
+        own = self.conditions(kind, delta)
+        return ({}, *own) if self.over_kinds and {} not in own else own
 
 
 def _steps(at: Group, delta: float, over_steps: bool) -> Sequence[Group]:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import (
-    UNDERPOWERED,
-    by_loss,
-    calls_needed,
-    detectable_beyond,
-    judge_limit,
-)
+from steelyard.metrics.findings import detectable_beyond, judged
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
@@ -47,11 +41,8 @@ def proportion(
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
     limit = metric.limit_in(heading.group, heading.probe)
-    bounds = bounds or share_bounds(tally)
-    seen = judge_limit(tally, limit) if limit else None
-    word = judge_limit(tally, limit, bounds) if limit else None
     intervals = [*(_cell_intervals(heading, metric, tally, cells) if cells else ()), *_intervals(tally)]
-    return heading.estimate(
+    estimate = heading.estimate(
         metric,
         unit=unit,
         value=tally.k / tally.n,
@@ -64,14 +55,12 @@ def proportion(
         design_effect=design_effect(tally),
         excluded=excluded,
         abstained=tally.abstained,
-        bounds=bounds,
+        bounds=bounds or share_bounds(tally),
         chance=chance,
-        finding=word,
-        missing_decides=seen != word,
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
-        note=join([*notes, *_remarks(tally, limit), by_loss(seen, word)]),
-        calls_needed=calls_needed(tally, limit) if limit and seen == UNDERPOWERED else None,
+        note=join([*notes, *_remarks(tally, limit)]),
     )
+    return judged(estimate, limit)
 
 
 def share_bounds(tally: Tally) -> Span:

@@ -51,4 +51,5 @@ class Edited(ABC):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the edits, and whether the judge's verdict on the item stays."""
-        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), observations)
+        heading = Heading.under(judge, self.name, "base", seed)
+        return pointwise_estimates(heading, observations, keep_label=self.keeps_label)

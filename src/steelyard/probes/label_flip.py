@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.probe import METRICS
 from steelyard.probes.probe import Design
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief, flipped
@@ -15,6 +17,7 @@ class LabelFlip(Written):
     name = "label_flip"
     title = "Label flip"
     keeps_label = False
+    metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
     question = "Does the judge change its verdict when the response is changed so that it should?"
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 

@@ -21,6 +21,7 @@ class RunWritten(Written):
     transcripts = True
     """It shows runs of agents and nothing else."""
     keeps_label = False
+    metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
     needs = "transcripts of agents"
 
     def runs(self, design: Design) -> Iterable[Item]:
@@ -33,7 +34,7 @@ class RunWritten(Written):
 class TargetedRuns(RunWritten):
     """Runs that may be shown as they are: each is held against its target, none against its original."""
 
-    metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP, ACCURACY_CHANGE))
+    metrics = tuple(metric for metric in RunWritten.metrics if metric is not ACCURACY_CHANGE)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The runs alone."""

@@ -52,4 +52,5 @@ class Written:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and whether the judge's verdict on the item stays."""
-        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), observations)
+        heading = Heading.under(judge, self.name, "base", seed)
+        return pointwise_estimates(heading, observations, keep_label=self.keeps_label)

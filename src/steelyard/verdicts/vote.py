@@ -33,21 +33,24 @@ def agreement(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
 
 
 def plurality(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
-    """The most frequent answer; among equally frequent ones a tie of two texts, the lower of two scores.
+    """The one voting rule: for juries and repeats, in every figure, remedy, judge and table.
 
-    Of two texts an abstention counts as a tie. Of scores it is an answer of its own, which yields to a score
-    that is as frequent.
+    The answer with the most votes. A split, where several answers have the most, decides nothing: of two
+    texts it is a tie, of scores the jury abstains. An abstention is a vote for that. A member that was
+    unreadable or failed has no vote, and the common verdict stands only where no vote of the missing could
+    change it: two of three that agree, never one alone.
     """
     heard, missing = _parted(verdicts)
-    if heard and all(isinstance(verdict, Abstained) for verdict in heard):
+    split: Verdict = Tie() if paired else Abstained()
+    if paired and heard and all(isinstance(verdict, Abstained) for verdict in heard):
         return _missing(missing) if missing else Abstained()
-    votes = Counter(Tie() if paired and isinstance(verdict, Abstained) else verdict for verdict in heard)
-    if not votes:
-        return _missing(missing)
-    first = min(votes, key=lambda answer: (-votes[answer], _rank(answer)))
-    if paired and sum(count == votes[first] for count in votes.values()) > 1:
-        first = Tie()
-    return _missing(missing) if missing and not _stands(first, votes, len(missing), paired) else first
+    votes = Counter(split if isinstance(verdict, Abstained) else verdict for verdict in heard)
+    first, second = ([count for _, count in votes.most_common(2)] + [0, 0])[:2]
+    leader = votes.most_common(1)[0][0] if first > second else split
+    # Missing votes that only draw level make a split, which changes nothing where that is the verdict.
+    level = first > second and leader == split
+    stands = second + len(missing) < first + level
+    return _missing(missing) if missing and not stands else leader
 
 
 def average(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
@@ -77,23 +80,6 @@ def _parted(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
 def _missing(missing: Sequence[Verdict]) -> Verdict:
     """The reason of the first member that failed, which is asked again; else of the first that was unread."""
     return min(missing, key=lambda verdict: isinstance(verdict, Unreadable))
-
-
-def _stands(first: Verdict, votes: Counter[Verdict], missing: int, paired: bool) -> bool:
-    """No answer of the missing members would bring another verdict to the front."""
-
-    def holds(other: Verdict | None, count: int) -> bool:
-        """The answer does not get there, or not alone where being as frequent changes nothing."""
-        yields = isinstance(first, Tie) if paired else other is not None and _rank(first) < _rank(other)
-        return count + missing <= votes[first] if yields else count + missing < votes[first]
-
-    seen = ((answer, count) for answer, count in votes.items() if answer != first)
-    return all(holds(answer, count) for answer, count in (*seen, (None, 0)))
-
-
-def _rank(answer: Verdict) -> tuple[int, int]:
-    """Where an answer stands among equally frequent ones: scores from low to high, then the others."""
-    return (0, int(answer.value)) if isinstance(answer, Decided) else (1, 0)
 
 
 def _rounded(mean: Fraction) -> int:

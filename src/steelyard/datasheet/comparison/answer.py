@@ -14,7 +14,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, UNDERPOWERED
-from steelyard.metrics.metric import HIGH
+from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.stats.significance import PAIRS
 from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
@@ -79,10 +79,17 @@ class Answer:
 
 
 def winner(row: Comparison) -> str | None:
-    """`A` or `B` where a difference is shown and one way is better; else None."""
+    """`A` or `B` where a difference is shown and one way is better; else None.
+
+    Of figures that are best at zero, neither is better where both are about as far from it.
+    """
     better = metric_named(row.metric).better
     if not row.differs or not row.difference or not better:
         return None
+    if better == ZERO:
+        nearer = abs(row.first or 0.0) - abs(row.second or 0.0)
+        low, high = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
+        return None if abs(nearer) <= (high - low) / 2 else "B" if nearer > 0 else "A"
     return "B" if (row.difference > 0) == (better == HIGH) else "A"
 
 
@@ -124,7 +131,8 @@ def _quoted(row: Comparison, figures: str = "") -> str:
 def _gain(row: Comparison) -> str:
     """`accuracy, unchanged items (0.97 against 0.81, by 0.16 [0.09, 0.27])`, the better first."""
     ends = [row.second, row.first] if winner(row) == "B" else [row.first, row.second]
-    better, worse = (numbers.decimal(end or 0.0) for end in ends)
+    signed = metric_named(row.metric).signed
+    better, worse = (numbers.decimal(end or 0.0, signed=signed) for end in ends)
     by = numbers.decimal(abs(row.difference or 0.0))
     return _quoted(row, f"{better} against {worse}, by {by} {_turned(row)}")
 
@@ -137,7 +145,8 @@ def _turned(row: Comparison) -> str:
 
 
 def _both(row: Comparison) -> str:
-    shares = (numbers.decimal(end or 0.0) for end in (row.first, row.second))
+    signed = metric_named(row.metric).signed
+    shares = (numbers.decimal(end or 0.0, signed=signed) for end in (row.first, row.second))
     return _quoted(row, f"A {', B '.join(shares)}")
 
 

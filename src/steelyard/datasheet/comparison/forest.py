@@ -37,7 +37,7 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
     place: Spec = {
         "type": "quantitative",
         "scale": {"domain": [-reach, reach], "nice": False},
-        "axis": {"title": "B − A, difference of shares", "grid": True, "format": "+.2~f"},
+        "axis": {"title": "B − A", "grid": True, "format": "+.2~f"},
     }
     for drawn_layer in layers:
         encoding = drawn_layer["encoding"]
@@ -54,11 +54,12 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
 
 
 def _reach(rows: Sequence[Comparison], margin: float) -> float:
-    """Half the width of the axis: symmetric, wide enough for every interval, at most 1."""
+    """Half the width of the axis: symmetric, wide enough for every value; for every interval up to 1."""
     ends = [
         abs(end) for row in rows for end in (row.intervals[0].low, row.intervals[0].high) if end is not None
     ]
-    return min(1.0, ceil(10 * max(2 * margin, *ends)) / 10)
+    values = [abs(row.difference or 0.0) for row in rows]
+    return max(min(1.0, ceil(10 * max(2 * margin, *ends)) / 10), ceil(10 * max(values)) / 10)
 
 
 def _lines(names: Sequence[str]) -> Spec:

@@ -24,7 +24,10 @@ def condition(row: Comparison) -> str:
     same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
     group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
     probe = "" if row.probe in ("vacuum", "ladder", "position", "run") else probe_title(row.probe)
-    return _joined(probe, numbers.condition(group) if group else "")
+    pairs = ""
+    if metric_named(row.metric).over_kinds and row.probe == "ladder":
+        pairs = "between equals" if same else "" if group else "all pairs"
+    return _joined(probe, pairs, numbers.condition(group) if group else "")
 
 
 def _joined(*parts: str) -> str:
@@ -59,5 +62,6 @@ def _told(side: Dropped) -> str:
         ("failed", side.failed),
         ("without a reference", side.no_reference),
         ("held against another reference", side.other_reference),
+        ("abstained", side.abstained),
     )
     return ", ".join(f"{count} {word}" for word, count in counts if count)

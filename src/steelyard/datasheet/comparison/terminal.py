@@ -17,10 +17,12 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.signs import MARKS
 from steelyard.metrics.comparison.comparison import BEYOND, Comparison
 from steelyard.metrics.findings import CLEAR
+from steelyard.metrics.stats.significance import PAIRS
 
 _COLUMNS = (
     (120, ("p", "q", "detects", "units/clusters")),
     (96, ("q", "detects", "units/clusters")),
+    (80, ("q", "detects")),
     (72, ("q",)),
     (0, ()),
 )
@@ -103,8 +105,9 @@ class _Page(Printer):
             "detects": numbers.decimal(row.minimum_detectable or 0.0),
             "units/clusters": f"{row.n_shared}/{row.n_clusters}",
         }
+        signed = metric_named(row.metric).signed
         return [
-            *(self.text(numbers.decimal(share)) for share in (row.first, row.second)),
+            *(self.text(numbers.decimal(share, signed=signed)) for share in (row.first, row.second)),
             self.text(numbers.decimal(row.difference, signed=True), style),
             self.text(interval(row), style),
             *(self.text(tests[name], "dim") for name in self.tests),
@@ -127,20 +130,14 @@ class _Page(Printer):
             self.indented(line)
 
     def _legend(self) -> None:
-        few = [row for row in self.sheet.defined if row.flipped == "pairs"]
-        if few:
-            self.line(
-                "fewer than 6 clusters: signs of pairs were flipped, so p and q speak of these clusters only",
-                STYLES["underpowered"],
-            )
+        if any(row.flipped == PAIRS for row in self.sheet.defined):
+            self.line("fewer than 6 clusters: p and q speak of these clusters only", STYLES["underpowered"])
         margin = f"{self.sheet.margin:g}"
-        self.line(f"clear: the 90 % interval lies inside ±{margin} · ! flagged: q ≤ 0.05 · ? neither", "dim")
         self.line(
-            f"differs: q ≤ 0.05 though clear · beyond: the interval lies wholly outside ±{margin}", "dim"
+            f"clear: within ±{margin} · ! flagged: q ≤ 0.05, corrected for all figures · ? neither", "dim"
         )
-        self.line("q: sign flips over clusters, all figures together; 1 table in 20 errs anywhere", "dim")
         if "detects" in self.tests:
-            self.line("detects: the smallest difference that p shows in four comparisons of five", "dim")
+            self.line("detects: the difference that q would show in four comparisons of five", "dim")
 
 
 def _found(row: Comparison) -> str:

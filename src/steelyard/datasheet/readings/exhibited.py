@@ -13,7 +13,7 @@ from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.pairs.ladder import FILLER
+from steelyard.metrics.pairs.length import FILLER
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.stimuli.natural import NATURAL

@@ -9,8 +9,8 @@ from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.numbers import decimal, defined, figure, reason, times
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
-from steelyard.metrics.pairs.ladder import FILLER, PADDED_PREFERENCE
-from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
+from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
+from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL

@@ -36,7 +36,12 @@ def fenced(name: str, text: str | None, escape: Callable[[str], str]) -> Iterato
     if text is None or absent(text):
         yield f"{escape(name)}: {absent(text)}"
         return
+    yield f"{escape(name)}:"
+    yield code_block(lines(text))
+
+
+def code_block(text: str, language: str = "text") -> str:
+    """The text behind a fence that is longer than any in it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    yield f"{escape(name)}:"
-    yield f"{fence}text\n{lines(text)}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.exhibited import exhibited
-from steelyard.datasheet.render.exhibits_markdown import exhibit_block, fenced
+from steelyard.datasheet.render.exhibits_markdown import code_block, exhibit_block, fenced
 from steelyard.datasheet.render.figures_markdown import _row, figure_tables
-from steelyard.datasheet.render.markdown_text import code, escape, table
+from steelyard.datasheet.render.markdown_text import escape, table
 from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
 from steelyard.datasheet.sections.confusion import TITLE as CONFUSION
 from steelyard.datasheet.sections.confusion import confusion_tables
@@ -27,7 +27,7 @@ from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
-from steelyard.datasheet.words.verdict_text import around, brought, capital
+from steelyard.datasheet.words.verdict_text import brought, capital
 from steelyard.datasheet.words.visible import visible
 from steelyard.wording import counted
 
@@ -69,6 +69,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
         yield f"- spent: {escape(spent)}"
     if sheet.reference_told:
         yield f"- reference: {escape(sheet.reference_told)}"
+    if missing := sheet.facts.missing_labels:
+        yield f"- labels: {missing}"
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
         told = "".join(f"; {caveat}" for caveat in sheet.caveats(judge.name))
@@ -82,6 +84,7 @@ def _verdicts(summary: Summary) -> Iterator[str]:
         if verdict is not None:
             yield f"## {escape(judge.name)}: {verdict.word}"
             yield "\n".join(_verdict_lines(verdict, remedy_brief(summary.datasheet, judge.name)))
+            yield from [code_block(verdict.command, "sh")] if verdict.command else []
     titles = summary.reading_titles()
     if titles:
         header = ["", *(escape(judge.name) for judge in summary.measured)]
@@ -95,9 +98,8 @@ def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
     for opening, text in (("So", verdict.so), ("Remedy", remedy)):
         if text:
             yield f"- **{opening}:** {escape(text)}"
-    before, command, after = around(verdict)
-    if before:
-        yield f"- **Next:** {escape(before)}{code(command)}{escape(after)}"
+    if verdict.next is not None:
+        yield f"- **Next:** {escape(verdict.next.sentence)}"
 
 
 def _words(summary: Summary, title: str) -> list[str]:

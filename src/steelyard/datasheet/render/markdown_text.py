@@ -22,12 +22,3 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     ]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
-
-
-def code(text: str) -> str:
-    """Text that can be copied as it is; a longer fence where it holds backticks."""
-    if not text:
-        return ""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"

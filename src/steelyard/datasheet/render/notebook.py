@@ -60,6 +60,7 @@ class NotebookSheet(Datasheet):
         )
         partial = f"<p>{escape(self.partial_told)}</p>" if self.partial else ""
         partial += f"<p>Reference: {escape(self.reference_told)}</p>" if self.reference else ""
+        partial += f"<p>Labels: {missing}</p>" if (missing := self.facts.missing_labels) else ""
         page = escape(str(self.folder / "datasheet.html"))
         verdicts = "".join(map(_verdict, self.verdicts))
         return f"{partial}{verdicts}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"
@@ -77,10 +78,12 @@ class NotebookSheet(Datasheet):
 
 
 def _verdict(verdict: Verdict) -> str:
-    """One judge: the word, the facts, what follows."""
+    """One judge: the word, the facts, what follows, what to do next."""
     facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
     so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""
-    return f"<h4>{escape(visible(verdict.judge))}: {escape(verdict.word)}</h4><ul>{facts}</ul>{so}"
+    step = "" if verdict.next is None else f"<p><b>next</b> {escape(visible(verdict.next.sentence))}</p>"
+    step += f"<pre>{escape(visible(verdict.command))}</pre>" if verdict.command else ""
+    return f"<h4>{escape(visible(verdict.judge))}: {escape(verdict.word)}</h4><ul>{facts}</ul>{so}{step}"
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:

@@ -23,8 +23,14 @@ def print_verdict(printer: Printer, verdict: Verdict, remedy: str = "") -> None:
     printer.line(heading)
     for fact in verdict.facts:
         printer.indented(printer.text(f"{fact.sentence}{brought(fact)}"))
-    for opening, text in (("so: ", verdict.so), ("remedy: ", remedy), ("next: ", verdict.next)):
+    for opening, text in (
+        ("so: ", verdict.so),
+        ("remedy: ", remedy),
+        ("next: ", "" if verdict.next is None else verdict.next.sentence),
+    ):
         if text:
             line = printer.text(opening, "bold")
             line.append_text(printer.text(text))
             printer.indented(line)
+    if verdict.command:
+        printer.whole(f"  {verdict.command}")

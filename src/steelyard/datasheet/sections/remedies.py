@@ -12,7 +12,7 @@ from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.metric import HIGH
+from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.constructed import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
@@ -113,7 +113,7 @@ def _better(metric: str, change: Change) -> bool:
     if not change.difference or change.uncured is None or change.cured is None:
         return False
     declared = metric_named(metric)
-    if declared.signed and declared.better is None:
+    if declared.better == ZERO or (declared.signed and declared.better is None):
         return abs(change.cured) < abs(change.uncured)
     return (change.difference > 0) == (declared.better == HIGH)
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
@@ -176,9 +177,13 @@ def _visible_verdict(verdict: Verdict) -> Verdict:
         judge=visible(verdict.judge),
         facts=tuple(facts),
         so=visible(verdict.so),
-        next=visible(verdict.next),
-        command=None if verdict.command is None else visible(verdict.command),
+        next=None if verdict.next is None else _visible_step(verdict.next),
     )
+
+
+def _visible_step(step: NextStep) -> NextStep:
+    command = None if step.command is None else visible(step.command)
+    return replace(step, purpose=visible(step.purpose), command=command, price=visible(step.price))
 
 
 def _visible_remedy(cured: Cured) -> Cured:

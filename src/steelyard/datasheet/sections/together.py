@@ -136,7 +136,7 @@ class _Tables:
         mine = [e for e in self.panel if e.probe == JURY and e.metric in (JURY_ACCURACY.id, *_CHOSEN)]
         rows = tuple(self._row(e, self._jury(e)) for e in mine)
         question = (
-            "Is a majority better than the best judge? Ties go to the lower answer. What was chosen on one "
+            "Is a majority better than the best judge? A split vote is not right. What was chosen on one "
             "half of the clusters counts on the other."
         )
         return TogetherTable("Juries", question, ("jury", ACCURACY.label, "inputs/clusters"), rows)

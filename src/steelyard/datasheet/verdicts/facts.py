@@ -43,6 +43,14 @@ def plugged(figures: Figures) -> list[Fact]:
     """Whole figures of plug-ins that are flagged and that no reading speaks of; edits have Robustness."""
     return [
         Fact(probe_title(e.probe), f"{metric_named(e.metric).name} {figure(e)} is beyond its limit")
+        for e in beyond_limits(figures)
+    ]
+
+
+def beyond_limits(figures: Figures) -> list[Estimate]:
+    """The figures behind `plugged`."""
+    return [
+        e
         for e in figures.every.of_judge(figures.judge)
         if e.finding == FLAGGED and e.whole and PROBES.added(e.probe) and section_of(e.probe) != EDITS
     ]

@@ -131,9 +131,17 @@ def counts(estimate: Estimate | None) -> str:
 
 
 def times(estimate: Estimate, noun: str) -> str:
-    """`94 of 100 calls`: how often, in a sentence."""
+    """`94 of 100 calls`: how often, in a sentence; `52 of 60 rows (5 calls each)` where rows have several."""
     total = estimate.denominator or 0
-    return f"{estimate.numerator} of {total} {plural(total, noun)}"
+    calls = f"{estimate.numerator} of {total} {plural(total, noun)}"
+    if estimate.row_events is None:
+        return calls
+    rows = f"of {counted(estimate.n_units, 'row')}"
+    every, some = estimate.row_events
+    if some:
+        return f"{calls} (all on {every} {rows}, some on {some})"
+    each, rest = divmod(estimate.n_calls, estimate.n_units)
+    return f"{every} {rows} ({f'{estimate.n_calls:,} calls in all' if rest else f'{each} calls each'})"
 
 
 def abstentions(estimate: Estimate) -> str:

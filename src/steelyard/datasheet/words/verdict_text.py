@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.verdict import Fact, Verdict
+from steelyard.datasheet.verdict import Fact
 
 
 def brought(fact: Fact) -> str:
@@ -12,13 +12,6 @@ def brought(fact: Fact) -> str:
     *others, last = (title.lower() for title in fact.brings)
     listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
     return f"; {listed} flagged with it"
-
-
-def around(verdict: Verdict) -> tuple[str, str, str]:
-    """What is said of the next step before the command, the command, and what is said after it."""
-    command = verdict.command or ""
-    before, found, after = verdict.next.partition(command) if command else (verdict.next, "", "")
-    return before, found, after
 
 
 def capital(text: str) -> str:

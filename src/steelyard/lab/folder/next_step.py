@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from itertools import pairwise
 from math import ceil
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
 from steelyard.datasheet.verdicts.conclude import NO_SERVER
 from steelyard.datasheet.words import titles
@@ -17,6 +19,7 @@ from steelyard.datasheet.words.numbers import dollars
 from steelyard.lab.folder.command_words import arguments, without
 from steelyard.lab.folder.cure import Cure
 from steelyard.lab.folder.more_rows import more_rows
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.handed_in import handed_in
 from steelyard.lab.run.planner import Plan, calls_of
 from steelyard.lab.run.rates import Rates
@@ -53,7 +56,7 @@ def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     return replace(
         sheet,
         verdicts=tuple(
-            replace(verdict, next=RECORD_AGAIN if verdict.word in (UNFIT, CARE) else RECORD_MORE)
+            replace(verdict, next=NextStep(RECORD_AGAIN if verdict.word in (UNFIT, CARE) else RECORD_MORE))
             for verdict in sheet.verdicts
         ),
     )
@@ -82,7 +85,7 @@ class _Path:
         if verdict.so == NO_SERVER:
             return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
         if verdict.word == TOO_LITTLE and _of_failures(verdict):
-            return self._measured(verdict, f"{TRY_FIRST}, then measure again", self._study.profile)
+            return self._again(verdict, f"{TRY_FIRST}, then measure again")
         cured = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
         profile = self._study.profile if own else self._size(cured)
@@ -90,15 +93,17 @@ class _Path:
         if cure is not None and profile is not None:
             return self._cured(verdict, cure, profile)
         if own and cured:
-            return self._measured(verdict, "after the change, measure again", self._study.profile)
+            return self._again(verdict, "after the change, measure again")
         if own:
             rows = more_rows(self.sheet, verdict.judge)
             if rows is None:
-                return replace(verdict, next=GATE)
+                return replace(verdict, next=NextStep(GATE))
             purpose = f"{rows.told}, and measure again"
             return self._measured(verdict, purpose, self._study.profile, rows.growth)
         if profile is None:
-            return replace(verdict, next=GATE)
+            return replace(verdict, next=NextStep(GATE))
+        if profile == self._study.profile:
+            return self._again(verdict, "after the change, measure again")
         size = f"measure at {profile} size"
         return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
 
@@ -160,13 +165,22 @@ class _Path:
         due = self._rates.due(handed_in(self.record.store))
         return self._priced(verdict, purpose, self._study.command, calls, due)
 
-    def _measured(self, verdict: Verdict, purpose: str, profile: str, growth: float = 1.0) -> Verdict:
+    def _again(self, verdict: Verdict, purpose: str) -> Verdict:
+        """The same study in a new folder, for the old one would only replay its replies."""
+        told = f"{purpose}; the new folder asks every call afresh"
+        return self._measured(verdict, told, self._study.profile, afresh=True)
+
+    def _measured(
+        self, verdict: Verdict, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
+    ) -> Verdict:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
         if words is not None and self._study.source is None:
             words = (*without(words, "--out", "--profile"), "--profile", profile)
         elif words is not None:
             words = tuple(without(words, "--out"))
+        if words is not None and afresh:
+            words = (*words, "--out", new_folder(self._study))
         if profile not in self.known:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
@@ -213,9 +227,8 @@ class _Path:
         if words is not None and self._in_batches:
             words = (*words, "--batch")  # at the price of this run, which batches made
         command = None if words is None else shlex.join(("steelyard", "measure", *words))
-        sentence = f"{purpose}: {command}" if command else purpose
         price = _price(calls, cost, self.sheet.facts.handed_in)
-        return replace(verdict, next=f"{sentence}{price}", command=command, calls=calls, dollars=cost)
+        return replace(verdict, next=NextStep(purpose, command, price, calls, cost))
 
     @property
     def _in_batches(self) -> bool:
@@ -232,6 +245,17 @@ class _Path:
         return None if rate is None or calls is None else round(rate * calls, 6)
 
 
+def new_folder(study: Study) -> str:
+    """A folder for the next run of an unchanged study: the default one with a number, 2 and upwards.
+
+    It does not go by the folder of this run, so that equal runs have equal datasheets.
+    """
+    default = RunFolder.default(study).path.as_posix()
+    given = [value for option, value in pairwise(study.command or ()) if option == "--out"]
+    numbers = [re.fullmatch(rf"{re.escape(default)}-(\d+)", value) for value in given]
+    return f"{default}-{max((int(found[1]) for found in numbers if found), default=1) + 1}"
+
+
 def _of_failures(verdict: Verdict) -> bool:
     """Whether calls without a verdict are among what it rests on."""
     return any(fact.title == titles.FAILURES for fact in verdict.facts)
@@ -242,13 +266,13 @@ def _measured_judges(study: Study) -> list[Judge]:
 
 
 def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
-    """` (1,200 calls, about $0.12)`, without those that wait in batches; nothing where they are not known."""
+    """`1,200 calls, about $0.12`, without those that wait in batches; nothing where they are not known."""
     if calls is None:
         return ""
     before = (
         f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
     )
     if waiting and not calls:
-        return f" ({before})"
+        return before
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
-    return f" ({counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before})"
+    return f"{counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"

@@ -18,6 +18,9 @@ from steelyard.lab.run.handed_in import handed_in
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.spending import AuthoringCost, Costs
+from steelyard.stimuli.expectation import Unknown
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.trials.trials import Trials
 
 
@@ -41,8 +44,22 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         **_costs(answers, mine),
         **_refused(answers, mine),
         **_shortened(calls),
+        **_rows(plan),
         **_authoring_facts(record.authoring),
     }
+
+
+def _rows(plan: Plan) -> dict[str, int]:
+    """Rows of the user's data, and those among them without a label; nothing where a judge labels them."""
+    if plan.study.source is None or plan.study.reference is not None:
+        return {}
+    shown = {
+        stimulus.lineage.parent: stimulus.expectation
+        for stimulus in plan.stimuli
+        if stimulus.probe in (ORIGINAL, NATURAL_PROBE)
+    }
+    unlabelled = sum(isinstance(expected, Unknown) for expected in shown.values())
+    return {"rows": len(shown), "unlabelled": unlabelled} if shown else {}
 
 
 def _waiting(coverage: Coverage, record: Record) -> dict[str, int]:

@@ -91,7 +91,7 @@ class Instruments:
 
 
 def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> dict[str, Any]:
-    """The certificate of a ruling, whatever it is; only one that says PASS is worth anything later."""
+    """The certificate of a ruling that passes, or the record of one that fails, which nothing accepts."""
     entries = {judge.name: judge for judge in sheet.judges}
     measured = sheet.run.get("finished")
     return {

@@ -1,8 +1,9 @@
 """Drift: has the judge changed since a reference run on the same stimuli?
 
-Each figure that the policy names is paired with the reference, unit by unit, and one test over all figures
-asks whether the judge reads differently at all. A change is drift whichever way it goes: an instrument that
-reads differently has to be calibrated again, unless the policy's figures are known to lie within the margin.
+Every figure that a verdict can rest on is paired with the reference, unit by unit, whether the policy names
+it or not, and one test over all of them asks whether the judge reads differently at all. A change is drift
+whichever way it goes: an instrument that reads differently has to be calibrated again, unless the policy's
+figures are known to lie within the margin and no other figure is shown to have moved.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from steelyard.lab.gate.selection import select
 from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.family import Family, read_together
-from steelyard.metrics.findings import CLEAR
+from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.wording import counted
 
 TOGETHER = "all"
@@ -34,7 +35,7 @@ RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
 def drift_checks(
     folder: Path, reference: Path, policy: Policy, ruling: Ruling, margin: float
 ) -> tuple[list[Check], list[str]]:
-    """One check per figure of the policy that can be paired, and notes on others of the ruling."""
+    """One check per figure of the policy that can be paired, and per other figure that moved; and notes."""
     new, old = load_verdicts(folder), load_verdicts(reference)
     if new.stimulus_set != old.stimulus_set:
         raise DataError(
@@ -45,11 +46,15 @@ def drift_checks(
     notes: list[str] = []
     for judge in ruling.judges:
         before, after = _counterpart(old, judge), new.pick(judge)
-        rows = compare_judges(old, before, new, after, margin).rows
-        chosen, unpaired = _chosen(policy, rows, {check.metric for check in ruling.of(judge)})
-        family = read_together(chosen, margin, _beside(chosen, rows))
-        checks += _together(judge, family, len(rows))
-        checks += [_check(judge, row, margin) for row in family.rows]
+        found = compare_judges(old, before, new, after, margin).rows
+        # Calls without a reply are the network's, not the judge's, unless the policy asks.
+        ours = FAILED_RATE.id in {rule.metric for rule in policy.rules}
+        family = read_together([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
+        chosen, unpaired = _chosen(policy, family.rows, {check.metric for check in ruling.of(judge)})
+        asked = {id(row) for row in chosen}
+        moved = [row for row in family.rows if id(row) not in asked and row.finding == FLAGGED]
+        checks += _together(judge, family, tolerated=not moved and all(r.finding == CLEAR for r in chosen))
+        checks += [_check(judge, row, margin) for row in (*chosen, *moved)]
         reference_partial = old.partial(before.name)
         notes += [f"{reference}: {reference_partial}"] if reference_partial else []
         if before.instruments and after.instruments and before.instruments != after.instruments:
@@ -59,7 +64,7 @@ def drift_checks(
             )
         if unpaired:
             named = ", ".join(metric_named(metric).name for metric in unpaired)
-            why = "not measured in both, or no share of units"
+            why = "not measured in both, or no share or mean of units"
             notes.append(f"{judge}: not checked for drift ({why}): {named}.")
     return checks, notes
 
@@ -90,17 +95,11 @@ def _chosen(
     return list(chosen.values()), list(unpaired)
 
 
-def _beside(chosen: Sequence[Comparison], rows: Sequence[Comparison]) -> list[Comparison]:
-    """Figures that the policy leaves out; calls without a reply are the network's, not the judge's."""
-    named = {id(row) for row in chosen}
-    return [row for row in rows if id(row) not in named and row.metric != FAILED_RATE.id]
-
-
-def _together(judge: str, family: Family, figures: int) -> list[Check]:
+def _together(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
     """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
     if family.p is None:
         return []
-    tolerated = all(row.finding == CLEAR for row in family.rows)
+    known = [row for row in family.rows if row.finding is not None]
     reason = "the judge reads differently" if family.differs else "no difference is shown"
     if family.differs and tolerated:
         reason += ", and every figure of the policy stays within the margin"
@@ -108,7 +107,7 @@ def _together(judge: str, family: Family, figures: int) -> list[Check]:
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=counted(figures, "figure"),
+            figure=counted(len(known), "figure"),
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,

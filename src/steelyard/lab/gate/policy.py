@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib.resources import files
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +21,11 @@ from steelyard.validation import checked
 
 SHIPPED = ("smoke", "default", "strict")
 """Policies that come with the laboratory, from lenient to strict."""
-VALID_FOR = "valid_for"
+VALID_FOR, FLAGS = "valid_for", "flags"
+AS_READ = "clear"
+"""In the place of limits: those of the datasheet, which has to call the figure clear."""
+UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
+"""Which flagged readings fail a judge: those that no rule names, none, or all."""
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -58,13 +63,25 @@ class PolicyRule:
     """Probe, where the rule names one."""
     group: Mapping[str, str | float]
     """Conditions that the rule names."""
+    as_read: bool = False
+    """True where the datasheet's own finding decides, by the datasheet's own limit."""
+
+    @property
+    def allowed(self) -> tuple[float, float]:
+        """From where to where the figure may lie."""
+        return -inf if self.low is None else self.low, inf if self.high is None else self.high
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it sets, or takes over, a limit; a difference is tested and has none."""
+        return self.low is not None or self.high is not None
 
     def __str__(self) -> str:
         named = [self.probe.replace("_", " ")] if self.probe else []
         named += [condition(self.group)] if self.group else []
         sides = (("at least", self.low), ("at most", self.high))
         limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
-        return ", ".join([metric_named(self.metric).name, *named]) + f": {limits}"
+        return ", ".join([metric_named(self.metric).name, *named]) + f": {limits or 'clear'}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,8 @@ class Policy:
     """The file, or the name of a policy that is shipped."""
     shipped: bool = False
     """True where it is for judges of any kind, so that a rule without a figure is left out."""
+    flags: str = UNNAMED
+    """Which flagged readings of the datasheet fail a judge."""
 
 
 def find_policy(given: PolicyLike) -> Policy:
@@ -113,7 +132,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _parsed(body: object, where: str) -> Policy:
-    if not isinstance(body, Mapping) or not set(body) - {VALID_FOR}:
+    if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
         raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
     return parse_policy(body, where)
 
@@ -123,16 +142,26 @@ def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
     rules = [
         _rule(metric, limits, where)
         for metric, entry in body.items()
-        if metric != VALID_FOR
+        if metric not in (VALID_FOR, FLAGS)
         for limits in (entry if isinstance(entry, list) and entry else [entry])
     ]
-    return Policy(tuple(rules), _valid_for(body.get(VALID_FOR), where), dict(body))
+    flags = body.get(FLAGS, UNNAMED)
+    if flags not in (UNNAMED, ALLOW, FAIL):
+        raise ConfigError(f"{where}: flags: found {flags!r}, expected {UNNAMED}, {ALLOW} or {FAIL}.")
+    return Policy(tuple(rules), _valid_for(body.get(VALID_FOR), where), dict(body), flags=flags)
 
 
 def _rule(metric: object, entry: object, where: str) -> PolicyRule:
+    if isinstance(metric, str) and entry == AS_READ:
+        limit = metric_named(metric).limit
+        if limit is None:
+            return PolicyRule(metric, None, None, None, {}, as_read=True)
+        low, high = (end if isfinite(end) else None for end in limit.allowed)
+        return PolicyRule(metric, low, high, None, limit.group, as_read=True)
     if not isinstance(metric, str) or not isinstance(entry, dict):
         raise ConfigError(
-            f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, or a list of them."
+            f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, a list of them, or "
+            f"{AS_READ}."
         )
     limits = checked(RuleConfig, entry, f"{where}: {metric}")
     if limits.max is None and limits.min is None:

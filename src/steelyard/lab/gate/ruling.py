@@ -1,8 +1,8 @@
 """Pass, fail or inconclusive: decided on whole intervals, never on points.
 
-A figure passes when its recommended interval, widened by what missing verdicts could have changed, lies
-within the limits; it fails when the recommended interval lies wholly outside. Missing verdicts can therefore
-keep a figure from passing, and never from failing.
+A figure passes where it is clear of the limits of the policy, and fails where it is flagged against them, by
+the rule that the datasheet reads figures by: the recommended interval lies within, or outside, as a whole and
+however the missing verdicts had come out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from math import inf
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
@@ -20,20 +19,30 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.visible import visible
 from steelyard.errors import ConfigError
-from steelyard.lab.gate.calls_missing import calls_missing
 from steelyard.lab.gate.policy import Policy, PolicyRule
-from steelyard.lab.gate.selection import select, unmatched
+from steelyard.lab.gate.selection import select, select_read, unmatched
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import (
+    BY_CHANCE,
+    BY_LOSS,
+    CLEAR,
+    FLAGGED,
+    TOLERATED_LOSS,
+    calls_needed,
+    estimate_word,
+)
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.stats.intervals import Span
+from steelyard.probes.catalogue import changing_label
 from steelyard.wording import counted
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
-TOLERATED_LOSS = 0.02
-"""Share of calls without a verdict that a figure without bounds may have and still pass, and of calls
-that abstained and are no part of a figure."""
+REACHES_OVER = "the interval reaches over the limit"
 
 
 @dataclass(frozen=True)
@@ -147,16 +156,40 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
         for rule in policy.rules:
-            figures = select(rule, mine)
+            figures = _figures(rule, mine)
             if not figures and not policy.shipped:
                 raise unmatched(rule, mine, where)
-            absent.update({} if figures else {metric_named(rule.metric).name: None})
-            checks += [check(rule, estimate) for estimate in figures]
+            if not figures and rule.metric == MERIT.id:
+                checks.append(_unmeasured(judge, rule))
+            elif not figures:
+                absent[metric_named(rule.metric).name] = None
+            checks += _enough(rule, [check(rule, estimate) for estimate in figures])
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
     notes += [f"Reference: {sheet.reference_told}."] if sheet.reference else []
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
+
+
+def _figures(rule: PolicyRule, mine: Sequence[Estimate]) -> list[Estimate]:
+    """The figures that a rule is held against; an edit that may move the verdict is held to no such rule."""
+    figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
+    moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    return [figure for figure in figures if figure.probe not in moving]
+
+
+def _unmeasured(judge: str, rule: PolicyRule) -> Check:
+    """Without merit nothing else is worth passing."""
+    why = "whether it tells good from bad was not measured"
+    return Check(judge, str(rule), "datasheet", INCONCLUSIVE, "undefined", why, metric=rule.metric)
+
+
+def _enough(rule: PolicyRule, checks: list[Check]) -> list[Check]:
+    """The checks that count: of merit, those that show it where none refutes it."""
+    passed = [check for check in checks if check.result == PASS]
+    if rule.metric != MERIT.id or not passed or any(check.result == FAIL for check in checks):
+        return checks
+    return passed
 
 
 def withheld(ruling: Ruling, sheet: Datasheet) -> Ruling:
@@ -203,20 +236,16 @@ def check(rule: PolicyRule, estimate: Estimate) -> Check:
 def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
         return INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
-    interval = estimate.interval
-    if interval is None:
+    if estimate.interval is None and not (rule.as_read and estimate.finding):
         return INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
-    low = -inf if interval.low is None else interval.low
-    high = inf if interval.high is None else interval.high
-    if (rule.high is not None and low > rule.high) or (rule.low is not None and high < rule.low):
-        return FAIL, "the whole interval lies outside", None
-    if not _inside(rule, low, high):
-        return INCONCLUSIVE, "the interval reaches over the limit", calls_missing(rule, estimate)
-    lost = sum(estimate.excluded.values())
-    doubt = slot_doubt(estimate)
-    if (lost or doubt) and not _inside(rule, *_widened(estimate, low, high)):
-        why = doubt or f"{numbers.excluded(estimate)}: in the worst case beyond the limit"
-        return INCONCLUSIVE, why, None
+    read = estimate.finding if rule.as_read or rule.allowed == _limit_of(estimate) else None
+    word = read or estimate_word(estimate, rule.allowed)
+    if word == FLAGGED:
+        tested = estimate.p is not None or not rule.bounded
+        return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
+    if word != CLEAR:
+        reason = _open(rule, estimate)
+        return INCONCLUSIVE, reason or REACHES_OVER, None if reason else _missing(rule, estimate, read)
     apart = estimate.left_out
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
@@ -227,23 +256,31 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     return PASS, f"the whole interval lies within{_aside(estimate)}", None
 
 
+def _limit_of(estimate: Estimate) -> Span | None:
+    """What the datasheet reads the figure against."""
+    limit = metric_named(estimate.metric).limit_in(estimate.group, estimate.probe)
+    return None if limit is None else limit.allowed
+
+
+def _open(rule: PolicyRule, estimate: Estimate) -> str | None:
+    """Why no number of calls like these would decide; None where one may."""
+    if estimate.reading == BY_CHANCE:
+        return "beyond the limit, as answers by chance would be"
+    whole = replace(estimate, bounds=None, excluded={})
+    decide = rule.bounded and estimate_word(whole, rule.allowed) != estimate_word(estimate, rule.allowed)
+    if decide or (rule.as_read and estimate.missing_decides):
+        return slot_doubt(estimate) or f"{numbers.excluded(estimate)}: {BY_LOSS}"
+    return None
+
+
+def _missing(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
+    """Further calls that would decide; the datasheet's own forecast where its own limit is asked for."""
+    total = estimate.calls_needed if read else calls_needed(estimate, rule.allowed)
+    return None if total is None else max(1, total - estimate.n_calls)
+
+
 def _aside(estimate: Estimate) -> str:
     """How often a judge abstained that passes."""
     if estimate.left_out:
         return f"; {counted(estimate.left_out, 'call')} abstained, which it leaves out"
     return numbers.abstentions(estimate)
-
-
-def _inside(rule: PolicyRule, low: float, high: float) -> bool:
-    return (rule.high is None or high <= rule.high) and (rule.low is None or low >= rule.low)
-
-
-def _widened(estimate: Estimate, low: float, high: float) -> tuple[float, float]:
-    """The interval, moved out at each end as far as missing verdicts could move the value."""
-    if estimate.bounds is not None and estimate.value is not None:
-        worst_low, worst_high = estimate.bounds
-        return low - max(0.0, estimate.value - worst_low), high + max(0.0, worst_high - estimate.value)
-    lost = sum(estimate.excluded.values())
-    if lost > TOLERATED_LOSS * (estimate.n_calls + lost):
-        return -inf, inf
-    return low, high

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import PolicyRule
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.stimuli.original import ORIGINAL
 
@@ -29,6 +30,8 @@ class Figure(Protocol):
         """The condition."""
 
 
+SAME_CONTENT = "same_subset"
+"""Kind of equal pairs whose texts say the same."""
 WHOLE = (RUN, ORIGINAL)
 """What a rule without a probe means where there is such a figure: all calls, all items as they are."""
 
@@ -51,8 +54,21 @@ def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
         named = _prefer(named, [f for f in named if f.probe in WHOLE])
     named = [f for f in named if not any(_pools(other, f) for other in named)]
     if "kind" not in rule.group and not rule.group.get("delta"):
-        named = _prefer(named, [f for f in named if f.group.get("kind") == "same_subset"])
+        decomposed = {f.probe for f in named if f.group.get("kind") == SAME_CONTENT}
+        named = [f for f in named if f.probe not in decomposed or f.group.get("kind") == SAME_CONTENT]
     return named
+
+
+def select_read(rule: PolicyRule, figures: Iterable[Estimate]) -> list[Estimate]:
+    """The figures of a rule that leaves the limit to the datasheet: those that it finds something of.
+
+    Where it finds nothing of any, those that the rule names.
+    """
+    every = list(figures)
+    found = [f for f in every if f.metric == rule.metric and f.finding is not None]
+    found = [f for f in found if f.group.get("protocol", "base") == "base"]
+    found = [f for f in found if all(f.group.get(key) == value for key, value in rule.group.items())]
+    return [f for f in found if not any(_pools(other, f) for other in found)] or select(rule, every)
 
 
 def _prefer(all_of_them: list[F], some: list[F]) -> list[F]:

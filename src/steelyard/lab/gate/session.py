@@ -21,8 +21,9 @@ from steelyard.lab.gate.certificate import (
     verify,
 )
 from steelyard.lab.gate.drift import drift_checks
+from steelyard.lab.gate.flags import with_flags
 from steelyard.lab.gate.policy import PolicyLike, find_policy
-from steelyard.lab.gate.ruling import Ruling, gated_judges, rule_on, withheld
+from steelyard.lab.gate.ruling import INCONCLUSIVE, Ruling, gated_judges, rule_on, withheld
 from steelyard.metrics.findings import MARGIN
 
 
@@ -34,7 +35,11 @@ def gate(
     reference: Path | None = None,
     margin: float = MARGIN,
 ) -> tuple[Ruling, Path | None]:
-    """Decide by the policy and write the certificate into the folder; None where that is not possible."""
+    """Decide by the policy and write the certificate into the folder.
+
+    Nothing is written, and an earlier certificate is taken back, where nothing is decided. The path is None
+    there, and where the folder can not be written to.
+    """
     policy = find_policy(given)
     sheet = read_datasheet(folder)
     names = gated_judges(sheet, judges, str(folder))
@@ -43,13 +48,17 @@ def gate(
     if reference is not None:
         checks, notes = drift_checks(folder, reference, policy, ruling, margin)
         ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
-    ruling = withheld(ruling, sheet)
-    body = issue(sheet, policy, ruling, now)
+    ruling = withheld(with_flags(ruling, sheet, policy), sheet)
+    certificate = folder / NAME
     try:
-        write_text(folder / NAME, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    except StoreError:
+        if ruling.result == INCONCLUSIVE:
+            certificate.unlink(missing_ok=True)
+            return ruling, None
+        body = issue(sheet, policy, ruling, now)
+        write_text(certificate, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    except (StoreError, OSError):
         return ruling, None
-    return ruling, folder / NAME
+    return ruling, certificate
 
 
 def check_certificate(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.editing_config import EditingConfig, parse_editing
@@ -153,6 +154,7 @@ def build_study(
             *repeated_texts(items if config.data else ()),
             *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
             *_failing_note(config, items),
+            *_label_note(config, items),
         ),
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
@@ -165,6 +167,13 @@ def build_study(
     fitting = without_idle(foretold(study), named)
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     return replace(study, probes=fitting.probes, notes=fitting.notes)
+
+
+def _label_note(config: StudyConfig, items: Sequence[Item]) -> list[str]:
+    """That some rows have no label, where others have."""
+    own = config.data is not None and config.data.reference is None
+    told = missing_labels(sum(item.label is None for item in items), len(items)) if own else ""
+    return [f"{told}."] if told else []
 
 
 def _reference(config: StudyConfig) -> str | None:

@@ -17,6 +17,7 @@ from steelyard.lab.view.call_filter import CallFilter
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
+from steelyard.wording import counted
 
 Place = tuple[str, str, str, str, int]
 """Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
@@ -35,6 +36,27 @@ def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int
 def _spelled(word: str) -> str:
     """A name as JSON has it; names come again with every call."""
     return canonical_json(word)
+
+
+@dataclass(frozen=True)
+class CallCounts:
+    """Calls of judges under test, and calls of the baselines beside them."""
+
+    judges: int
+    baselines: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.judges + self.baselines
+
+    def __str__(self) -> str:
+        """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
+        if not self.baselines:
+            return counted(self.judges, "call")
+        if not self.judges:
+            return f"{counted(self.baselines, 'call')} of baselines"
+        return f"{counted(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +150,38 @@ class CallIndex:
             keep = keep & self._holding(wanted.text, said)
         return keep
 
-    def counts(self, keep: Mask) -> dict[str, int]:
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges under test, then baselines, each by name."""
+        return tuple(sorted(self.calls.judges, key=self.is_baseline))
+
+    def is_baseline(self, name: str) -> bool:
+        """Whether a judge stands beside those under test."""
+        return name in self.evidence.baselines
+
+    @cached_property
+    def by_baseline(self) -> Mask:
+        """The calls of baselines."""
+        places = np.array([self.is_baseline(name) for name in self.calls.judges], dtype=np.bool_)
+        return places[self.calls.judge] if len(places) else np.zeros(len(self.calls), dtype=np.bool_)
+
+    def counts(self, keep: Mask) -> dict[str, CallCounts]:
         """Outcome to the number of calls that pass."""
-        return {outcome: int((mask & keep).sum()) for outcome, mask in self.outcomes.items()}
+        return {outcome: self.count(mask & keep) for outcome, mask in self.outcomes.items()}
+
+    def count(self, keep: Mask) -> CallCounts:
+        """How many calls a mask keeps, those of baselines apart."""
+        baselines = int((keep & self.by_baseline).sum())
+        return CallCounts(int(keep.sum()) - baselines, baselines)
 
     def rows(self, keep: Mask, outcome: str = "") -> Ints:
-        """Numbers of the calls that pass; cases of an outcome alone where one is named."""
+        """Numbers of the calls that pass, those of baselines last; cases of an outcome where one is named."""
         chosen = keep & self.outcomes[outcome] if outcome in self.outcomes else keep
-        return np.flatnonzero(chosen)
+        return self.baselines_last(np.flatnonzero(chosen))
+
+    def baselines_last(self, rows: Ints) -> Ints:
+        """The same rows, those of judges under test first."""
+        return rows[np.argsort(self.by_baseline[rows], kind="stable")]
 
     def of_stimulus(self, name: str) -> Ints:
         """Numbers of the calls on a stimulus."""

@@ -20,7 +20,7 @@ from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, POWER_REACH, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.findings import CLEAR, FLAGGED, POWER_REACH, SURE, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
@@ -148,7 +148,7 @@ def _gain(
         metric,
         unit="call",
         value=gap.value,
-        intervals=(Interval(_METHODS[metric], *gap.limits(0.975)),),
+        intervals=(Interval(_METHODS[metric], *gap.limits(SURE)),),
         n_calls=len(gap.judge),
         n_units=len(distinct(gap.unit)),
         n_clusters=len(distinct(gap.cluster)),
@@ -173,7 +173,7 @@ def _gain(
 
 def _needed(gap: _Gap) -> int | None:
     """Calls that would tell the gain from none in four runs of five, if it stays; None for none."""
-    low, high = gap.limits(1 - ALPHA)
+    low, high = gap.limits(SURE)
     reach = (gap.value - low if gap.value > 0 else high - gap.value) * POWER_REACH
     return ceil(len(gap.judge) * max(1.0, (reach / gap.value) ** 2)) if abs(gap.value) > 1e-3 else None
 
@@ -196,9 +196,9 @@ def _gap(held: Held, rule: Floats) -> _Gap:
 
 def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
     every = list(gaps)
-    if all(gap.limits(1 - ALPHA)[0] + moved[0] > 0 for gap in every):
+    if all(gap.limits(SURE)[0] + moved[0] > 0 for gap in every):
         return CLEAR
-    beaten = best.limits(1 - ALPHA / len(every))[1] + moved[1] < 0
+    beaten = best.limits(1 - ALPHA / (2 * len(every)))[1] + moved[1] < 0
     return FLAGGED if beaten else UNDERPOWERED
 
 

@@ -70,13 +70,17 @@ class Comparison:
     mcnemar_mid_p: float | None = None
     """Its mid-p form."""
     minimum_detectable: float | None = None
-    """Smallest difference these units would have shown with 80 % power."""
+    """Smallest difference that the corrected test on these units would have shown with 80 % power."""
     finding: str | None = None
     """`clear`: no difference beyond the margin; `flagged`: a difference; `underpowered`: cannot tell."""
     note: str | None = None
     """Reasons and reservations."""
     sums: Sums = field(default_factory=dict, repr=False, compare=False)
     """Summed difference of every unit whose sign may be flipped."""
+    reach: float = field(default=1.0, repr=False, compare=False)
+    """Largest difference that there can be."""
+    detectable: float | None = field(default=None, repr=False, compare=False)
+    """What its own test would have shown, before it is corrected."""
 
     @property
     def said(self) -> str:
@@ -90,7 +94,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
         body = asdict(replace(self, sums={}))
-        del body["sums"]
+        del body["sums"], body["reach"], body["detectable"]
         body["group"] = dict(sorted(self.group.items()))
         body["dropped_first"] = self.dropped_first.to_json()
         body["dropped_second"] = self.dropped_second.to_json()

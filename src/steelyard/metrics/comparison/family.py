@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from steelyard.metrics.common import ABSTENTION_RATE
 from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
 from steelyard.metrics.comparison.question import Question
 from steelyard.metrics.comparison.shared_units import compare_units
@@ -17,7 +18,7 @@ from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.joint_flips import JointFlips
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.power import ALPHA, POWER
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def compare(
     rows |= {
         fault.question: Comparison.undefined(fault.question, fault.fault.note) for fault in broken.values()
     }
-    ordered = [rows[question] for question in sorted(rows, key=lambda question: _place(question, order))]
+    places = sorted(rows, key=lambda question: _place(question, order))
+    ordered = [rows[question] for question in places if not _unmet(question, rows[question])]
     family = faults.guarded(
         "",
         "all figures together",
@@ -62,38 +64,44 @@ def compare(
     return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
 
 
+def _unmet(question: Question, row: Comparison) -> bool:
+    """Abstentions where neither judge ever abstained: many never may."""
+    return question.metric == ABSTENTION_RATE.id and not row.first and not row.second
+
+
 def _guarded(faults: Faults, question: Question, first: UnitEvents, second: UnitEvents) -> Comparison:
     """The figure; undefined where it raises, or where JSON has no spelling for it."""
 
     def made() -> Comparison:
         head = Comparison.undefined(question)
-        row = compare_units(Units.of(question, first), Units.of(question, second), head)
+        row = compare_units(Units.of(question, first), Units.of(question, second), head, question.amount)
         json.dumps(row.to_json(), allow_nan=False)
         return row
 
     return faults.guarded("", question.title, made, lambda fault: Comparison.undefined(question, fault.note))
 
 
-def read_together(
-    rows: Sequence[Comparison], margin: float = MARGIN, beside: Sequence[Comparison] = ()
-) -> Family:
-    """The same rows, with q and word for this family.
-
-    Figures that stand `beside` it have a say in whether the judges differ at all, and get no word.
-    """
+def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> Family:
+    """The same rows, with q and word for this family."""
     tested = [row for row in rows if row.p is not None]
     if not tested:
         return Family(tuple(rows), None)
-    others = [row for row in beside if row.p is not None]
-    flips = JointFlips.of([row.sums for row in (*tested, *others)])
-    chosen = range(len(tested))
-    together = flips.together(chosen)
+    flips = JointFlips.of([row.sums for row in tested])
+    together = flips.together()
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
-    corrected = (
-        max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True)
+    corrected = (max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(), tested, strict=True))
+    demands = iter(flips.demands(POWER))
+    worded = (
+        row if row.p is None else _worded(_demanding(row, next(demands)), next(corrected), margin)
+        for row in rows
     )
-    worded = (row if row.p is None else _worded(row, next(corrected), margin) for row in rows)
     return Family(tuple(worded), together)
+
+
+def _demanding(row: Comparison, factor: float) -> Comparison:
+    """The figure with what it detects once it is corrected for the others."""
+    alone = row.detectable
+    return row if alone is None else replace(row, minimum_detectable=min(row.reach, alone * factor))
 
 
 def _worded(row: Comparison, q: float, margin: float) -> Comparison:

@@ -9,58 +9,77 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct
+from steelyard.arrays import Floats, Ints, distinct
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import Span, tango
+from steelyard.metrics.stats.intervals import Span, clipped, score, tango
+from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 from steelyard.metrics.stats.student_law import t_quantile
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Paired:
     """Columns of equal length, one row per unit."""
 
-    first: Ints
-    """1 where the first judge showed the event, else 0."""
-    second: Ints
+    first: Ints | Floats
+    """1 where the first judge showed the event, else 0; or what its unit adds to a mean."""
+    second: Ints | Floats
     """The same for the second judge."""
     cluster: Ints
     """Number of the unit's cluster."""
     pair: Ints
     """Number of the pair or item behind the unit."""
+    weight: Floats | None = None
+    """What each unit counts, where the figure is a mean of amounts; None for a share of events."""
+    reach: float = 1.0
+    """Largest change that a unit can show."""
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[bool, bool, str, str]]) -> Paired:
-        """From (first event, second event, cluster, pair) of each unit."""
-        events = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
-        return cls(events[:, 0], events[:, 1], _numbers([r[2] for r in rows]), _numbers([r[3] for r in rows]))
+    def of(cls, rows: Sequence[tuple[float, float, str, str]]) -> Paired:
+        """From (first, second, cluster, pair) of each unit: events, or amounts."""
+        values = np.array([row[:2] for row in rows]).reshape(-1, 2)
+        if values.dtype == np.bool_:
+            values = values.astype(np.int64)
+        return cls(values[:, 0], values[:, 1], _numbers([r[2] for r in rows]), _numbers([r[3] for r in rows]))
 
     @property
     def size(self) -> int:
         """Units."""
         return len(self.first)
 
+    @property
+    def of_events(self) -> bool:
+        """The figure is a share of units that show an event."""
+        return self.weight is None
+
+    def mean(self, values: Ints | Floats) -> float:
+        """The figure of one judge."""
+        return float((values if self.weight is None else values * self.weight).sum()) / self.size
+
     @cached_property
-    def change(self) -> Ints:
+    def change(self) -> Ints | Floats:
         """Second less first, unit by unit."""
-        return self.second - self.first
+        change = self.second - self.first
+        return change if self.weight is None else change * self.weight
 
     @cached_property
     def gained(self) -> int:
-        """Units with the event under the second judge alone."""
+        """Units that show the event, or more of it, under the second judge alone."""
         return int(np.count_nonzero(self.change > 0))
 
     @cached_property
     def lost(self) -> int:
-        """Units with the event under the first judge alone."""
+        """Units that show the event, or more of it, under the first judge alone."""
         return int(np.count_nonzero(self.change < 0))
 
     @property
     def difference(self) -> float:
-        """Share of the second judge less that of the first."""
-        return (self.gained - self.lost) / self.size
+        """Figure of the second judge less that of the first."""
+        return float(self.change.sum()) / self.size
 
     @cached_property
     def n_clusters(self) -> int:
@@ -78,36 +97,63 @@ class Paired:
         return self.cluster if self.n_clusters > 1 else self.pair
 
     @cached_property
+    def _means(self) -> ClusterMean:
+        return ClusterMean.of(self.independent, self.change)
+
+    @cached_property
     def effective_size(self) -> float:
         """Independent units that would carry as much information.
 
         Where every cluster shows the same difference, the correlation within clusters is assumed.
         """
-        unclustered = (self.gained + self.lost) / self.size - self.difference**2
-        return ClusterMean.of(self.independent, self.change).effective_size(unclustered)
+        unclustered = float((self.change * self.change).mean()) - self.difference**2
+        return self._means.effective_size(unclustered)
 
     def limits(self, probability: float = 0.975) -> Span:
-        """Tango's interval on the effective size, with Student's t on clusters less one."""
-        scale = self.effective_size / self.size
-        return tango(self.gained * scale, self.lost * scale, self.effective_size, self._quantile(probability))
+        """Of events Tango's interval on the effective size, with Student's t on clusters less one; of amounts
+        Student's t over clusters.
+
+        Where every cluster shows the same mean change, as many other changes as the data allow might have
+        been anything.
+        """
+        quantile = self._quantile(probability)
+        if self.of_events:
+            scale = self.effective_size / self.size
+            return tango(self.gained * scale, self.lost * scale, self.effective_size, quantile)
+        ends = (-self.reach, self.reach)
+        other = score(0.0, self._means.assumed_size, quantile)[1] * self.reach
+        mean = self.difference
+        return self._means.limits(probability, ends) or clipped((mean - other, mean + other), ends)
 
     def flip(self) -> tuple[float, str]:
-        """Exact sign-flip p of the difference, and whose sums were flipped: those of clusters or of pairs."""
+        """Sign-flip p of the difference, and whose sums were flipped: those of clusters or of pairs.
+
+        Exact for sums of halves; other amounts are flipped at random where there are many.
+        """
         by_clusters = self.n_clusters >= ENOUGH_CLUSTERS
         units = self.cluster if by_clusters else self.pair
-        sums = np.rint(np.bincount(units, weights=self.change)).astype(np.int64)
-        return sign_flip(sums), CLUSTERS if by_clusters else PAIRS
+        halves = 2 * np.bincount(units, weights=self.change)
+        whole = np.rint(halves)
+        if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
+            p = sign_flip(whole.astype(np.int64))
+        else:
+            p = JointFlips.of([dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]).alone(
+                0
+            )
+        return p, CLUSTERS if by_clusters else PAIRS
 
     @property
     def detectable(self) -> float:
         """Smallest difference that a two-sided 5 % test shows in four runs of five.
 
-        The share of discordant units is taken as observed, and no smaller than the difference itself.
+        The spread of changes is taken as observed, and no smaller than a change in the units that make up the
+        difference itself.
         """
         reach = self._quantile(1 - ALPHA / 2) + self._quantile(POWER)
-        discordant = (self.gained + self.lost) / self.size
-        least = reach * reach / self.effective_size
-        return min(1.0, max(least, reach * sqrt(discordant / self.effective_size)))
+        changed, size = float((self.change * self.change).mean()), float(np.abs(self.change).mean())
+        each = changed / size if size and not self.of_events else self.reach
+        least = reach * reach / self.effective_size * each
+        return min(self.reach, max(least, reach * sqrt(changed / self.effective_size)))
 
     @cached_property
     def _units(self) -> int:

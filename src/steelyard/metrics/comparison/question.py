@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Group
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 
 Key = tuple[str, str, int]
@@ -18,7 +20,7 @@ Figure = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Question:
-    """A figure whose units are events or not."""
+    """A figure whose units are events or not, or add an amount each."""
 
     probe: str
     """Probe whose stimuli are the units; `run` for all calls."""
@@ -30,6 +32,8 @@ class Question:
     """What is counted: `call`, `pair` or `comparison`."""
     place: int = field(default=0, compare=False)
     """Where the probe names the metric among its own."""
+    amount: Amount | None = field(default=None, compare=False)
+    """What each unit adds, where the figure is no share of events."""
 
     @property
     def condition(self) -> dict[str, str | float]:
@@ -50,22 +54,26 @@ class Question:
 class UnitEvent(NamedTuple):
     """What one unit showed."""
 
-    happened: bool | None
-    """Whether it showed the event; None without a verdict."""
+    happened: float | None
+    """Whether it showed the event, or what it adds to a mean; None without a verdict."""
     loss: str | None
-    """`unreadable` or `failed` where there is no verdict."""
+    """`unreadable` or `failed` where there is no verdict, `abstained` where the verdict adds nothing."""
     pair: str
     """The pair or item behind the unit; its orders and replicates are not independent."""
     cluster: str
     """Cluster."""
     against: str = ""
     """The reference that the event is held against, where it is held against one."""
+    side: int = 0
+    """The side of a balance that it stands on; 0 for none."""
+    ends: Span = (0.0, 1.0)
+    """Least and most that it could have shown."""
 
 
 def question_of(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> Question:
     """The question of a metric under a probe and a protocol, in one condition."""
     items = tuple(sorted({**group, "protocol": protocol}.items()))
-    return Question(probe, metric.id, items, metric.unit, place)
+    return Question(probe, metric.id, items, metric.unit, place, metric.amount)
 
 
 def loss_of(verdicts: Iterable[Verdict]) -> str | None:

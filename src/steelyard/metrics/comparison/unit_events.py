@@ -1,8 +1,8 @@
 """What a judge did with each unit, as events on which two judges can be paired.
 
-A question is a figure of the datasheet that is a share of units: calls, pairs or comparisons either show the
-metric's event or do not. Figures that are no such share (thresholds, d′, correlations) have no unit to be
-paired on.
+A question is a figure of the datasheet that is a share or a mean of units: calls, pairs or comparisons either
+show the metric's event or do not, or each adds an amount. Figures that are neither (thresholds, d′,
+correlations) have no unit to be paired on.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from steelyard.metrics.basis import Group
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import ABSTENTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.kept import kept_events
+from steelyard.metrics.comparison.merit import MERIT, PROBES
 from steelyard.metrics.comparison.question import Figure, Key, Question, UnitEvent, question_of
 from steelyard.metrics.comparison.shown import Identity, Shown, shown_pairs, shown_scores
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Failed, Unreadable
+from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 MetricsOf = Callable[[str], Sequence[Metric]]
 """A probe's name to the metrics that it declares."""
@@ -30,6 +31,7 @@ Entry = tuple[Question, Key, UnitEvent]
 LOSSES = {
     Question("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
     Question("run", FAILED_RATE.id, (), "call"): Failed,
+    Question("run", ABSTENTION_RATE.id, (), "call"): Abstained,
 }
 """Questions of every call that a judge was asked."""
 
@@ -66,8 +68,9 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
     for shown in chain(shown_pairs(pairs, identity), shown_scores(scores, identity)):
-        for place, metric in enumerate(metrics_of(shown.probe)):
-            if metric.event is not None and metric.compared:
+        merit = (MERIT,) if shown.probe in PROBES else ()
+        for place, metric in enumerate((*merit, *metrics_of(shown.probe))):
+            if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
     result.add(kept_events(scores, identity, metrics_of))
     return result
@@ -93,13 +96,13 @@ def _enter(result: UnitEvents, shown: Shown, metric: Metric, place: int) -> None
 def _placed(shown: Shown, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
     conditions: dict[tuple[str, float | None], list[Question]] = {}
-    for unit, happened in shown.events(metric):
+    for unit, showed in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
-            groups: Sequence[Group] = metric.conditions(*at)
+            groups: Sequence[Group] = metric.compared_in(*at)
             conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
-        event = unit.event(happened, labelled=metric.labelled)
+        event = unit.event(showed, labelled=metric.held)
         for question in conditions[at]:
             yield question, unit.key, event
 

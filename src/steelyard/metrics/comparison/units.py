@@ -23,9 +23,11 @@ class Dropped:
     """Shown to this judge too, but without a reference, or with its own verdict for one."""
     other_reference: int = 0
     """Shown to both, and held against different references."""
+    abstained: int = 0
+    """The verdict adds nothing to the figure."""
 
     def to_json(self) -> dict[str, int]:
-        """A plain mapping; the reasons that have to do with references where they are met."""
+        """A plain mapping; the reasons that few figures have where they are met."""
         everywhere = ("not_shown", "unreadable", "failed")
         return {key: count for key, count in asdict(self).items() if count or key in everywhere}
 
@@ -65,4 +67,5 @@ class Units:
             failed=lost.count("failed"),
             no_reference=seen,
             other_reference=len(both) - len(lost),
+            abstained=lost.count("abstained"),
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import BY_CHANCE, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.pairs.answer import neither
@@ -62,14 +62,13 @@ TIE_RATE = Metric(
     "Calls answered with a tie or a valid abstention.",
     event=lambda pairs: neither(pairs.calls),
     by_step=True,
+    over_kinds=True,
 )
 
 POSITION, STABLE, ORDER = "position", "stable", "order"
 """The tests between equals."""
 SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
-BY_CHANCE = "by chance"
-"""Reading of a cell that calls which ignore each other would fill as well."""
 
 
 def direction_estimates(

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, numbered
+from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import ZERO, Limit, Metric
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
-from steelyard.metrics.pairs.decomposition import DECLARED
+from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.flips import Flips, count_flips, flip_bounds, relabelling_p
+from steelyard.metrics.pairs.position import first_replicates
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
-from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.power import first_number
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
+from steelyard.stimuli.natural import NATURAL
+
+
+def _per_pair(share: Callable[[Flips], Floats]) -> Amount:
+    """A share of each pair's comparisons, on the row of its first repeat; none without repeats."""
+
+    def of(pairs: Pairs, _: Texts) -> Floats:
+        flips = count_flips(pairs)
+        known = (flips.repeat > 0) & (flips.swap > 0)
+        values = np.full(len(known), np.nan)
+        values[known] = share(flips.where(known))
+        return np.asarray(values[numbered(pairs.pair)[1]])
+
+    def side(pairs: Pairs, _: Texts) -> Ints:
+        asked = count_flips(pairs)
+        several = (asked.calls + asked.lost).max(axis=1, initial=0) > 1
+        counts = first_replicates(pairs) & several[numbered(pairs.pair)[1]]
+        return np.where(counts, 0, LEFT_OUT)
+
+    return Amount(of, side=side)
+
 
 REPEAT_FLIP_RATE = Metric(
     "repeat_flip_rate",
@@ -31,6 +54,9 @@ REPEAT_FLIP_RATE = Metric(
     "Two calls on a pair in the same order that name different winners: noise alone.",
     plain="changes when repeated",
     limit=Limit(MARGIN, group=DECLARED),
+    unit="pair",
+    amount=_per_pair(lambda flips: flips.repeat_flips / flips.repeat),
+    kinds=(*SAME_QUALITY, NATURAL),
     behind="flip",
 )
 SWAP_FLIP_RATE = Metric(
@@ -46,6 +72,10 @@ FLIP_EXCESS = Metric(
     "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
     plain="changes by order alone",
     signed=True,
+    direction=ZERO,
+    unit="pair",
+    amount=_per_pair(lambda flips: flips.excess),
+    kinds=(*SAME_QUALITY, NATURAL),
 )
 
 METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
@@ -119,7 +149,7 @@ def _excess(
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
-        limits = means.limits(1 - ALPHA, DIFFERENCE)
+        limits = means.limits(SURE, DIFFERENCE)
         seen = difference_word(limits, test.corrected)
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     intervals, remark = _intervals(heading, means, clusters, repeat, swap)
@@ -156,7 +186,7 @@ def _intervals(
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
     drawn = _drawn(heading, means) if clusters > 1 else None
-    intervals = {"t_cluster": means.limits(0.975, DIFFERENCE), "bootstrap_cluster": drawn}
+    intervals = {"t_cluster": means.limits(SURE, DIFFERENCE), "bootstrap_cluster": drawn}
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 
 
@@ -170,7 +200,7 @@ def _calls_needed(means: ClusterMean, calls: int) -> int | None:
     """Calls of more units like these after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
-        low, high = means.planned(1 - ALPHA, units)
+        low, high = means.planned(SURE, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
     units = first_number(decided, means.units)

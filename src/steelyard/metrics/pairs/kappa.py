@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
+from steelyard.metrics.findings import SURE, UNDERPOWERED, Beyond, by_loss, calls_needed
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost, readable
 from steelyard.metrics.pairs.columns import Pairs
@@ -42,11 +44,11 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         words = {_beyond(table + _missing(pairs, right=right)).word(limit) for right in (False, True)}
         word = seen if words == {seen} else UNDERPOWERED
     clusters = len(distinct(pairs.cluster))
-    return heading.estimate(
+    figure = heading.estimate(
         KAPPA,
         unit="call",
         value=beyond.value,
-        intervals=(Interval(beyond.method, *beyond.limits(0.975)),),
+        intervals=(Interval(beyond.method, *beyond.limits(SURE)),),
         n_calls=beyond.calls,
         n_units=distinct_pairs(pairs, np.asarray(answers.any(axis=1))),
         n_clusters=clusters,
@@ -54,7 +56,6 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         chance=0.0,
         finding=word,
         missing_decides=seen != word,
-        calls_needed=beyond.calls_needed(limit) if limit and seen == UNDERPOWERED else None,
         note=join(
             [
                 limit_told(limit) if limit else None,
@@ -63,6 +64,9 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
             ]
         ),
     )
+    if limit is None or seen != UNDERPOWERED:
+        return figure
+    return replace(figure, calls_needed=calls_needed(replace(figure, excluded={}), limit.allowed))
 
 
 def _beyond(table: Floats) -> Beyond:

@@ -16,7 +16,7 @@ from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
 from steelyard.metrics.pairs.dprime import dprime_estimates
 from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
-from steelyard.metrics.pairs.length import length_lean, padded_longer
+from steelyard.metrics.pairs.length import FILLER, length_lean, padded_longer
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.sensitivity import (
     by_base_level,
@@ -29,7 +29,7 @@ from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.threshold import delta75
 from steelyard.metrics.proportions import join, proportion
 
-SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
+SAME, DIFFERENT = "same_subset", "different_subset"
 
 PADDED_PREFERENCE = Metric(
     "padded_preference",

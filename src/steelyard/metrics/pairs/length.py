@@ -14,18 +14,48 @@ from collections.abc import Mapping
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.lean import Lean
-from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.tested import Tested
+from steelyard.stimuli.natural import NATURAL
+
+FILLER = "filler"
+"""Kind of pairs whose second content is the first with padding."""
+
+
+def _longer(pairs: Pairs, texts: Texts) -> Ints:
+    """The longer text of each row, 1 for u and 2 for v; 0 where neither is, or nobody knows."""
+    words = [[len(text.split()) for text in both] if len(set(both)) == 2 else [0, 0] for both in texts]
+    more = np.array([np.sign(v - u) for u, v in words], dtype=np.int64)
+    return np.where(pairs.kind == FILLER, 2, np.where(more > 0, 2, np.where(more < 0, 1, 0)))
+
+
+def _lean_of_pair(pairs: Pairs, texts: Texts) -> Floats:
+    """How much more often a pair's calls name the longer text than they should."""
+    longer = _longer(pairs, texts)
+    answer = np.where(neither(pairs.calls), 0.5, np.equal(_named(pairs), longer[:, None]))
+    return np.asarray(answer.mean(axis=1) - _wanted(pairs.better, longer))
+
+
+def _length_side(pairs: Pairs, texts: Texts) -> Ints:
+    """1 where the shorter text is better, 2 where the longer is, 0 between equals."""
+    longer = _longer(pairs, texts)
+    side = np.where(pairs.better == 0, 0, np.where(pairs.better == longer, 2, 1))
+    return np.where(longer == 0, LEFT_OUT, side)
+
+
+def _wanted(better: Ints, longer: Ints) -> Floats:
+    return np.where(better == 0, 0.5, (better == longer).astype(np.float64))
+
 
 LENGTH_LEAN = Metric(
     "length_lean",
@@ -33,6 +63,10 @@ LENGTH_LEAN = Metric(
     "Errors towards the longer text beyond errors towards the shorter: half of (longer named where the "
     "shorter is better − shorter named where the longer is); between equals, longer named less one half.",
     signed=True,
+    direction=ZERO,
+    unit="pair",
+    amount=Amount(_lean_of_pair, side=_length_side, labelled=True),
+    kinds=(FILLER, NATURAL),
 )
 LONGER_CHOSEN = Metric(
     "longer_chosen",
@@ -74,7 +108,7 @@ def length_lean(
         LENGTH_LEAN,
         unit="pair",
         value=lean.value,
-        intervals=(Interval("lean_cluster", *lean.limits(0.975)),),
+        intervals=(Interval("lean_cluster", *lean.limits(SURE)),),
         n_calls=calls,
         n_units=lean.units,
         n_clusters=clusters,
@@ -144,7 +178,7 @@ def _lean(pairs: Pairs, longer: Ints, fill: float | None) -> Lean:
     sums = np.bincount(unit, weights=(answer * counted).sum(axis=1))
     first = np.unique(unit, return_index=True)[1]
     better, long = pairs.better[first], longer[first]
-    wanted = np.where(better == 0, 0.5, (better == long).astype(np.float64))
+    wanted = _wanted(better, long)
     kept = calls > 0
     mean: Floats = sums[kept] / calls[kept]
     return Lean(mean, wanted[kept], pairs.cluster[first][kept], np.rint(calls[kept]).astype(np.int64))
@@ -158,7 +192,7 @@ def _bounds(pairs: Pairs, longer: Ints) -> Span | None:
 
 
 def _word(lean: Lean, test: Tested | None, moved: Span) -> str | None:
-    return None if test is None else difference_word(lean.limits(1 - ALPHA), test.corrected, moved=moved)
+    return None if test is None else difference_word(lean.limits(SURE), test.corrected, moved=moved)
 
 
 def _told(test: Tested) -> str:

@@ -10,11 +10,13 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.arrays import Ints, distinct
+from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     CLEAR,
     MARGIN,
+    SURE,
     UNDERPOWERED,
     by_loss,
     difference_word,
@@ -22,7 +24,7 @@ from steelyard.metrics.findings import (
     moved_by,
 )
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import ZERO, Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.constructed import by_construction
@@ -34,7 +36,7 @@ from steelyard.metrics.pairs.counting import (
     excluded,
     tally,
 )
-from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
+from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, undecomposed
 from steelyard.metrics.pairs.position import PositionTest, by_pair, position_test, reading_of, slot_balance
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
@@ -47,11 +49,12 @@ from steelyard.metrics.stats.clusters import (
 )
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.power import first_number
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
+from steelyard.stimuli.natural import NATURAL
 
 NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
@@ -59,6 +62,11 @@ NET_SLOT_PREFERENCE = Metric(
     "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
     plain="leans to slot 1",
     signed=True,
+    direction=ZERO,
+    unit="pair",
+    amount=Amount(lambda pairs, _: slot_balance(pairs) / 2),
+    kinds=(*SAME_QUALITY, NATURAL),
+    over_kinds=True,
     basis=WHOLE_PAIRS,
 )
 DECLARED_PROTOCOL = "base"
@@ -122,11 +130,9 @@ class SlotBalance:
         return None if count is None else ceil(count / len(self.calls) * int(self.calls.sum()))
 
     def _decided(self, units: int) -> bool:
-        low, high = self._planned(1 - ALPHA, units)
-        if low > -MARGIN and high < MARGIN:
-            return True
-        low, high = self._planned(1 - ALPHA / 2, units)
-        return units >= ENOUGH_CLUSTERS and (low > 0 or high < 0)
+        low, high = self._planned(SURE, units)
+        within = low > -MARGIN and high < MARGIN
+        return within or (units >= ENOUGH_CLUSTERS and (low > 0 or high < 0))
 
     def _planned(self, probability: float, units: int) -> Span:
         """Span in four runs of five; without spread there is none to fall short by."""
@@ -172,7 +178,7 @@ def net_slot_preference(
     bounds = _bounds(parts)
     seen = word = None
     if p is not None:
-        limits = units.limits(1 - ALPHA)
+        limits = units.limits(SURE)
         seen = difference_word(limits, p)
         word = difference_word(limits, p, moved=moved_by(units.means.mean, bounds))
     return heading.estimate(
@@ -219,7 +225,7 @@ def _bounds(parts: Decomposition) -> Span:
 
 def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
     method = "wilson_cluster_difference" if units.means.even else "t_cluster"
-    intervals = [Interval(method, *units.limits(0.975))]
+    intervals = [Interval(method, *units.limits(SURE))]
     if count_clusters(units.complete) > 1:
         sums = resample(
             np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(NET_SLOT_PREFERENCE.id)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import judge_limit
+from steelyard.metrics.findings import estimate_word
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.answer import Answer, shown
 from steelyard.metrics.pairs.columns import Pairs
@@ -67,11 +67,9 @@ def over_slots(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Cou
     counts, parts = count(pairs), [count(part) for part in slots.parts]
     low, high = _bounds(counts, parts)
     bounds = min(low, estimate.value), max(high, estimate.value)
-    word = judge_limit(counts, limit, bounds) if limit else None
     note = join([_remark(slots.calls), _mean(parts), estimate.note])
-    return replace(
-        estimate, bounds=bounds, finding=word, note=note, calls_needed=None, slot_calls=slots.calls
-    )
+    bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, slot_calls=slots.calls)
+    return replace(bounded, finding=estimate_word(bounded, limit.allowed) if limit else None)
 
 
 def slot_doubt(estimate: Estimate) -> str | None:

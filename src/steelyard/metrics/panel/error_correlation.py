@@ -12,7 +12,7 @@ from steelyard.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.jury import Ballots
+from steelyard.metrics.panel.ballots import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import ratio

@@ -6,26 +6,30 @@ better than it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.arrays import numbered
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.ballots import ballots
+from steelyard.metrics.panel.ballots import Ballots, ballots
 from steelyard.metrics.panel.error_correlation import error_correlations
-from steelyard.metrics.panel.jury import Ballots, choose_jury, halves
-from steelyard.metrics.panel.jury_shares import TIE, accuracy, error_rates, sitting, weighed
+from steelyard.metrics.panel.jury_shares import accuracy, error_rates
 from steelyard.metrics.panel.over_judges import PANEL, members
 from steelyard.metrics.proportions import join
-from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.remedies.trio import SIZE, best_judge, choose_trio, halves, jury_of, subject
+from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
 
 JURY_ACCURACY = Metric(
@@ -57,52 +61,51 @@ JURY_GAIN = Metric(
 METRICS = (JURY_ACCURACY, CHOSEN_JURY_APPARENT, CHOSEN_JURY_ACCURACY, BEST_JUDGE_ACCURACY, JURY_GAIN)
 
 PROBE = "jury"
-SIZE = 3
-TIES = "a tied vote goes to the lower answer"
+SPLITS = "a split vote gives no answer"
 WITHOUT_LABELS = "weighs judges by their agreement alone, without labels"
 CHOOSING = "in-sample, on the half of the clusters that chose it: flattering"
 HELD_OUT = "on the half of the clusters that did not choose it"
-TOO_FEW_CLUSTERS = "one cluster cannot be halved: a jury would be reported where it was chosen"
-TOO_FEW_HEARD = "fewer than three judges gave a verdict"
+ONE_HALF = "one cluster cannot be halved: a judge would be reported where it was chosen"
 NO_DIFFERENCE = "clusters show no spread: no interval"
 
 
-def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
+def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list[Estimate]:
     """Figures of the judges' labelled inputs under the base protocol; nothing for fewer than two judges."""
-    votes = _labelled(scores)
-    if votes is None:
+    votes = ballots({name: _scores(base.of_judge(name)) for name in judges})
+    votes = votes.where(~np.isnan(votes.labels))
+    if len(judges) < 2 or not len(votes.votes):
         return []
     heading = Heading.under(PANEL, PROBE, "base", seed)
-    everybody, agreed = sitting(votes, votes.judges), weighed(votes, _weighted(votes))
-    by_agreement = heading.within(rule="dawid_skene")
+    by_agreement, jury = heading.within(rule="dawid_skene"), _scores(jury_of(base, judges))
     return [
-        accuracy(heading, JURY_ACCURACY, everybody, TIES),
-        *error_rates(heading, everybody, TIES),
-        accuracy(by_agreement, JURY_ACCURACY, agreed, WITHOUT_LABELS),
-        *error_rates(by_agreement, agreed, WITHOUT_LABELS),
-        *_chosen(heading, votes),
+        *_told(heading, JURY_ACCURACY, jury, SPLITS),
+        *_told(by_agreement, JURY_ACCURACY, _weighted(votes, jury), WITHOUT_LABELS),
+        *_chosen(heading, base, judges),
         *error_correlations(heading, votes),
     ]
 
 
 def jury_by_probe(
-    observations: Mapping[str, Observations], estimates: Sequence[Estimate], seed: int
+    base: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int
 ) -> Iterator[Estimate]:
-    """The majority of all judges on each probe that has an accuracy of every judge."""
+    """The vote of all judges on each probe that has an accuracy of every judge, and on unchanged items."""
     right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
-    whole = [e for e in right if e.whole and e.judge in observations]
-    for probe in dict.fromkeys(e.probe for e in whole):
-        if len([e for e in whole if e.probe == probe]) < len(observations):
-            continue
-        rows = {
-            name: probe_scores(probe, "base", mine, unchanged=True) for name, mine in observations.items()
-        }
-        votes = _labelled({name: _subject(scores) for name, scores in rows.items()})
-        if votes is not None:
-            heading = Heading.under(PANEL, probe, "base", seed)
-            jury = sitting(votes, votes.judges)
-            yield accuracy(heading, JURY_ACCURACY, jury, TIES)
-            yield from error_rates(heading, jury, TIES)
+    whole = [e for e in right if e.whole and e.judge in judges]
+    probes = dict.fromkeys(e.probe for e in whole if e.probe != ORIGINAL)
+    jury = jury_of(base, judges)
+    for probe in (*probes, ORIGINAL):
+        if probe == ORIGINAL or len([e for e in whole if e.probe == probe]) == len(judges):
+            scores = _subject(probe_scores(probe, "base", jury, unchanged=True))
+            if np.any(scores.labelled):
+                yield from _told(Heading.under(PANEL, probe, "base", seed), JURY_ACCURACY, scores, SPLITS)
+
+
+def _told(heading: Heading, metric: Metric, jury: Scores, note: str) -> list[Estimate]:
+    return [accuracy(heading, metric, jury, note), *error_rates(heading, jury, note)]
+
+
+def _scores(seen: Observations) -> Scores:
+    return collect_scores(on_original_range(seen))
 
 
 def _subject(scores: Scores) -> Scores:
@@ -110,14 +113,7 @@ def _subject(scores: Scores) -> Scores:
     return scores.where(~scores.original) if np.any(~scores.original) else scores
 
 
-def _labelled(scores: Mapping[str, Scores]) -> Ballots | None:
-    """Votes on labelled inputs; None for fewer than two judges, or without a label."""
-    votes = ballots(scores, TIE)
-    votes = votes.where(~np.isnan(votes.labels))
-    return votes if len(votes.judges) > 1 and len(votes.votes) else None
-
-
-def _weighted(votes: Ballots) -> Floats:
+def _weighted(votes: Ballots, jury: Scores) -> Scores:
     """Dawid and Skene's verdicts, each scale alone: a judge may be sharp on one and dull on another."""
     verdict = np.full(len(votes.votes), np.nan)
     for scale in np.unique(votes.scale):
@@ -125,53 +121,61 @@ def _weighted(votes: Ballots) -> Floats:
         fitted = dawid_skene(votes.votes[mask])
         if fitted is not None:
             verdict[mask] = fitted.verdict
-    return verdict
+    known = dict(zip(votes.inputs, verdict.tolist(), strict=True))
+    once = jury.where(jury.replicate == 0)
+    given = np.array([known.get(name, np.nan) for name in once.stimuli])[once.stimulus]
+    scored = np.isfinite(given)
+    return replace(
+        once,
+        score=np.where(scored, given, once.low).astype(np.int64),
+        ending=np.where(scored, Ending.SCORED, Ending.UNREADABLE).astype(np.int64),
+    )
 
 
-def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
+def _chosen(heading: Heading, base: Observations, judges: Sequence[str]) -> list[Estimate]:
     """The best trio of one half of the clusters, on that half and on the other, beside the best judge.
 
-    Three judges make one trio, which nothing has chosen: it has no figure that flatters it. A judge that
-    never gave a verdict sits on none: with it a trio would be a pair, or one judge alone.
+    Three judges make one trio, which nothing has chosen: its accuracy is that of all judges above.
     """
-    if len(votes.judges) < SIZE:
+    if len(judges) < SIZE:
         return []
-    votes = votes.heard
-    if len(votes.judges) < SIZE:
-        return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_HEARD, "input")]
-    split, chosen = halves(votes, heading.seed, SIZE), choose_jury(votes, heading.seed, SIZE, TIE)
-    if split is None or chosen is None:
-        return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_CLUSTERS, "input")]
-    seen, unseen = split
-    trio, single = chosen.held_out.judges, chosen.best_single.judges
-    jury, best = sitting(unseen, trio), sitting(unseen, single)
-    here = heading.within(**members(trio))
-    flattering = accuracy(here, CHOSEN_JURY_APPARENT, sitting(seen, trio), CHOOSING)
+    trio = choose_trio(base, judges, heading.seed)
+    if isinstance(trio, str):
+        return [heading.undefined(CHOSEN_JURY_ACCURACY, trio)]
+    split = halves(base, heading.seed)
+    if split is None:
+        return [heading.undefined(JURY_GAIN, ONE_HALF)]
+    choosing, telling = map(subject, split)
+    single, here = best_judge(choosing, judges), heading.within(**members(trio.members))
+    jury, best = jury_of(telling, trio.members), telling.of_judge(single)
+    flattering = _scores(jury_of(choosing, trio.members))
+    figures = [
+        accuracy(here, CHOSEN_JURY_APPARENT, flattering, CHOOSING),
+        *_told(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT),
+    ]
     return [
-        *([flattering] if len(votes.judges) > SIZE else []),
-        accuracy(here, CHOSEN_JURY_ACCURACY, jury, HELD_OUT),
-        *error_rates(here, jury, HELD_OUT),
-        accuracy(heading.within(**members(single)), BEST_JUDGE_ACCURACY, best, HELD_OUT),
-        _gain(here, unseen, jury.verdict, best.verdict),
+        *(figures if trio.choosing is not None else ()),
+        accuracy(heading.within(**members([single])), BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT),
+        _gain(here, *map(_scores, shared(jury, best))),
     ]
 
 
-def _gain(heading: Heading, votes: Ballots, jury: Floats, best: Floats) -> Estimate:
-    """What the chosen trio adds to the best judge, on inputs that both decided."""
-    both = ~np.isnan(jury) & ~np.isnan(best)
+def _gain(heading: Heading, jury: Scores, best: Scores) -> Estimate:
+    """What the trio adds to the best judge, on calls that both have a verdict of."""
+    both = jury.labelled & best.labelled & jury.readable & best.readable
     if not both.any():
-        return heading.undefined(JURY_GAIN, NO_VERDICTS, "input")
-    labels = votes.labels[both]
-    differ = (jury[both] == labels).astype(np.float64) - (best[both] == labels)
-    mean = ClusterMean.of(votes.cluster[both], differ)
+        return heading.undefined(JURY_GAIN, NO_VERDICTS)
+    rows = jury.where(both)
+    differ = rows.right.astype(np.float64) - best.where(both).right
+    mean = ClusterMean.of(numbered(rows.cluster)[1], differ)
     limits = mean.limits(0.975, DIFFERENCE)
     return heading.estimate(
         JURY_GAIN,
-        unit="input",
+        unit="call",
         value=mean.mean,
         intervals=(Interval("t_cluster", *limits),) if limits else (),
-        n_calls=int(both.sum()),
-        n_units=int(both.sum()),
+        n_calls=len(rows),
+        n_units=rows.n_items,
         n_clusters=mean.units,
         minimum_detectable=mean.detectable,
         note=join([HELD_OUT, None if limits else NO_DIFFERENCE]),

@@ -10,25 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import ceil, sqrt
+from math import sqrt
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import FLAGGED, UNDERPOWERED, calls_needed, detectable_beyond, limit_word
+from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, judged
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.stats.clusters import design_effect, wilson_cluster
-from steelyard.metrics.stats.intervals import Span, wilson
+from steelyard.metrics.stats.intervals import wilson
 from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
+from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
-PROBE = "run"
-LIMIT = Limit(0.02)
+PROBE = WHOLE_RUN
 METRICS: dict[Metric, type[Unreadable | Failed]] = {UNREADABLE_RATE: Unreadable, FAILED_RATE: Failed}
 UNEVEN = "uneven"
 """Reading of lost calls that depend on the condition."""
@@ -63,9 +62,9 @@ def loss_rate(
     if not len(observations):
         return Estimate(judge, PROBE, metric.id, {}, "call", None, note=NO_CALLS)
     counts = _tally(observations, kind)
-    word = limit_word(_limits(counts, 1 - ALPHA), LIMIT)
-    clustered = [Interval("wilson_cluster", *_limits(counts, 0.975))] if _spread(counts) else []
-    return Estimate(
+    clustered = [Interval("wilson_cluster", *wilson_cluster(counts))] if _spread(counts) else []
+    limit = metric.limit_in({}, PROBE)
+    rate = Estimate(
         judge=judge,
         probe=PROBE,
         metric=metric.id,
@@ -81,11 +80,10 @@ def loss_rate(
         design_effect=design_effect(counts),
         abstained=counts.abstained,
         bounds=(counts.k / counts.n, counts.k / counts.n),
-        finding=word,
-        minimum_detectable=_detectable(counts),
+        minimum_detectable=_detectable(counts, limit) if limit else None,
         note=CLUSTERED if clustered else INDEPENDENT,
-        calls_needed=_calls_needed(counts) if word == UNDERPOWERED else None,
     )
+    return judged(rate, limit)
 
 
 def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally:
@@ -104,22 +102,9 @@ def _spread(counts: Tally) -> bool:
     return not counts.share.even
 
 
-def _limits(counts: Tally, probability: float) -> Span:
+def _detectable(counts: Tally, limit: Limit) -> float:
+    """Distance from the limit that a 95 % interval on these data shows with 80 % power."""
     if _spread(counts):
-        return wilson_cluster(counts, probability)
-    return wilson(counts.k, counts.n, normal_quantile(probability))
-
-
-def _detectable(counts: Tally) -> float:
-    """Distance from the limit that a one-sided 5 % test on these data shows with 80 % power."""
-    if _spread(counts):
-        return detectable_beyond(counts, LIMIT)
-    error = sqrt(LIMIT.value * (1 - LIMIT.value) / counts.n)
-    return (normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * error
-
-
-def _calls_needed(counts: Tally) -> int | None:
-    if _spread(counts):
-        return calls_needed(counts, LIMIT)
-    trials = trials_to_exclude(counts.k / counts.n, LIMIT.value, normal_quantile(1 - ALPHA), POWER)
-    return None if trials is None else ceil(trials)
+        return detectable_beyond(counts, limit)
+    error = sqrt(limit.value * (1 - limit.value) / counts.n)
+    return (normal_quantile(SURE) + normal_quantile(POWER)) * error

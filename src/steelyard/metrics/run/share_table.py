@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.invariance import compare_items, keeps_label
+from steelyard.metrics.scores.invariance import compare_items, unmoved
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ def accuracy_column(scores: Scores) -> ShareColumn:
 
 def kept_column(scores: Scores) -> ShareColumn:
     """Comparisons with the unchanged item that give the same verdict, item by item."""
-    compared = compare_items(scores.where(scores.original | keeps_label(scores)))
+    compared = compare_items(unmoved(scores, keep_label=True))
     cluster = np.zeros(len(scores.items), dtype=np.int64)
     cluster[scores.item] = scores.cluster
     made = compared.made > 0

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.amount import LEFT_OUT, Amount
 from steelyard.metrics.basis import LABELLED
 from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
@@ -32,6 +33,7 @@ from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Span, score
 from steelyard.metrics.stats.tally import Tally
+from steelyard.stimuli.original import ORIGINAL
 
 BALANCED_ACCURACY = Metric(
     "balanced_accuracy",
@@ -56,6 +58,14 @@ MAE = Metric(
     "Mean distance from the label, in levels.",
     plain="levels off the label",
     direction=LOW,
+    amount=Amount(
+        lambda scores, _: np.where(scores.decided, np.abs(scores.score - scores.expected), np.nan),
+        ends=SHARE,
+        side=lambda scores, _: np.where(scores.binary, LEFT_OUT, 0),
+        in_levels=True,
+        labelled=True,
+    ),
+    kinds=(ORIGINAL,),
     basis=LABELLED,
 )
 BIAS = Metric(

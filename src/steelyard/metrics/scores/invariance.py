@@ -15,11 +15,12 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
+from steelyard.metrics.findings import MARGIN, SURE, by_loss, difference_word, judged, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
@@ -27,7 +28,6 @@ from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import quantile, ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.tally import Tally
 
 INVARIANCE = Metric(
@@ -45,6 +45,9 @@ EXCESS_FLIP = Metric(
     "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
     plain="changes beyond repeats",
     signed=True,
+    direction=LOW,
+    unit="item",
+    amount=Amount(None),
     behind="flip",
     basis=Basis(items=Items.BOTH),
 )
@@ -86,11 +89,20 @@ class Comparisons:
 
 
 def keeps_label(scores: Scores) -> Mask:
-    """Rows whose expected verdict is that of the unchanged item; an item without a label is taken to keep."""
+    """Rows whose expected verdict is that of the unchanged item, or that have none.
+
+    An edit with a reference of its own, made from an item without one, is held to that reference.
+    """
     labels = np.full(len(scores.items), np.nan)
     labels[scores.item[scores.original]] = scores.expected[scores.original]
-    own = labels[scores.item]
-    return np.asarray(np.isnan(own) | np.isnan(scores.expected) | (own == scores.expected))
+    return np.asarray(np.isnan(scores.expected) | (labels[scores.item] == scores.expected))
+
+
+def unmoved(scores: Scores, *, keep_label: bool) -> Scores:
+    """The unchanged items, and the edits that ask for the same verdict; of probes that change the label,
+    those of which no answer is expected."""
+    edits = keeps_label(scores) if keep_label else np.isnan(scores.expected)
+    return scores.where(scores.original | edits)
 
 
 def compare_items(scores: Scores) -> Comparisons:
@@ -112,12 +124,12 @@ def compare_items(scores: Scores) -> Comparisons:
     )
 
 
-def invariance_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
-    """`invariance` and `excess_flip` of the edits that keep the label.
+def invariance_estimates(heading: Heading, scores: Scores, *, keep_label: bool = True) -> list[Estimate]:
+    """`invariance` and `excess_flip` of the edits that keep the label, see `unmoved`.
 
     Nothing where no edit does, or where the probe compares with no unchanged item.
     """
-    kept = scores.where(scores.original | keeps_label(scores))
+    kept = unmoved(scores, keep_label=keep_label)
     if np.all(kept.original) or not np.any(kept.original):
         return []
     comparisons = compare_items(kept)
@@ -146,10 +158,8 @@ def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
-    limit = Limit(1 - MARGIN, "min")
-    seen, word = judge_limit(tally, limit), judge_limit(tally, limit, estimate.bounds)
-    note = join([estimate.note, NOISE_UNKNOWN, by_loss(seen, word)])
-    return replace(estimate, finding=word, missing_decides=seen != word, note=note)
+    estimate = replace(estimate, note=join([estimate.note, NOISE_UNKNOWN]))
+    return replace(judged(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
 def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
@@ -167,13 +177,13 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     # Fewer changes than mere repeats show are no fault: the test is one-sided.
     p = mean.p() / 2 if mean.mean > 0 else 1 - mean.p() / 2
     bounds = _excess_bounds(rows)
-    seen = difference_word(limits(1 - ALPHA), p)
-    word = difference_word(limits(1 - ALPHA), p, moved=moved_by(mean.mean, bounds))
+    seen = difference_word(limits(SURE), p)
+    word = difference_word(limits(SURE), p, moved=moved_by(mean.mean, bounds))
     return heading.estimate(
         EXCESS_FLIP,
         unit="comparison",
         value=mean.mean,
-        intervals=(Interval(method, *limits(0.975)),),
+        intervals=(Interval(method, *limits(SURE)),),
         n_calls=int(np.count_nonzero(used.readable)),
         n_units=int(both.sum()),
         n_clusters=used.n_clusters,

@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, difference_word
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
@@ -27,8 +28,53 @@ from steelyard.metrics.stats.cluster_mean import without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
-from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.power import POWER
 from steelyard.metrics.stats.student_law import t_probability, t_quantile
+
+
+def _shares(scores: Scores, texts: Texts) -> Floats:
+    """What each call adds to the gap: its score as a share of the scale, taken off in the shorter half."""
+    share = (scores.score - scores.low) / np.maximum(1, scores.high - scores.low)
+    sign = 2 * (_halves(scores, texts) % 2) - 1
+    return np.where(scores.decided, sign * share, np.nan)
+
+
+def _halves(scores: Scores, texts: Texts) -> Ints:
+    """Twice the number of each call's label, and one more in the longer half; left out at the median."""
+    firsts = np.unique(scores.item, return_index=True)[1]
+    words = np.array([len(texts[row][0].split()) for row in firsts], dtype=np.int64)
+    label, half = _half_of(scores.expected[firsts], words)
+    side = np.where(half == 0, LEFT_OUT, 2 * label + (half > 0))
+    return np.asarray(side[numbered(scores.item)[1]])
+
+
+def _half_of(label: Floats, words: Ints) -> tuple[Ints, Ints]:
+    """The number of each item's label, and its half: 1 longer, −1 shorter, 0 for those that are left out."""
+    number = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    half = np.zeros(len(label), dtype=np.int64)
+    for each in np.unique(number):
+        here = number == each
+        side = np.sign(words[here] - np.median(words[here])).astype(np.int64)
+        half[here] = side if {-1, 1} <= set(side.tolist()) else 0
+    return number, half
+
+
+def _half_weights(side: Ints) -> Floats:
+    """Weights by which the mean over all calls is the weighted difference of halves."""
+    weights = np.full(len(side), np.nan)
+    label = side // 2
+    shares = {
+        each: (short * long / (short + long), short, long)
+        for each in np.unique(label).tolist()
+        for short, long in [(np.count_nonzero(side == 2 * each), np.count_nonzero(side == 2 * each + 1))]
+        if short and long
+    }
+    total = sum(weight for weight, _, _ in shares.values())
+    for each, (weight, *counts) in shares.items():
+        for half, count in enumerate(counts):
+            weights[side == 2 * each + half] = weight / count / total * len(side)
+    return weights
+
 
 LENGTH_GAP = Metric(
     "length_gap",
@@ -36,6 +82,8 @@ LENGTH_GAP = Metric(
     "Mean score of the longer half of the texts less that of the shorter, within the same label, as a share "
     "of the scale; for yes/no verdicts a difference of shares of passes.",
     signed=True,
+    direction=ZERO,
+    amount=Amount(_shares, side=_halves, weigh=_half_weights, labelled=True),
 )
 
 ALL_ALIKE = "texts with the same label are all as long, or not known"
@@ -61,17 +109,9 @@ class Halves:
     @classmethod
     def of(cls, answer: Floats, label: Floats, words: Ints, cluster: Ints) -> Halves:
         """Halves of each label; items at the median, and labels without both halves, are left out."""
-        number = np.unique(label, return_inverse=True)[1]
-        side = np.zeros(len(answer), dtype=np.int64)
-        for each in np.unique(number):
-            here = number == each
-            side[here] = np.sign(words[here] - np.median(words[here])).astype(np.int64)
-        kept = side != 0
-        for each in np.unique(number):
-            here = number == each
-            if len(np.unique(side[here & kept])) < 2:
-                kept &= ~here
-        return cls(answer[kept], number[kept], (side[kept] > 0).astype(np.int64), cluster[kept])
+        number, half = _half_of(label, words)
+        kept = half != 0
+        return cls(answer[kept], number[kept], (half[kept] > 0).astype(np.int64), cluster[kept])
 
     def __len__(self) -> int:
         return len(self.answer)
@@ -175,12 +215,12 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
     if not np.isfinite(halves.value):
         return heading.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
     p = halves.p(heading.deal_seed(LENGTH_GAP.id))
-    word = difference_word(halves.limits(1 - ALPHA), p)
+    word = difference_word(halves.limits(SURE), p)
     return heading.estimate(
         LENGTH_GAP,
         unit="item",
         value=halves.value,
-        intervals=(Interval("jackknife_cluster", *halves.limits(0.975)),),
+        intervals=(Interval("jackknife_cluster", *halves.limits(SURE)),),
         n_calls=len(rows),
         n_units=len(halves),
         n_clusters=len(distinct(halves.cluster)),
@@ -204,7 +244,7 @@ def _detectable(halves: Halves) -> float | None:
     if halves.error <= _ROUNDING:
         return None
     degrees = halves.clusters - 1
-    return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * halves.error
+    return (t_quantile(SURE, degrees) + t_quantile(POWER, degrees)) * halves.error
 
 
 def _needed(halves: Halves, calls: int) -> int | None:

@@ -15,10 +15,11 @@ from math import ceil
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import LOW, Metric
+from steelyard.metrics.metric import LOW, ZERO, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
@@ -36,8 +37,22 @@ from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.lean import Lean
 from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.power import POWER
 from steelyard.metrics.stats.student_law import t_quantile
+
+
+def _above_label(scores: Scores, _: Texts) -> Floats:
+    """How far each call passes above its label, as a share of the scale; NaN without a score."""
+    upward = scores.passing_up
+    share = (upward.score - upward.expected) / np.maximum(1, upward.high - upward.low)
+    return np.where(upward.decided, share, np.nan)
+
+
+def _label_side(scores: Scores, _: Texts) -> Ints:
+    """1 where a yes/no verdict should fail, 2 where it should pass; 0 for scores."""
+    side = np.where(scores.passing_up.expected == 0, 1, 2)
+    return np.where(scores.binary, side, 0)
+
 
 LENIENCY = Metric(
     "leniency",
@@ -47,6 +62,8 @@ LENIENCY = Metric(
     "failing answer is the high one, upward is downward.",
     plain="errs leniently",
     signed=True,
+    direction=ZERO,
+    amount=Amount(_above_label, side=_label_side, labelled=True),
 )
 PASS_RATE = Metric(
     "pass_rate",
@@ -187,7 +204,7 @@ def _sides(heading: Heading, scores: Scores) -> list[Estimate]:
 def _needed(mean: ClusterMean) -> int | None:
     """Items that would tell the distance from none, or keep it in the margin, if it stays."""
     apart = max(abs(mean.mean), MARGIN - abs(mean.mean))
-    reach = (normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)) * mean.error
+    reach = (normal_quantile(SURE) + normal_quantile(POWER)) * mean.error
     return ceil(mean.total * max(1.0, (reach / apart) ** 2)) if mean.error and apart > 1e-9 else None
 
 
@@ -202,14 +219,14 @@ def _told(
     method: str,
 ) -> Estimate:
     rows = scores.where(scores.labelled & scores.decided)
-    seen = difference_word(shift.limits(1 - ALPHA), shift.p)
-    word = difference_word(shift.limits(1 - ALPHA), shift.p, moved=moved_by(shift.value, bounds))
+    seen = difference_word(shift.limits(SURE), shift.p)
+    word = difference_word(shift.limits(SURE), shift.p, moved=moved_by(shift.value, bounds))
     calls = None if needed is None or seen != UNDERPOWERED else -(-needed * len(rows) // units)
     return heading.estimate(
         LENIENCY,
         unit="call",
         value=shift.value,
-        intervals=(Interval(method, *shift.limits(0.975)),),
+        intervals=(Interval(method, *shift.limits(SURE)),),
         n_calls=len(rows),
         n_units=units,
         n_clusters=rows.n_clusters,

@@ -33,7 +33,7 @@ from steelyard.metrics.scores.invariance import (
     INVARIANCE,
     invariance,
     invariance_estimates,
-    keeps_label,
+    unmoved,
 )
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.repeats import (
@@ -91,11 +91,16 @@ NO_TEXTS = "no text of this probe was shown"
 
 
 def pointwise_estimates(
-    heading: Heading, observations: Iterable[Observation], *, unchanged: bool = False
+    heading: Heading,
+    observations: Iterable[Observation],
+    *,
+    unchanged: bool = False,
+    keep_label: bool = True,
 ) -> list[Estimate]:
     """The figures of the probe's edits; of the items as they are for a probe that shows nothing else.
 
-    A probe that edits and has no edit to show measures nothing: its items as they are do not stand in.
+    A probe that edits and has no edit to show measures nothing: its items as they are do not stand in. Edits
+    that do not `keep_label` are held to being right, and not to leaving the verdict alone.
     """
     scores = probe_scores(heading.probe, heading.protocol, observations, unchanged=unchanged)
     if not unchanged and not len(scores):
@@ -109,7 +114,7 @@ def pointwise_estimates(
         if np.any(edits.readable):
             estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
             estimates.append(accuracy_change(heading, scores))
-        estimates += invariance_estimates(heading, scores)
+        estimates += invariance_estimates(heading, scores, keep_label=keep_label)
     if not len(edits) or (_repeated(plain) and np.any(edits.readable)):
         estimates.append(noise_floor(heading, plain))
     if not len(edits) or _repeated(edits):
@@ -117,7 +122,7 @@ def pointwise_estimates(
     return [
         *estimates,
         *by_scale(heading, subject),
-        *_by_strength(heading, scores),
+        *_by_strength(heading, scores, keep_label=keep_label),
         *lost_rates(heading, subject),
     ]
 
@@ -163,7 +168,7 @@ def by_scale(heading: Heading, scores: Scores, among: Collection[Metric] = FIGUR
     return estimates
 
 
-def _by_strength(heading: Heading, scores: Scores) -> list[Estimate]:
+def _by_strength(heading: Heading, scores: Scores, *, keep_label: bool) -> list[Estimate]:
     """Accuracy and invariance of each strength of a graded edit, where there are several."""
     strengths = np.unique(scores.strength[~np.isnan(scores.strength)])
     if len(strengths) < 2:
@@ -174,7 +179,7 @@ def _by_strength(heading: Heading, scores: Scores) -> list[Estimate]:
         here = heading.within(level=step(float(strength)))
         edits = scores.strength == strength
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
-        kept = scores.where(scores.original | (edits & keeps_label(scores)))
+        kept = unmoved(scores.where(scores.original | edits), keep_label=keep_label)
         if np.any(kept.original) and np.any(~kept.original):
             same.append(invariance(here, kept))
     return right + same

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -18,9 +19,24 @@ from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstained, share, unit_sums
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import AGREEMENT
+from steelyard.metrics.stats.intervals import AGREEMENT, SHARE
 from steelyard.metrics.stats.tally import Tally
 from steelyard.stimuli.original import ORIGINAL
+
+
+def _agreement(scores: Scores, _: Texts) -> Floats:
+    """The share of each input's pairs of repeats that agree; NaN where fewer than two have a verdict."""
+    equal, pairs = equal_pairs(input_counts(scores))
+    return np.asarray(ratio(equal.astype(np.float64), pairs.astype(np.float64))[scores.stimulus])
+
+
+def _first_repeat(scores: Scores, _: Texts) -> Ints:
+    """Each input once, on the row of its first repeat; none that was asked once."""
+    firsts, times = np.unique(scores.stimulus, return_index=True, return_counts=True)[1:]
+    side = np.full(len(scores), LEFT_OUT, dtype=np.int64)
+    side[firsts[times > 1]] = 0
+    return side
+
 
 SELF_AGREEMENT = Metric(
     "self_agreement",
@@ -28,6 +44,9 @@ SELF_AGREEMENT = Metric(
     "Pairs of repeats of the same input with equal scores; it says nothing of accuracy.",
     plain="repeats its verdict",
     limit=Limit(0.90, "min", probes=(ORIGINAL,)),
+    unit="item",
+    amount=Amount(_agreement, ends=SHARE, side=_first_repeat),
+    kinds=(ORIGINAL,),
     behind="flip",
 )
 NOISE_FLOOR = Metric(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard.identity import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import UNDERPOWERED, Beyond
+from steelyard.metrics.findings import SURE, Beyond, judged
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_told
@@ -63,16 +63,15 @@ def resampled(
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
         return heading.undefined(metric, reason, unit, sums.rows.lost())
-    beyond = Beyond(sums.table, figure, ends, sums.n_calls, by_rates)
     found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends, by_rates=by_rates)
     assumed = alike() if remark == NO_WIDTH else None
     clusters = sums.rows.n_clusters
     limit = metric.limit_in(heading.group, heading.probe)
-    word = beyond.word(limit) if limit else None
     if limit and not found:
         # A limit is read from these, so they are shown.
-        found, assumed, remark = (Interval("random_mixture", *beyond.limits(0.975)),), None, NO_SPREAD
-    return heading.estimate(
+        limits = Beyond(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
+        found, assumed, remark = (Interval("random_mixture", *limits),), None, NO_SPREAD
+    estimate = heading.estimate(
         metric,
         unit=unit,
         value=value,
@@ -83,8 +82,6 @@ def resampled(
         excluded=sums.rows.lost(),
         bounds=bounds,
         chance=chance,
-        finding=word,
-        calls_needed=beyond.calls_needed(limit) if limit and word == UNDERPOWERED else None,
         note=join(
             [
                 *notes,
@@ -94,6 +91,9 @@ def resampled(
             ]
         ),
     )
+    # Of such figures nobody can tell from the losses alone how far these could move them; see `held_to`.
+    told = judged(replace(estimate, excluded={}, bounds=None), limit)
+    return replace(estimate, finding=told.finding, calls_needed=told.calls_needed)
 
 
 def intervals(

@@ -171,7 +171,17 @@ def _of_calls(
     treatment = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, treatment)
     estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
-    return replace(estimate, abstained=abstained(rows))
+    return replace(estimate, abstained=abstained(rows), row_events=_row_events(rows, events))
+
+
+def _row_events(rows: Scores, events: Mask) -> tuple[int, int] | None:
+    """Items that show the event in every call, and in some; None where every item has one call."""
+    seen = rows.readable
+    if not np.any(seen) or _no_repeats(rows.item[seen]):
+        return None
+    calls, shown = unit_sums(rows.item, seen), unit_sums(rows.item, events & seen)
+    every = int(np.count_nonzero((shown == calls) & (calls > 0)))
+    return every, int(np.count_nonzero(shown)) - every
 
 
 def _guess(rows: Scores) -> float | None:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
+from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.power import ALPHA
 
-Sums = Mapping[str, int]
+Sums = Mapping[str, float]
 """Unit whose sign is flipped to its summed difference."""
 EXACT = 12
 """Up to so many units every way to flip them is tried."""
@@ -43,24 +45,39 @@ class JointFlips:
         totals = _totals(table)
         return cls(np.round(np.abs(totals) / np.where(scale > 0, scale, 1.0), _DIGITS))
 
-    def together(self, chosen: Sequence[int]) -> float:
+    def alone(self, figure: int) -> float:
+        """p of one figure, as if nothing else were asked."""
+        return float(np.mean(self.sizes[:, figure] >= self.sizes[0, figure]))
+
+    def demands(self, power: float) -> list[float]:
+        """How much larger a difference must be for the corrected p than for the p of its own test.
+
+        Both have to exceed what flips alone reach in one of twenty cases, and by as much as `power` takes.
+        """
+        reserve = normal_quantile(power)
+        own = np.array([_critical(sizes) for sizes in self.sizes.T])
+        largest = _critical(self.sizes.max(axis=1))
+        factors = np.divide(largest + reserve, own + reserve, out=np.ones(len(own)), where=own > 0)
+        return [max(1.0, float(factor)) for factor in factors]
+
+    def together(self) -> float:
         """p of "no figure differs", from two statistics at once: many small shifts, or one large.
 
-        The first is the sum of squares over all figures, the second the largest size among the chosen ones;
-        the smaller of their p is compared with the smaller p under every flip.
+        The first is the sum of squares over all figures, the second the largest size; the smaller of their p
+        is compared with the smaller p under every flip.
         """
         many = _tail((self.sizes**2).sum(axis=1))
-        one = _tail(self.sizes[:, list(chosen)].max(axis=1))
+        one = _tail(self.sizes.max(axis=1))
         least = np.minimum(many, one)
         return float(np.mean(least <= least[0]))
 
-    def corrected(self, chosen: Sequence[int]) -> list[float]:
-        """p of each chosen figure, so that one false alarm among them is as rare as in a single test.
+    def corrected(self) -> list[float]:
+        """p of each figure, so that one false alarm among them is as rare as in a single test.
 
-        Step-down: a figure is held against the largest size, under each flip, of itself and of all chosen
-        figures that are smaller in the data.
+        Step-down: a figure is held against the largest size, under each flip, of itself and of all figures
+        that are smaller in the data.
         """
-        sizes = self.sizes[:, list(chosen)]
+        sizes = self.sizes
         order = np.argsort(-sizes[0], kind="stable")
         largest = np.maximum.accumulate(sizes[:, order[::-1]], axis=1)[:, ::-1]
         steps = np.mean(largest >= sizes[0, order], axis=0)
@@ -87,6 +104,12 @@ def _every_sign(units: int) -> Ints:
     """All signs of the units with the first held at +, since turning all of them changes no size."""
     ways = np.arange(2 ** max(0, units - 1))
     return 1 - 2 * ((ways[:, None] >> np.arange(units)) & 1).astype(np.int64)
+
+
+def _critical(sizes: Floats) -> float:
+    """The least size that flips alone reach in at most one of twenty cases; the largest where none is."""
+    rare = sizes[_tail(sizes) <= ALPHA]
+    return float(rare.min() if len(rare) else sizes.max(initial=0.0))
 
 
 def _tail(values: Floats) -> Floats:

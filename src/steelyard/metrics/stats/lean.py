@@ -22,7 +22,7 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Span, clipped, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
-from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.power import ALPHA, POWER, first_number
 from steelyard.metrics.stats.student_law import t_probability, t_quantile
 from steelyard.metrics.stats.unconditional import barnard
 
@@ -34,8 +34,6 @@ _FEW_UNITS = 80
 _MANY_UNITS = 1000
 """Above so many units Student's t speaks alone."""
 _ROUNDING = 1e-9
-_ONE_ERROR = 0.8413
-"""One-sided probability whose limits lie one standard error off."""
 
 
 def lean(sums: Floats) -> Floats:
@@ -75,15 +73,16 @@ class Lean:
         """Independent units: clusters, or the rows themselves where there is one cluster."""
         return len(distinct(self._independent))
 
-    def limits(self, probability: float) -> Span:
+    def limits(self, probability: float, clusters: int | None = None) -> Span:
         """Two-sided limits at this one-sided probability: the wider of two methods on either side.
 
         Clusters left out in turn see that errors of a cluster go together; limits of both shares stay honest
-        where a side has few units, or units that do not differ.
+        where a side has few units, or units that do not differ. With `clusters`: as if there were so many.
         """
-        low, high = self._from_shares(probability)
+        count = clusters or self.clusters
+        low, high = self._from_shares(probability, count)
         if self.error > _ROUNDING:
-            reach = t_quantile(probability, self.clusters - 1) * self.error
+            reach = t_quantile(probability, count - 1) * self.error * sqrt(self.clusters / count)
             low, high = min(low, self.value - reach), max(high, self.value + reach)
         return clipped((low, high), HALF)
 
@@ -129,12 +128,16 @@ class Lean:
 
         In four runs of five if the lean stays; None where it lies on the margin, or nothing is known of it.
         """
-        low, high = self.limits(_ONE_ERROR)
-        error = (high - low) / 2
-        apart = max(abs(self.value), margin - abs(self.value))
-        if apart <= _ROUNDING or error <= _ROUNDING:
-            return None
-        return ceil(self.units * max(1.0, (2.8 * error / apart) ** 2))
+
+        def decided(clusters: int) -> bool:
+            low, high = self.limits(1 - ALPHA / 2, clusters)
+            # The value may fall to either side: a tenth of the runs is given away on each.
+            spread = t_quantile((1 + POWER) / 2, clusters - 1) * self.error * sqrt(self.clusters / clusters)
+            low, high = low - spread, high + spread
+            return low > 0 or high < 0 or (-margin < low and high < margin)
+
+        clusters = first_number(decided, max(2, self.clusters))
+        return None if clusters is None else ceil(self.units * clusters / self.clusters)
 
     @property
     def _independent(self) -> Ints:
@@ -150,31 +153,54 @@ class Lean:
     def _sums(self, wanted: Floats) -> Floats:
         return np.asarray(self._columns(wanted).sum(axis=0))
 
-    def _from_shares(self, probability: float) -> Span:
+    def _from_shares(self, probability: float, clusters: int) -> Span:
         """Variance recovery from the score limits of each part, weighed as in the figure."""
         below = above = 0.0
         for sort in (0.0, 1.0, 0.5):
             rows = self.wanted == sort
             if rows.any():
-                share, (low, high) = self._share(rows, probability)
-                weight = self._weight(sort)
-                below += (weight * (share - low)) ** 2
-                above += (weight * (high - share)) ** 2
+                reach = self._even_reach if sort == 0.5 else self._sided_reach
+                down, up = reach(rows, probability, clusters)
+                below += (self._weight(sort) * down) ** 2
+                above += (self._weight(sort) * up) ** 2
         return self.value - sqrt(below), self.value + sqrt(above)
+
+    def _sided_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
+        """How far the mean answer may lie below and above, where one answer was wanted."""
+        share, (low, high) = self._share(self.answer, rows, probability, clusters)
+        return share - low, high - share
+
+    def _even_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
+        """The same where neither was wanted: answers to either side are two shares that exclude each other.
+
+        Their correlation is that of two cells of a multinomial law. Where neither is ever seen, as many of
+        one may be hidden as the data allow.
+        """
+        (up, (up_low, up_high)), (down, (down_low, down_high)) = (
+            self._share(2 * np.maximum(sign * self.distance, 0.0), rows, probability, clusters)
+            for sign in (1, -1)
+        )
+        rest = (1 - up) * (1 - down)
+        together = 2 * sqrt(up * down / rest) if rest > _ROUNDING else 0.0
+        below, above = (
+            sqrt(one * one + other * other + together * one * other) / 2
+            for one, other in ((up - up_low, down_high - down), (up_high - up, down - down_low))
+        )
+        return below, above
 
     def _weight(self, sort: float) -> float:
         """What a part counts in the figure."""
         evens = int(np.count_nonzero(self.wanted == 0.5))
         return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
 
-    def _share(self, rows: Mask, probability: float) -> tuple[float, Span]:
+    def _share(self, values: Floats, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
         unit = numbered(self._independent[rows])[1]
         calls = np.bincount(unit, weights=self.calls[rows])
-        sums = np.bincount(unit, weights=(self.answer * self.calls)[rows])
+        sums = np.bincount(unit, weights=(values * self.calls)[rows])
         mean = ClusterMean(sums, np.rint(calls).astype(np.int64))
         share = min(1.0, max(0.0, mean.mean))
-        size = mean.effective_size(share * (1 - share))
-        return share, score(share, size, t_quantile(probability, max(1, self.clusters - 1)))
+        size = mean.effective_size(share * (1 - share)) * clusters / self.clusters
+        return share, score(share, size, t_quantile(probability, max(1, clusters - 1)))
 
     def _student(self) -> float:
         if self.error <= _ROUNDING:

@@ -19,6 +19,7 @@ from steelyard.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, score
 from steelyard.metrics.stats.jackknife import Figure
+from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 from steelyard.metrics.stats.student_law import t_quantile
 
@@ -78,7 +79,9 @@ def _share(events: Floats, trials: Floats, probability: float) -> tuple[float, S
     mean = ClusterMean(events[shown], np.rint(trials[shown]).astype(np.int64))
     share, clusters = mean.mean, mean.units
     if mean.even:
-        return share, clopper_pearson(share * clusters, clusters, 2 * probability - 1)
+        # At 0 and 1 there is one limit only, and the whole error is spent on it.
+        tail = 1 - probability if 0 < share < 1 else max(1 - probability, ALPHA)
+        return share, clopper_pearson(share * clusters, clusters, 1 - 2 * tail)
     size = mean.effective_size(share * (1 - share))
     return share, score(share, size, t_quantile(probability, clusters - 1))
 

@@ -41,22 +41,25 @@ class AccuracyMap:
     """Tiles by judge and probe."""
 
     judges: tuple[str, ...]
-    """Rows."""
+    """Rows, baselines last."""
     probes: tuple[str, ...]
     """Columns."""
     tiles: Mapping[tuple[str, str], Tile]
     """Judge and probe to the tile."""
+    baselines: frozenset[str] = frozenset()
+    """Judges among them that stand beside those under test."""
 
 
 def accuracy_map(index: CallIndex) -> AccuracyMap:
     """The map of a run, counted from its calls."""
     answers = index.answers
     tiles: dict[tuple[str, str], Tile] = {}
-    for judge in index.calls.judges:
+    for judge in index.judges:
         for probe in index.probes:
             keep = index.mask(CallFilter(judge=judge, probe=probe))
             if keep.any():
                 wrong, held = int(np.sum(answers.wrong & keep)), int(np.sum(answers.held & keep))
                 tiles[judge, probe] = Tile(wrong, held, int(keep.sum()))
     probes = tuple(probe for probe in index.probes if any(place[1] == probe for place in tiles))
-    return AccuracyMap(index.calls.judges, probes, tiles)
+    baselines = frozenset(judge for judge in index.judges if index.is_baseline(judge))
+    return AccuracyMap(index.judges, probes, tiles, baselines)

@@ -15,7 +15,7 @@ from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.signs import MARKS, SIGNS
-from steelyard.datasheet.words.verdict_text import around, brought
+from steelyard.datasheet.words.verdict_text import brought
 from steelyard.identity import short_hash
 
 PACKAGE = "steelyard.datasheet.render.html"
@@ -37,7 +37,6 @@ def document(template: str, **content: Any) -> str:
 def _environment() -> Environment:
     return templates_of(
         PACKAGE,
-        around=around,
         brought=brought,
         words=SIGNS,
         meanings=FINDINGS,

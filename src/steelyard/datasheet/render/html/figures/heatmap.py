@@ -26,6 +26,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.probes.catalogue import changing_label
 from steelyard.stimuli.original import ORIGINAL
 
 PAGE = 985
@@ -72,6 +73,11 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
     return Figure(title, caption, tuple(panels), header, rows, wide=True)
 
 
+def _asked_to_move(share: Estimate) -> bool:
+    """A share of kept verdicts under an edit that does not ask for the same one."""
+    return share.metric == INVARIANCE.id and share.probe in changing_label()
+
+
 @dataclass(frozen=True)
 class _Shares:
     """One share of every judge on every probe."""
@@ -89,7 +95,7 @@ class _Shares:
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.whole and e.probe != ORIGINAL
+            if e.whole and e.probe != ORIGINAL and not _asked_to_move(e)
         }
         known = {judge for judge, _ in shares}
         judges = [judge for judge in everyone(summary) if judge.name in known]

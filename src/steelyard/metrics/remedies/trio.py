@@ -1,0 +1,119 @@
+"""The jury of three of a run: chosen once, for every table that tells of it.
+
+Three judges make one trio, which nothing has chosen. Of more judges the best trio is chosen on one half of
+the clusters and told on the other, since on its own half it looks better than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from steelyard.arrays import distinct
+from steelyard.identity import rng_for
+from steelyard.metrics.remedies.figures import figures_of
+from steelyard.metrics.remedies.remedy import JURY
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.combined import of_judges
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Abstained, Decided, Tie
+from steelyard.verdicts.vote import plurality
+
+SIZE = 3
+MOST_JUDGES = 8
+"""Judges among whose trios the best is looked for."""
+NEEDS = "needs three judges in one run, on the same stimuli"
+TOO_FEW_HEARD = "fewer than three judges gave a verdict"
+TOO_MANY = f"needs a choice among at most {MOST_JUDGES} judges; measure a jury that you name"
+NO_CHOICE = "needs labels and two or more clusters, to choose three of more judges on one half"
+
+
+@dataclass(frozen=True)
+class Trio:
+    """Three judges, and where they are told."""
+
+    members: tuple[str, ...]
+    """By name."""
+    calls: Observations
+    """What all judges were asked there."""
+    choosing: Observations | None = None
+    """What they were asked where the trio was chosen; None where nothing chose it."""
+
+
+def jury_of(seen: Observations, members: Sequence[str]) -> Observations:
+    """The common verdicts of these judges, as those of one judge; none where one of them was never asked."""
+    if not set(members).issubset(seen.judges):
+        return seen[:0]
+    return of_judges(seen, members, plurality, JURY)
+
+
+def choose_trio(base: Observations, judges: Sequence[str], seed: int) -> Trio | str:
+    """All three judges, the best trio of many, or why there is none; calls under the base protocol."""
+    if len(judges) < SIZE:
+        return NEEDS
+    spoke = set(distinct(base.judge[base.ended(Decided, Tie, Abstained)]).tolist())
+    heard = [name for name in judges if name in base.judges and base.judges.index(name) in spoke]
+    if len(heard) < SIZE:
+        return TOO_FEW_HEARD
+    if len(heard) == SIZE:
+        return Trio(tuple(heard), base)
+    if len(heard) > MOST_JUDGES:
+        return TOO_MANY
+    split = halves(base, seed)
+    if split is None:
+        return NO_CHOICE
+    choosing, telling = split
+    known = subject(choosing)
+    best = max(combinations(heard, SIZE), key=lambda members: _right(jury_of(known, members)))
+    return Trio(best, telling, choosing)
+
+
+def best_judge(choosing: Observations, judges: Sequence[str]) -> str:
+    """The judge that is right on most showings of this half."""
+    known = subject(choosing)
+    return max(judges, key=lambda name: _right(known.of_judge(name)))
+
+
+def halves(base: Observations, seed: int) -> tuple[Observations, Observations] | None:
+    """The calls of a random half of the clusters with labels, and of all others; None without two."""
+    clusters = distinct(base.shown.cluster[subject(base).stimulus]).tolist()
+    if len(clusters) < 2:
+        return None
+    rng_for(seed, "jury").shuffle(clusters)
+    chosen = np.isin(base.shown.cluster, clusters[: len(clusters) // 2])
+    return base.showing(chosen), base.showing(~chosen)
+
+
+def subject(seen: Observations) -> Observations:
+    """The showings that a choice rests on: those of which somebody has said what is right.
+
+    Unchanged items where any has a label, else all labelled texts; of pairs those of the first such figure.
+    """
+    if seen.pointwise:
+        plain = _known(seen.among(ORIGINAL))
+        return plain if len(plain) else _known(seen)
+    aim = next((figure for figure in figures_of(seen) if figure.metric.labelled), None)
+    return seen[:0] if aim is None else seen.among(aim.probe)
+
+
+def _known(seen: Observations) -> Observations:
+    """The showings of single texts with a label that no judge among these has given."""
+    own = distinct(seen.stimulus[seen.own_label])
+    return seen.where(seen.shown.labelled[seen.stimulus] & ~np.isin(seen.stimulus, own))
+
+
+def _right(seen: Observations) -> float:
+    """Showings on which a judge is right; not the share, by which one that hardly speaks would win."""
+    if seen.pointwise:
+        scores = collect_scores(on_original_range(seen))
+        return float(np.count_nonzero(scores.labelled & scores.right))
+    aim = next((figure for figure in figures_of(seen) if figure.metric.labelled), None)
+    if aim is None:
+        return 0.0
+    calls = aim.calls(aim.columns(seen))
+    return float(calls.value[calls.counts].sum())

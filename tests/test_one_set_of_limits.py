@@ -1,0 +1,347 @@
+"""Datasheet and gate read figures by one rule: no word contradicts an interval, and no ruling a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.reading import Reading
+from steelyard.datasheet.verdict import NO_FAULT, UNFIT
+from steelyard.datasheet.words.glossary import declared, metric_named
+from steelyard.errors import ConfigError
+from steelyard.lab.folder.datasheet_file import read_datasheet
+from steelyard.lab.gate.flags import NAMED_BY, with_flags
+from steelyard.lab.gate.policy import SHIPPED, find_policy, parse_policy
+from steelyard.lab.gate.ruling import EXIT_CODES, Ruling, check, rule_on
+from steelyard.lab.gate.session import gate
+from steelyard.lab.notebook import measure
+from steelyard.metrics.common import DARK_CURRENT
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import (
+    DECOMPOSITION_CELLS,
+    MARGIN,
+    calls_needed,
+    difference_word,
+    estimate_word,
+    judge_limit,
+    judged,
+)
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Limit
+from steelyard.metrics.pairs.decomposition import CELLS
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.proportions import proportion
+from steelyard.metrics.stats.tally import Tally
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+RESULTS = {"clear": "PASS", "flagged": "FAIL", "underpowered": "INCONCLUSIVE"}
+
+
+@st.composite
+def tallies(draw: st.DrawFn) -> Tally:
+    clusters = draw(st.integers(1, 30))
+    trials = np.array(draw(st.lists(st.integers(1, 12), min_size=clusters, max_size=clusters)))
+    rate = draw(st.sampled_from([0.0, 0.03, 0.1, 0.3, 0.8, 0.95, 1.0]))
+    seed = draw(st.integers(0, 999))
+    events = np.random.default_rng(seed).binomial(trials, rate)
+    total = int(trials.sum())
+    return Tally(events, trials, total, total, unreadable=draw(st.integers(0, 4)))
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    interval = estimate.interval
+    assert interval is not None
+    low, high = interval.low, interval.high
+    return -inf if low is None else low, inf if high is None else high
+
+
+@settings(max_examples=150, deadline=None)
+@given(tally=tallies(), metric=st.sampled_from([DARK_CURRENT, TARGET_SENSITIVITY]), cells=st.booleans())
+def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(
+    tally: Tally, metric: Any, cells: bool
+) -> None:
+    heading = Heading("J", "vacuum", {"protocol": "base", "delta": 1}, 7)
+    found = proportion(heading, metric, tally, cells=DECOMPOSITION_CELLS if cells else None)
+    limit = metric.limit.value
+    low, high = ends(found)
+    if metric.limit.side == "max":
+        within, beyond = high <= limit, low > limit
+    else:
+        within, beyond = low >= limit, high < limit
+    assert found.finding != "clear" or within
+    assert found.finding != "flagged" or beyond
+    # The same limit in a policy, as a number and as the datasheet's own, gives the same result.
+    numbered = {metric.limit.side: limit, "delta": 1.0}
+    for entry in (numbered, "clear"):
+        rule = parse_policy({metric.id: entry}, "policy").rules[0]
+        ruled = check(rule, found)
+        assert ruled.result == RESULTS[found.finding or ""]
+        missing = found.calls_needed if found.calls_needed is None else found.calls_needed - found.n_calls
+        if ruled.calls_needed is not None and missing is not None:
+            assert ruled.calls_needed == max(1, missing)
+
+
+def test_cells_of_a_decomposition_are_as_many_as_forecasts_take_them_for() -> None:
+    assert len(CELLS) == DECOMPOSITION_CELLS
+
+
+def test_a_difference_is_clear_within_its_margin_as_a_whole() -> None:
+    # A 90 % interval of (−.05, .09) goes with a 95 % interval that reaches over .10.
+    assert difference_word((-0.07, 0.101), 0.4) == "underpowered"
+    assert difference_word((-0.07, 0.099), 0.4) == "clear"
+
+
+def test_quick_clears_a_judge_that_is_always_right() -> None:
+    # 12 pairs on 12 checklists: 24 of 24; n_eff = 24/1.1 = 21.8, 21.8/(21.8 + t(11)²) = .818. Of a judge on
+    # the limit no miss is seen in (.8 · .86)¹² = .011 of runs. Ten pairs: 18.2/(18.2 + t(9)²) = .78.
+    pairs = np.full(12, 2)
+    assert judge_limit(Tally(pairs, pairs, 24, 12), Limit(0.80, "min")) == "clear"
+    assert judge_limit(Tally(pairs[:10], pairs[:10], 20, 10), Limit(0.80, "min")) == "underpowered"
+
+
+def test_no_failure_of_sixteen_is_not_below_a_fifth() -> None:
+    # [0, .22] reaches over .2: one cluster each, t(15)²/(16 + t(15)²).
+    ones = np.ones(16, dtype=np.int64)
+    assert judge_limit(Tally(0 * ones, ones, 16, 16), Limit(0.2)) == "underpowered"
+
+
+def test_every_metric_of_a_policy_with_its_own_limit_takes_it_from_its_declaration() -> None:
+    rules = {rule.metric: rule for rule in find_policy("default").rules}
+    for metric, rule in rules.items():
+        limit = metric_named(metric).limit
+        assert rule.as_read
+        assert rule.allowed == ((-inf, inf) if limit is None else limit.allowed)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_policy_asks_for_merit(name: str) -> None:
+    assert find_policy(name).rules[0].metric == "merit"
+
+
+def test_what_names_a_reading_is_a_metric() -> None:
+    assert {metric for metrics in NAMED_BY.values() for metric in metrics} <= set(declared())
+
+
+# Flags
+
+
+def sheet_of(*figures: Estimate, flagged: tuple[str, ...] = (), undecided: tuple[str, ...] = ()) -> Datasheet:
+    from steelyard.datasheet.judge_entry import JudgeEntry
+
+    judge = JudgeEntry("J", "planted/coin", False, {"base": "sha256:0"})
+    readings = [
+        *(Reading("J", title, "flagged", "it is so") for title in flagged),
+        *(Reading("J", title, "underpowered", "nobody knows") for title in undecided),
+    ]
+    return Datasheet("study", 7, "sha256:0", "0", "quick", (judge,), figures, readings=tuple(readings))
+
+
+DARK = Estimate(
+    "J", "vacuum", "dark_current", {"protocol": "base"}, "call", 0.0, 0, 400,
+    (Interval("wilson_cluster", 0.0, 0.02),), n_calls=400, n_units=200, n_clusters=40, finding="clear",
+)  # fmt: skip
+
+
+def ruled(body: dict[str, Any], sheet: Datasheet) -> Ruling:
+    policy = parse_policy(body, "policy")
+    return with_flags(rule_on(sheet, policy, ["J"], "policy"), sheet, policy)
+
+
+def test_a_flag_that_no_rule_names_fails() -> None:
+    sheet = sheet_of(DARK, flagged=("Length", "Zero point"), undecided=("Surface",))
+    ruling = ruled({"dark_current": {"max": 0.1}}, sheet)
+    assert [(c.rule, c.result) for c in ruling.checks] == [
+        ("reacts to nothing (dark current): at most 0.1", "PASS"),
+        ("Length: not flagged", "FAIL"),
+    ]
+    assert (ruling.result, EXIT_CODES[ruling.result]) == ("FAIL", 3)
+    assert ruling.notes == ("J: undecided on the datasheet, and not asked for: Surface.",)
+
+
+def test_flags_may_be_allowed_and_are_still_listed() -> None:
+    sheet = sheet_of(DARK, flagged=("Length", "Position"))
+    ruling = ruled({"dark_current": {"max": 0.1}, "flags": "allow"}, sheet)
+    assert ruling.result == "PASS"
+    assert ruling.notes == ("J: flagged, and allowed by the policy: Length, Position.",)
+
+
+def test_flags_may_fail_whatever_the_rules_tolerate() -> None:
+    sheet = sheet_of(DARK, flagged=("Zero point",))
+    assert ruled({"dark_current": {"max": 0.5}}, sheet).result == "PASS"
+    strict = ruled({"dark_current": {"max": 0.5}, "flags": "fail"}, sheet)
+    assert [c.result for c in strict.checks] == ["PASS", "FAIL"]
+
+
+def test_readings_that_are_no_faults_fail_nothing() -> None:
+    assert ruled({"dark_current": {"max": 0.1}}, sheet_of(DARK, flagged=("Criterion",))).result == "PASS"
+
+
+def test_flags_are_one_of_three_words() -> None:
+    with pytest.raises(ConfigError, match="flags: found 'maybe', expected unnamed, allow or fail"):
+        parse_policy({"dark_current": {"max": 0.1}, "flags": "maybe"}, "policy")
+
+
+# What the sheet calls noise, and what is missing
+
+
+def test_a_share_by_chance_does_not_fail() -> None:
+    # A coin keeps to one wording in both orders for half of the pairs.
+    stable = Estimate(
+        "J", "ladder", "stable_cross_sensitivity", {"protocol": "base", "delta": 0, "kind": "same_subset"},
+        "pair", 0.5, 30, 60, (Interval("goodman_cluster", 0.31, 0.69),), n_calls=120, n_units=60,
+        n_clusters=10, finding="underpowered", reading="by chance",
+    )  # fmt: skip
+    for entry in ("clear", {"max": 0.10}, {"max": 0.25}):
+        found = check(parse_policy({"stable_cross_sensitivity": entry}, "p").rules[0], stable)
+        assert (found.result, found.calls_needed) == ("INCONCLUSIVE", None)
+        assert found.reason == "beyond the limit, as answers by chance would be"
+
+
+def test_datasheet_and_gate_forecast_alike() -> None:
+    # Once 30 calls on the sheet and 300 at the gate: no event in 12 vacuum calls of 4 clusters, limit .10.
+    tally = Tally(np.zeros(4, dtype=np.int64), np.full(4, 3), 12, 6)
+    found = proportion(Heading.under("J", "vacuum", "base", 7), DARK_CURRENT, tally)
+    rule = parse_policy({"dark_current": {"max": 0.1}}, "p").rules[0]
+    needed = check(rule, found).calls_needed
+    assert (found.calls_needed or 0) - 12 == needed == calls_needed(found, (-inf, 0.1)) - 12  # type: ignore[operator]
+    # 3/1.2 = 2.5 calls a cluster: 2.5 c > 9 t(c − 1)² first at 17 clusters, 42.5 > 9 · 2.12² = 40.4.
+    assert needed == 17 * 3 - 12
+
+
+def test_a_figure_that_is_no_share_narrows_with_the_root_of_its_calls() -> None:
+    kappa = Estimate("J", "original", "kappa", {"protocol": "base"}, "call", 0.6, n_calls=100, n_clusters=50)
+    wide = judged(
+        Estimate(**{**vars(kappa), "intervals": (Interval("jackknife_cluster", 0.3, 0.8),)}),
+        Limit(0.4, "min"),
+    )
+    assert wide.finding == "underpowered"
+    # The lower reach of .3 has to shrink to .2 with (1.96 + .84)/1.96 to spare: (1.429 · .3/.2)² = 4.6.
+    assert wide.calls_needed == pytest.approx(460, abs=3)
+    assert estimate_word(wide, (0.29, inf)) == "clear"
+    assert estimate_word(wide, (0.81, inf)) == "flagged"
+
+
+# Whole runs
+
+
+def judges() -> Iterator[str]:
+    base = "s=4&beta=0&tau=0.5&sigma=0&lapse=0"
+    yield f"planted/probit?{base}&name=excellent"
+    yield "planted/probit?s=0.8&beta=0.8&name=leaning"
+    yield "planted/probit?s=1.5&sigma=1.5&name=wordy"
+    yield "planted/probit?s=1&lapse=0.4&name=lapsing"
+    yield from ("planted/first", "planted/coin", "planted/tie", "planted/longest")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    for number, judge in enumerate(judges()):
+        measure(judge, out=folder / f"quick-{number}")
+    for number, judge in enumerate(("planted/longest?name=j", "planted/probit?s=3&beta=0&sigma=0&name=j")):
+        measure(judge, out=folder / f"standard-{number}", profile="standard", probes=["vacuum", "ladder"])
+    return sorted(folder.iterdir())
+
+
+def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) -> None:
+    seen = 0
+    for run in runs:
+        for found in read_datasheet(run).estimates:
+            limit = metric_named(found.metric).limit_in(found.group, found.probe)
+            if found.finding in (None, "underpowered") or found.metric == "merit":
+                continue
+            low, high = ends(found)
+            if limit is not None:
+                allowed = limit.allowed
+                inside, outside = (
+                    allowed[0] <= low and high <= allowed[1],
+                    low > allowed[1] or high < allowed[0],
+                )
+                assert inside if found.finding == "clear" else outside or found.reading == "uneven", found
+            elif found.metric in ("net_slot_preference", "length_lean", "flip_excess"):
+                assert found.finding == "flagged" or max(abs(low), abs(high)) < MARGIN, found
+            seen += 1
+    assert seen > 50
+
+
+def test_no_verdict_contradicts_a_shipped_policy(runs: list[Path]) -> None:
+    for run in runs:
+        sheet = read_datasheet(run)
+        words = {verdict.judge: verdict.word for verdict in sheet.verdicts}
+        for name in SHIPPED:
+            ruling, written = gate(run, name, NOW)
+            for judge in ruling.judges:
+                results = {check.result for check in ruling.of(judge)}
+                if words[judge] == NO_FAULT and name == "default":
+                    assert "FAIL" not in results, (run, judge)
+                if words[judge] == UNFIT:
+                    assert results != {"PASS"}, (run, name, judge)
+            assert (written is None) == (ruling.result == "INCONCLUSIVE")
+
+
+def test_a_judge_that_prefers_the_longer_text_fails_the_default_policy(runs: list[Path]) -> None:
+    longest = next(run for run in runs if run.name == "standard-0")
+    assert any(r.title == "Length" and r.word == "flagged" for r in read_datasheet(longest).readings)
+    assert gate(longest, "default", NOW)[0].result == "FAIL"
+
+
+# Edits that must change the verdict
+
+
+@pytest.mark.parametrize("probe", ["truncated_tail", "invented_call", "forged_result", "evidence_deletion"])
+def test_a_judge_that_sees_a_broken_run_is_not_said_to_flip(tmp_path: Path, probe: str) -> None:
+    sound = "planted/rater?noise=0&sensitivity=1&specificity=1&name=sound"
+    measure(sound, probes=[probe], replicates=3, out=tmp_path / "run")
+    mine = [e for e in read_datasheet(tmp_path / "run").estimates if e.judge == "sound" and e.probe == probe]
+    moved = [e for e in mine if e.metric in ("invariance", "excess_flip") and e.value is not None]
+    assert all(e.finding is None for e in moved)
+    if probe != "evidence_deletion":
+        assert not moved
+    ruling, _ = gate(tmp_path / "run", "strict", NOW)
+    assert not [c for c in ruling.checks if c.metric in ("invariance", "excess_flip") and c.result == "FAIL"]
+    own = {"excess_flip": {"max": 0.1}, "unreadable_rate": {"max": 0.5}}
+    if probe == "evidence_deletion":
+        with pytest.raises(ConfigError, match="no excess_flip under the conditions"):
+            gate(tmp_path / "run", own, NOW)
+
+
+# Certificates and the terminal
+
+
+def test_inconclusive_leaves_no_certificate(runs: list[Path], tmp_path: Path, steelyard: Any) -> None:
+    run = runs[0]
+    path = run / "certificate.json"
+    rules = tmp_path / "p.yaml"
+    rules.write_text("unreadable_rate: {max: 0.5}\nflags: allow\n", encoding="utf-8")
+    passed = steelyard("gate", run, "--policy", rules)
+    assert (passed.returncode, path.exists()) == (0, True)
+    assert passed.stdout.rstrip().endswith(f"Certificate: {path}")
+    rules.write_text("unreadable_rate: {max: 0.001}\nflags: allow\n", encoding="utf-8")
+    undecided = steelyard("gate", run, "--policy", rules)
+    assert (undecided.returncode, path.exists()) == (4, False)
+    assert "ertificate" not in undecided.stdout
+    rules.write_text("unreadable_rate: {min: 0.5}\nflags: allow\n", encoding="utf-8")
+    failed = steelyard("gate", run, "--policy", rules)
+    assert failed.returncode == 3
+    assert json.loads(path.read_text())["result"] == "FAIL"
+    assert "Certificate:" not in failed.stdout
+    assert "No certificate; the refusal is recorded in" in failed.stdout
+    assert steelyard("gate", run, "--check").returncode == 3
+
+
+def test_the_terminal_shows_the_result_first_in_80_columns(runs: list[Path], steelyard: Any) -> None:
+    longest = next(run for run in runs if run.name == "standard-0")
+    done = steelyard("gate", longest, "--policy", "default", COLUMNS="80")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("FAIL: ")
+    assert max(len(line) for line in lines if not line.startswith("No certificate")) <= 80
