@@ -25,6 +25,7 @@ from steelyard.lab.run.record import Record
 from steelyard.wording import planned
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
+LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
 
 
 def verdicts(folder: Path) -> list[dict[str, Any]]:
@@ -132,13 +133,14 @@ def test_the_command_is_kept_with_the_study_and_decides_nothing(command: Command
 
 
 def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
-    sheet = measure("planted/first", probes=["vacuum"], out=tmp_path / "run")
+    probes = ["vacuum", "ladder"]
+    sheet = measure(LEANING, probes=probes, profile="standard", out=tmp_path / "run")
     assert spoken() is None
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
     assert (
         str(sheet.verdict.next) == "measure it with its remedy, both orders, a tie where they differ: "
-        f'{{consensus: orders, of: "planted/first"}} ({sheet.verdict.calls} calls, free)'
+        f'{{consensus: orders, of: "leaning"}} ({sheet.verdict.calls} calls, free)'
     )
 
 
@@ -176,9 +178,6 @@ def test_what_the_terminal_prints_pastes_into_a_shell(command: Command, judge: s
     pasted = subprocess.run(["bash", "-c", echo + line], capture_output=True, text=True, check=True)
     assert pasted.stdout.split("\0")[:-1] == shlex.split(verdict["command"])[1:]
     assert any(judge in word for word in pasted.stdout.split("\0"))
-
-
-LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
 
 
 def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
@@ -326,3 +325,55 @@ def test_a_call_costs_what_calls_of_the_same_judges_cost(command: Command) -> No
         assert rates.per_call([paid]) == pytest.approx(0.0015)
         assert rates.per_call([free, paid]) == pytest.approx(0.00075)
         assert rates.due(()) == 0
+
+
+def told(folder: str, title: str) -> tuple[str, str]:
+    """Word and sentence of a reading."""
+    body = json.loads((Path(folder) / "datasheet.json").read_text(encoding="utf-8"))
+    (found,) = (reading for reading in body["readings"] if reading["title"] == title)
+    return found["word"], found["sentence"]
+
+
+def test_a_remedy_without_merit_is_not_offered(command: Command) -> None:
+    """Both orders make a judge that always answers tie of one that always names the first text."""
+    printed = command("measure", "-j", "planted/first", "-p", "vacuum", "-p", "ladder", "--out", "run").out
+    (verdict,) = verdicts(Path("run"))
+    assert "consensus" not in verdict["command"]
+    assert "2 calls per verdict" not in printed
+    body = json.loads(Path("run/datasheet.json").read_text(encoding="utf-8"))
+    (cured,) = (each for each in body["remedies"] if each["remedy"] == "orders")
+    (merit,) = (each["estimate"] for each in cured["figures"] if each["estimate"]["metric"] == "merit")
+    # A tie on every pair is half a point each.
+    assert (merit["value"], merit["finding"] == "clear") == (0.5, False)
+
+
+def test_a_remedy_that_worsens_what_is_flagged_is_not_offered(command: Command) -> None:
+    coarse = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=coarse"
+    words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
+    printed = " ".join(command("measure", "-j", coarse, *words).out.split())
+    assert "remedy: no remedy from these calls helps: both orders, a tie where they differ: “" in printed
+    assert "” is flagged and gets worse, 0." in printed
+    assert "consensus" not in verdicts(Path("run"))[0]["command"]
+
+
+def test_a_remedy_that_trades_one_flag_for_another_says_so(command: Command) -> None:
+    words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
+    printed = " ".join(command("measure", "-j", LEANING, *words).out.split())
+    assert "; in exchange chooses the better text (target sensitivity), one step is flagged" in printed
+
+
+def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated(command: Command) -> None:
+    never_tie = "planted/probit?s=8&beta=0&tau=0&sigma=0&lapse=0&name=forced"
+    words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
+    command("measure", "-j", f"consensus/orders?of={never_tie}", *words)
+    word, sentence = told("run", "Surface")
+    assert word == "measured"
+    assert "both orders have one verdict by construction" in sentence
+    assert told("run", "Position")[0] == "clear"
+    (verdict,) = verdicts(Path("run"))
+    assert "Surface" not in [fact["title"] for fact in verdict["facts"]]
+    assert verdict["command"].count("consensus/orders") == 1
+    assert verdict["command"] != shlex.join(
+        ("steelyard", "measure", "-j", f"consensus/orders?of={never_tie}")
+    )
+    assert " --out steelyard-runs/" in verdict["command"]

@@ -106,7 +106,7 @@ def assemble(
         )
         matrices += [] if judge.baseline else bench.confusion()
         if asked:
-            remedies += bench.remedies(prices)
+            remedies += bench.remedies(prices, baselines)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
     remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
     panel = _panel(seen, sitting, estimates, seed, faults) if form == POINTWISE else []
@@ -220,10 +220,20 @@ class _Bench:
         make = partial(merit_estimates, self.judge, self.observations, baselines, self.seed)
         return self.faults.estimates(self._heading(MERIT.id), MERIT.id, [MERIT], make)
 
-    def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
+    def remedies(
+        self, prices: Mapping[str, Dollars | None] | None, baselines: Mapping[str, Observations]
+    ) -> list[Cured]:
         """The judge with each remedy that its calls can tell of."""
         price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
-        make = partial(cured_judges, self.judge, self.observations, price, self.seed, priced=priced)
+        make = partial(
+            cured_judges,
+            self.judge,
+            self.observations,
+            price,
+            self.seed,
+            priced=priced,
+            baselines=baselines,
+        )
         return self.faults.guarded(self.judge, "remedies", make, lambda _: [])
 
     def _heading(self, probe: str) -> Heading:

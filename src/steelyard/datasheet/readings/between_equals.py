@@ -8,6 +8,7 @@ from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.numbers import figure, times
 from steelyard.metrics.findings import BY_CHANCE
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
+from steelyard.metrics.pairs.equals import ONE_VERDICT
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 
@@ -57,6 +58,11 @@ def surface(figures: Figures) -> Answer | None:
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
     if stable is None or stable.value is None:
         return unanswered(stable)
+    if stable.reading == ONE_VERDICT:
+        return "measured", (
+            f"names one of two equally good wordings for {times(stable, 'pair')}, {figure(stable)}; "
+            f"{ONE_VERDICT}, so these calls do not tell taste from noise"
+        )
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     noise = "; too near to that to be told from noise"
     rest = noise if stable.reading == BY_CHANCE else more_calls(stable)

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.verdict import UNFIT
+from steelyard.datasheet.verdict import TOO_LITTLE, UNFIT
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.constructed import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.remedies.change import Change
 from steelyard.metrics.remedies.cured import Cured, CuredFigure
-from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL, UNCURED
 from steelyard.metrics.scores.against_labels import MAE
-from steelyard.wording import counted
+from steelyard.wording import counted, plural
 
 TITLE = "Remedies"
 MEASURE = "To measure one, or use it as a judge:"
@@ -43,6 +44,9 @@ CURES: Mapping[str, Sequence[str]] = {
 }
 """Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
 
+NO_HELP = "No remedy from these calls helps"
+MERIT_LOSS = 0.05
+"""Merit that a remedy may cost: what a tie in the place of half an answer takes, and chance."""
 _MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, MAE.id)
 """What a remedy is for, and what it may cost."""
 
@@ -95,13 +99,77 @@ def unknown_remedies(datasheet: Datasheet, judge: str) -> str:
 
 
 def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
-    """The first remedy declared for a reading that the calls tell of, and that mends something."""
-    known = [cured for cured in _of(datasheet, judge) if cured.figures and _mends(cured)]
-    for kind in CURES.get(title, ()):
-        for cured in known:
-            if cured.kind == kind:
-                return cured
-    return None
+    """The first remedy declared for a reading that mends something and leaves a judge with merit."""
+    return next((cured for cured, why in _candidates(datasheet, judge, title) if not why), None)
+
+
+def no_remedy(datasheet: Datasheet, judge: str) -> str:
+    """That no remedy for what is flagged helps, and why; empty where one does, or none was computed."""
+    if not _may_be_cured(datasheet, judge) or _remedy(datasheet, judge)[1] is not None:
+        return ""
+    reasons: dict[str, dict[str, None]] = {}
+    for title in _flagged(datasheet, judge):
+        for cured, why in _candidates(datasheet, judge, title):
+            reasons.setdefault(why, {})[cured.title] = None
+    told = "; ".join(f"{' or '.join(titles)}: {why}" for why, titles in reasons.items())
+    return f"{NO_HELP}: {told}" if told else ""
+
+
+def _candidates(datasheet: Datasheet, judge: str, title: str) -> list[tuple[Cured, str]]:
+    """Remedies declared for a reading that the calls tell of, each with what speaks against it."""
+    known = [cured for cured in _of(datasheet, judge) if cured.figures]
+    kinds = CURES.get(title, ())
+    fitting = sorted((cured for cured in known if cured.kind in kinds), key=lambda c: kinds.index(c.kind))
+    return [(cured, _against(cured, _as_measured(datasheet, judge))) for cured in fitting]
+
+
+def _against(cured: Cured, before: Cured | None) -> str:
+    """Why a remedy is not recommended; empty where it may be."""
+    if not _mends(cured):
+        return "no figure is better with it"
+    if worse := _worsened(cured, before):
+        return worse
+    merits = [each.estimate for each in cured.figures if each.estimate.metric == MERIT.id]
+    refuted = next((merit for merit in merits if merit.finding == FLAGGED), None)
+    if refuted is not None:
+        return f"does not tell good from bad then, merit {_shown(refuted)}"
+    if not any(merit.finding == CLEAR for merit in merits):
+        return "whether it tells good from bad then is undecided"
+    for merit in merits:
+        own = None if before is None else before.figure(MERIT.id, merit.probe)
+        old = None if own is None else own.estimate.value
+        if old is not None and merit.value is not None and merit.value < old - MERIT_LOSS:
+            return f"tells good from bad less often then, merit {numbers.decimal(old)} → {_shown(merit)}"
+    return ""
+
+
+def _worsened(cured: Cured, before: Cured | None) -> str:
+    """The figure that is flagged already and gets worse; empty where none does."""
+    flagged = set()
+    if before is not None:
+        flagged = {_column(each) for each in before.figures if each.estimate.finding == FLAGGED}
+    for each in cured.figures:
+        change = each.change if _column(each) in flagged else None
+        if change is not None and change.difference and not _better(each.estimate.metric, change):
+            old, new = (numbers.spelled(each.estimate, x or 0.0) for x in (change.uncured, change.cured))
+            short = metric_named(each.estimate.metric).short
+            return f"“{short}” is flagged and gets worse, {old} → {new}"
+    return ""
+
+
+def _as_measured(datasheet: Datasheet, judge: str) -> Cured | None:
+    return next((cured for cured in _of(datasheet, judge) if cured.kind == UNCURED), None)
+
+
+def traded(datasheet: Datasheet, cured: Cured) -> list[str]:
+    """Figures that are flagged with a remedy and were not without it."""
+    before = _as_measured(datasheet, cured.judge)
+    old = {} if before is None else {_column(each): each.estimate.finding for each in before.figures}
+    return [
+        figure_label(each.estimate)
+        for each in cured.figures
+        if each.estimate.finding == FLAGGED and old.get(_column(each)) != FLAGGED
+    ]
 
 
 def _mends(cured: Cured) -> bool:
@@ -119,15 +187,28 @@ def _better(metric: str, change: Change) -> bool:
 
 
 def remedy_line(datasheet: Datasheet, judge: str) -> str:
-    """The remedy for what weighs most against a judge, with what it does; empty where there is none."""
+    """The remedy for what weighs most against a judge, with what it does, or why none helps."""
     title, cured = _remedy(datasheet, judge)
-    return "" if cured is None else f"Remedy for {title.lower()}: {remedy_told(cured)}"
+    if cured is None:
+        return no_remedy(datasheet, judge)
+    return f"Remedy for {title.lower()}: {remedy_told(cured)}{_in_exchange(datasheet, cured)}"
 
 
 def remedy_brief(datasheet: Datasheet, judge: str) -> str:
     """The same in few words, for the place below a verdict."""
     _, cured = _remedy(datasheet, judge)
-    return "" if cured is None else remedy_told(cured, _MAIN)
+    if cured is None:
+        told = no_remedy(datasheet, judge)
+        return told[:1].lower() + told[1:]
+    return f"{remedy_told(cured, _MAIN)}{_in_exchange(datasheet, cured)}"
+
+
+def _in_exchange(datasheet: Datasheet, cured: Cured) -> str:
+    """`; in exchange … is flagged`, or nothing."""
+    labels = traded(datasheet, cured)
+    return (
+        f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} flagged" if labels else ""
+    )
 
 
 def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
@@ -140,13 +221,19 @@ def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
 
 def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
     """The first remedy for the facts of the verdict, then for other flags; an unfit judge has none."""
-    if any(verdict.judge == judge and verdict.word == UNFIT for verdict in datasheet.verdicts):
+    if not _may_be_cured(datasheet, judge):
         return "", None
     facts = [fact.title for verdict in datasheet.verdicts if verdict.judge == judge for fact in verdict.facts]
     for title in dict.fromkeys((*facts, *_flagged(datasheet, judge))):
         if title in _flagged(datasheet, judge) and (cured := remedy_for(datasheet, judge, title)):
             return title, cured
     return "", None
+
+
+def _may_be_cured(datasheet: Datasheet, judge: str) -> bool:
+    """A judge that is unfit has no remedy, and one of which too little is known needs data first."""
+    words = [verdict.word for verdict in datasheet.verdicts if verdict.judge == judge]
+    return not {UNFIT, TOO_LITTLE} & set(words)
 
 
 def _moved(estimate: Estimate, change: Change) -> str:

@@ -69,6 +69,8 @@ POSITION, STABLE, ORDER = "position", "stable", "order"
 """The tests between equals."""
 SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
+ONE_VERDICT = "both orders have one verdict by construction"
+"""Reading of stable preferences of a judge that is asked in both orders for each verdict."""
 
 
 def direction_estimates(
@@ -112,6 +114,10 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str
         for slot in SLOTS
     ]
     worded = [_as_tested(cell, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
+    if pairs.mirrored:
+        worded = [
+            _without_word(cell) if cell.metric == STABLE_CROSS_SENSITIVITY.id else cell for cell in worded
+        ]
     return [*worded, *by_slot, _other_conflict(heading, parts)]
 
 
@@ -124,6 +130,18 @@ def _as_tested(cell: Estimate, name: str, test: Tested) -> Estimate:
         return cell
     note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.told()}"])
     return replace(cell, finding=UNDERPOWERED, reading=BY_CHANCE, note=note)
+
+
+def _without_word(cell: Estimate) -> Estimate:
+    """Both orders have one verdict by construction, so that keeping to it shows no taste."""
+    return replace(
+        cell,
+        finding=None,
+        chance=None,
+        calls_needed=None,
+        reading=ONE_VERDICT,
+        note=join([cell.note, ONE_VERDICT]),
+    )
 
 
 def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Estimate]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from steelyard.json_body import from_body
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.remedies.change import Change, change
 from steelyard.metrics.remedies.cost import cost_per_verdict
 from steelyard.metrics.remedies.figures import Figure, figures_of, once
@@ -78,26 +80,50 @@ class Cured:
 
 
 def cured_judges(
-    judge: str, seen: Observations, price: Dollars | None, seed: int, *, priced: bool
+    judge: str,
+    seen: Observations,
+    price: Dollars | None,
+    seed: int,
+    *,
+    priced: bool,
+    baselines: Mapping[str, Observations] | None = None,
 ) -> list[Cured]:
     """The judge as measured, then with each remedy; nothing where no figure was measured that one could move.
 
     `priced` is False where costs are no question, as for recorded verdicts.
     """
-    bench = _Bench(judge, seen, price, seed, priced)
+    bench = _Bench(judge, seen, price, seed, priced, baselines or {})
     return [bench.cured(AS_MEASURED), *map(bench.cured, remedies(seen))] if bench.figures else []
+
+
+def merit_figures(
+    judge: str, after: Observations, baselines: Mapping[str, Observations], seed: int, remedy: str
+) -> list[CuredFigure]:
+    """Whether a judge with a remedy tells good from bad, by each kind of evidence."""
+    return [
+        CuredFigure(replace(each, group={**each.group, "remedy": remedy}))
+        for each in merit_estimates(judge, after, baselines, seed)
+        if each.whole
+    ]
 
 
 class _Bench:
     """One judge, and what its remedies are held against."""
 
     def __init__(
-        self, judge: str, seen: Observations, price: Dollars | None, seed: int, priced: bool
+        self,
+        judge: str,
+        seen: Observations,
+        price: Dollars | None,
+        seed: int,
+        priced: bool,
+        baselines: Mapping[str, Observations],
     ) -> None:
         self.judge = judge
         self.seen = seen
         self.price = price
         self.priced = priced
+        self.baselines = baselines
         self.seed = seed
         self.base = seen.among(protocol="base")
         self.figures = tuple(figures_of(self.base))
@@ -118,7 +144,8 @@ class _Bench:
         if not figures:
             return replace(head, note=f"needs {remedy.lacks(self.seen)}")
         costs = [CuredFigure(self._cost(remedy))] if self.priced else []
-        return replace(head, figures=(*figures, *costs))
+        merits = merit_figures(self.judge, after, self.baselines, self.seed, remedy.id)
+        return replace(head, figures=(*figures, *merits, *costs))
 
     def _figure(
         self, remedy: Remedy, figure: Figure, after: Observations, spread: Observations

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.remedies.change import change
 from steelyard.metrics.remedies.cost import cost_per_verdict
-from steelyard.metrics.remedies.cured import Cured, CuredFigure
+from steelyard.metrics.remedies.cured import Cured, CuredFigure, merit_figures
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.remedies.remedy import BASE, JURY
 from steelyard.metrics.remedies.trio import NEEDS, SIZE, choose_trio, jury_of
@@ -49,7 +49,7 @@ def _figures(judge: str, before: Observations, voted: Observations, seed: int) -
         heading = _heading(judge, figure.probe, figure.group, seed)
         alone, together = (figure.estimate(heading, figure.columns(seen)) for seen in (before, voted))
         figures.append(CuredFigure(together, change(figure, before, voted, alone)))
-    return figures
+    return figures + merit_figures(judge, voted, {}, seed, JURY) if figures else []
 
 
 def _heading(judge: str, probe: str, group: Mapping[str, str | float], seed: int) -> Heading:
