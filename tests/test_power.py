@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.readings.more_data import BEYOND_FULL, more_data, profile_clusters
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import calls_needed, judge_limit, share_of
 from steelyard.metrics.heading import Heading
@@ -17,6 +17,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import Z, score
 from steelyard.metrics.stats.power import calls_to_decide
 from steelyard.metrics.stats.tally import Tally
+from steelyard.tasks.checklist import catalogue
 from strategies import find, make
 
 
@@ -157,13 +158,11 @@ def test_the_power_of_a_plan_by_hand() -> None:
 @pytest.mark.parametrize(
     ("metric", "probe", "units", "clusters", "words"),
     [
-        ("dark_current", "vacuum", 60, 10, "about 6 more clusters (72 calls)"),
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
         ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
         ("accuracy", "original", 60, 1, "about 36 more labelled rows (72 calls)"),
         ("accuracy", "original", 1, 1, "about 1 more labelled row (72 calls)"),
-        ("target_sensitivity", "ladder", 10, 10, "about 6 more clusters (72 calls)"),
     ],
 )
 def test_tasks_or_rows_are_what_is_missing(
@@ -171,3 +170,19 @@ def test_tasks_or_rows_are_what_is_missing(
 ) -> None:
     estimate = Estimate("J", probe, metric, {}, "call", 0.1, n_calls=120, n_units=units, n_clusters=clusters)
     assert more_data(estimate, 72) == f"{words} would decide in four runs of five, if the share stays"
+
+
+@pytest.mark.parametrize("probe", ["vacuum", "ladder"])
+def test_clusters_of_the_catalogue_are_bought_by_the_profile(probe: str) -> None:
+    """Never more clusters than the catalogue has."""
+    sizes = profile_clusters(probe)
+    assert sizes["standard"] <= sizes["full"] <= len(catalogue())
+    few = Estimate("J", probe, "dark_current", {}, "call", 0.1, n_calls=4, n_units=4, n_clusters=4)
+    # One call for each cluster: so many calls are so many clusters.
+    told = more_data(few, sizes["standard"] - 4)
+    size = sizes["standard"]
+    assert (
+        told
+        == f"profile standard ({size} clusters, here 4) would decide in four runs of five, if the share stays"
+    )
+    assert more_data(few, sizes["full"]) == BEYOND_FULL

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
@@ -22,9 +25,16 @@ from steelyard.metrics.scores.against_labels import (
 from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
+from steelyard.probes.probe import PROBES, Design
+from steelyard.registry import Spec
+from steelyard.tasks.checklist import catalogue
 from steelyard.wording import counted, planned
 
 CHANCE = "would decide in four runs of five, if the share stays"
+BEYOND_FULL = (
+    "full is the largest profile, and does not decide it: write checklists of your own, or bring your data"
+)
+"""Where more clusters are missing than the catalogue has."""
 
 
 def more_calls(estimate: Estimate | None) -> str:
@@ -41,7 +51,7 @@ def more_calls(estimate: Estimate | None) -> str:
 
 
 def more_data(estimate: Estimate, calls: int) -> str:
-    """`about 6 more clusters (72 calls) would decide in four runs of five, if the share stays`.
+    """`about 36 more labelled rows (72 calls) would decide …`; of the catalogue, the profile that would.
 
     Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows.
     """
@@ -50,7 +60,32 @@ def more_data(estimate: Estimate, calls: int) -> str:
     if not made or estimate.probe == "run" or (single and estimate.probe in BUILT_IN):
         return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
     count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
-    return f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
+    told = f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
+    return _in_profiles(estimate.probe, clusters, clusters + count) if _built_in(estimate) else told
+
+
+def _built_in(estimate: Estimate) -> bool:
+    """Pairs of the catalogue: its clusters are bought by the profile."""
+    return estimate.probe in BUILT_IN and estimate.n_clusters <= len(catalogue())
+
+
+def _in_profiles(probe: str, now: int, wanted: int) -> str:
+    """The smallest profile with so many clusters; the catalogue has no more than it has."""
+    for profile, clusters in profile_clusters(probe).items():
+        if now < clusters and wanted <= clusters:
+            return f"profile {profile} ({clusters} clusters, here {now}) {CHANCE}"
+    return BEYOND_FULL
+
+
+@cache
+def profile_clusters(probe: str) -> Mapping[str, int]:
+    """Profile to the clusters of the catalogue that a built-in probe of pairs shows."""
+    kind = "ladder" if probe == "criterion" else probe
+    found = {}
+    for profile in ("standard", "full"):
+        shown = PROBES.build(Spec(kind)).showings(Design(0, profile), {"base"})
+        found[profile] = len({showing.stimulus.cluster for showing in shown})
+    return found
 
 
 def _noun(estimate: Estimate) -> str:
