@@ -25,7 +25,7 @@ def pairs() -> dict[str, Verdict]:
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
-    return judged_scores(tmp_path_factory.mktemp("rows"), rows=200)
+    return judged_scores(tmp_path_factory.mktemp("rows"), rows=160)
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "faultless"])

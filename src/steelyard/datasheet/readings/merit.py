@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
+from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.numbers import decimal, defined, figure
 from steelyard.metrics.basis import LARGE_STEPS
 from steelyard.metrics.common import KAPPA, MERIT
@@ -54,8 +55,8 @@ def measure(figures: Figures, estimate: Estimate) -> str:
             share = f"chooses the text that people prefer in {figure(estimate)} of calls"
             return f"{share}, a tie counted half, {chance}"
         case probe if probe == RUNS:
-            return f"Youden's J on runs of agents {figure(estimate)}, {chance}"
+            return f"agreement on runs of agents {figure(estimate)}, {chance}{more_calls(estimate)}"
         case _:
             binary = figures.of_probe(ORIGINAL, KAPPA.id, protocol="base") is not None
             name = "Youden's J" if binary else "rank agreement"
-            return f"{name} with the labels {figure(estimate)}, {chance}"
+            return f"{name} with the labels {figure(estimate)}, {chance}{more_calls(estimate)}"
