@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.datasheet.readings.more_data import BEYOND_FULL, more_data, profile_clusters
+from steelyard.datasheet.readings.more_data import BEYOND_FULL, more_data, profile_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import calls_needed, judge_limit, share_of
 from steelyard.metrics.heading import Heading
@@ -17,7 +19,6 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import Z, score
 from steelyard.metrics.stats.power import calls_to_decide
 from steelyard.metrics.stats.tally import Tally
-from steelyard.tasks.checklist import catalogue
 from strategies import find, make
 
 
@@ -172,17 +173,18 @@ def test_tasks_or_rows_are_what_is_missing(
     assert more_data(estimate, 72) == f"{words} would decide in four runs of five, if the share stays"
 
 
-@pytest.mark.parametrize("probe", ["vacuum", "ladder"])
-def test_clusters_of_the_catalogue_are_bought_by_the_profile(probe: str) -> None:
-    """Never more clusters than the catalogue has."""
-    sizes = profile_clusters(probe)
-    assert sizes["standard"] <= sizes["full"] <= len(catalogue())
-    few = Estimate("J", probe, "dark_current", {}, "call", 0.1, n_calls=4, n_units=4, n_clusters=4)
-    # One call for each cluster: so many calls are so many clusters.
-    told = more_data(few, sizes["standard"] - 4)
-    size = sizes["standard"]
-    assert (
-        told
-        == f"profile standard ({size} clusters, here 4) would decide in four runs of five, if the share stays"
-    )
+@pytest.mark.parametrize(("probe", "group"), [("vacuum", {}), ("ladder", {"delta": 1})])
+def test_pairs_of_the_catalogue_are_bought_by_the_profile(probe: str, group: dict[str, float]) -> None:
+    """Never more than the largest profile has."""
+    sizes = profile_calls(probe, tuple(group.items()))
+    assert 4 < sizes["standard"] < sizes["full"]
+    few = Estimate("J", probe, "dark_current", group, "call", 0.1, n_calls=4, n_units=2, n_clusters=2)
+    for profile, size in sizes.items():
+        assert more_data(few, size - 4) == (
+            f"profile {profile} ({size:,} calls of this kind, here 4) would decide in four runs of five, "
+            "if the share stays"
+        )
     assert more_data(few, sizes["full"]) == BEYOND_FULL
+    # Three repeats of each call are bought with the profile.
+    thrice = replace(few, n_calls=12)
+    assert f"({3 * sizes['full']:,} calls of this kind, here 12)" in more_data(thrice, 3 * sizes["full"] - 12)

@@ -61,30 +61,36 @@ def more_data(estimate: Estimate, calls: int) -> str:
         return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
     count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
     told = f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
-    return _in_profiles(estimate.probe, clusters, clusters + count) if _built_in(estimate) else told
+    return _in_profiles(estimate, made + calls) if _built_in(estimate) else told
 
 
 def _built_in(estimate: Estimate) -> bool:
-    """Pairs of the catalogue: its clusters are bought by the profile."""
+    """Pairs of the catalogue: they are bought by the profile."""
     return estimate.probe in BUILT_IN and estimate.n_clusters <= len(catalogue())
 
 
-def _in_profiles(probe: str, now: int, wanted: int) -> str:
-    """The smallest profile with so many clusters; the catalogue has no more than it has."""
-    for profile, clusters in profile_clusters(probe).items():
-        if now < clusters and wanted <= clusters:
-            return f"profile {profile} ({clusters} clusters, here {now}) {CHANCE}"
+def _in_profiles(estimate: Estimate, wanted: int) -> str:
+    """The smallest profile with so many calls of this kind; the catalogue has no more than it has."""
+    made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
+    for profile, calls in profile_calls(estimate.probe, _condition(estimate)).items():
+        if made < calls * repeats >= wanted:
+            return f"profile {profile} ({calls * repeats:,} calls of this kind, here {made:,}) {CHANCE}"
     return BEYOND_FULL
 
 
+def _condition(estimate: Estimate) -> tuple[tuple[str, str | float], ...]:
+    return tuple((key, estimate.group[key]) for key in ("kind", "delta") if key in estimate.group)
+
+
 @cache
-def profile_clusters(probe: str) -> Mapping[str, int]:
-    """Profile to the clusters of the catalogue that a built-in probe of pairs shows."""
+def profile_calls(probe: str, condition: tuple[tuple[str, str | float], ...] = ()) -> Mapping[str, int]:
+    """Profile to the calls that a built-in probe of pairs makes under a condition, without repeats."""
     kind = "ladder" if probe == "criterion" else probe
     found = {}
     for profile in ("standard", "full"):
         shown = PROBES.build(Spec(kind)).showings(Design(0, profile), {"base"})
-        found[profile] = len({showing.stimulus.cluster for showing in shown})
+        mine = (showing.stimulus for showing in shown)
+        found[profile] = sum(all(getattr(one, key) == value for key, value in condition) for one in mine)
     return found
 
 
