@@ -147,9 +147,11 @@ def test_a_judge_whose_answers_never_vary_is_told_what_it_answers() -> None:
     assert same_answer(always) == "answers tie whatever the texts are: in 14 of 14 calls on texts that differ"
     assert same_answer(of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 5, 6, 3))) is None
     by_slot = [share("position", "accuracy", k, 20, {**BASE, "slot": slot}) for slot, k in ((1, 20), (2, 0))]
-    assert same_answer(of(*by_slot)) == (
-        "names the first text whatever the texts are: in 40 of 40 calls on texts that differ"
-    )
+    assert same_answer(of(*by_slot)) == "names the first text whatever the texts are"
+    net = figure("ladder", "net_slot_preference", -1.0, 0.1, EQUALS)
+    half = replace(figure("ladder", "merit", 0.5, 0.1), chance=0.5)
+    assert same_answer(of(net, half)) == "names the second text whatever the texts are"
+    assert same_answer(of(net, replace(half, value=0.6))) is None
 
 
 def test_a_judge_that_names_a_winner_in_every_call_never_ties() -> None:

@@ -10,7 +10,7 @@ from steelyard.datasheet.verdict import Fact
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.merit import LADDER
@@ -73,14 +73,19 @@ def same_answer(figures: Figures) -> str | None:
     if steps and all(ties.numerator == ties.denominator for ties in steps):
         calls = sum(ties.denominator or 0 for ties in steps)
         return f"answers tie whatever the texts are: in {calls} of {calls} calls on texts that differ"
+    slot = _only_slot(figures, steps)
+    return f"names the {slot} text whatever the texts are" if slot else None
+
+
+def _only_slot(figures: Figures, ties: list[Estimate]) -> str | None:
+    """The slot that every call names; None where calls differ."""
     slots = _by_slot(figures)
     if len(slots) == 2 and {estimate.value for estimate in slots.values()} == {0.0, 1.0}:
-        named = "first" if slots[1].value else "second"
-        calls = sum(estimate.denominator or 0 for estimate in slots.values())
-        return (
-            f"names the {named} text whatever the texts are: in {calls} of {calls} calls on texts that differ"
-        )
-    return None
+        return "first" if slots[1].value else "second"
+    net, merit = figures.between_equals(NET_SLOT_PREFERENCE.id), figures.find(MERIT.id, protocol="base")
+    if not defined(net) or not defined(merit) or any(estimate.numerator for estimate in ties):
+        return None
+    return {1.0: "first", -1.0: "second"}.get(net.value or 0.0) if merit.value == HALF else None
 
 
 def _steps(figures: Figures, metric: str) -> list[Estimate]:
