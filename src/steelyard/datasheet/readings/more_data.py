@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_LOSS, UNDERPOWERED
@@ -105,7 +105,14 @@ def _noun(estimate: Estimate) -> str:
 BUILT_IN = ("vacuum", "ladder", "criterion")
 """Probes whose pairs are made of the catalogue's clusters, one or several of each."""
 LABELLED = (
-    *(ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
+    *(
+        MERIT.id,
+        ACCURACY.id,
+        ACCURACY_BOTH.id,
+        BALANCED_ACCURACY.id,
+        FALSE_POSITIVE_RATE.id,
+        FALSE_NEGATIVE_RATE.id,
+    ),
     *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),
     *(ACCURACY_GAIN.id, ERROR_GAIN.id, LENIENCY.id, LENGTH_GAP.id, LENGTH_LEAN.id),
 )
