@@ -277,6 +277,7 @@ def read(judge: str, **sentences: tuple[str, str]) -> Iterator[Reading]:
 READINGS = (
     *read(
         "Llama8B",
+        Merit=("clear", "tells good from bad: chooses the better text in 0.69 [0.60, 0.77] of calls"),
         Zero_point=(
             "flagged",
             "reports a preference where there is none in 80 of 120 calls, 0.67 [0.56, 0.76]",
@@ -287,6 +288,7 @@ READINGS = (
     ),
     *read(
         "Qwen14B",
+        Merit=("clear", "tells good from bad: chooses the better text in 1.00 [0.97, 1.00] of calls"),
         Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
         Position=("underpowered", "too few data to say whether a slot is favoured: +0.07 [−0.03, +0.17]"),
         Sensitivity=("clear", "sees a difference of one element in 100 of 100 calls, 1.00 [0.95, 1.00]"),
@@ -294,6 +296,7 @@ READINGS = (
     ),
     *read(
         "Qwen32B",
+        Merit=("clear", "tells good from bad: chooses the better text in 0.99 [0.95, 1.00] of calls"),
         Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
         Position=("underpowered", "too few data to say whether a slot is favoured: +0.05 [−0.05, +0.15]"),
         Sensitivity=("clear", "sees a difference of one element in 94 of 100 calls, 0.94 [0.86, 0.98]"),

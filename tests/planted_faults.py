@@ -21,6 +21,7 @@ from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.faults import Faults
+from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.probes.probe import Showing
 from steelyard.providers.planted.planted import Planted
@@ -43,8 +44,8 @@ PAIRS: Mapping[str, tuple[str | dict[str, object], str, str | None]] = {
     "noisy": ({"model": "planted/probit", **_SOUND_PAIRS, "tau": 0.5}, CARE, "Repeatability"),
     "insensitive": ({"model": "planted/probit", **_SOUND_PAIRS, "s": 1}, CARE, "Sensitivity"),
     "always first": ({"model": "planted/first"}, UNFIT, "Position"),
-    "always tie": ({"model": "planted/tie"}, UNFIT, "Sensitivity"),
-    "a coin": ({"model": "planted/coin"}, UNFIT, "Sensitivity"),
+    "always tie": ({"model": "planted/tie"}, UNFIT, "Merit"),
+    "a coin": ({"model": "planted/coin"}, UNFIT, "Merit"),
 }
 """Judges of pairs by their fault: the judge, the word that is due, and the title of the first fact."""
 
@@ -58,10 +59,10 @@ SCORES: Mapping[str, tuple[dict[str, object], str, str | None]] = {
     "insensitive": (
         {"model": "planted/rater", "sensitivity": 0.55, "specificity": 0.55, "noise": 0.01},
         UNFIT,
-        "Accuracy",
+        "Merit",
     ),
-    "constant": ({"model": "planted/constant", "value": 1}, UNFIT, "Accuracy"),
-    "a coin": ({"model": "planted/random"}, UNFIT, "Accuracy"),
+    "constant": ({"model": "planted/constant", "value": 1}, UNFIT, "Merit"),
+    "a coin": ({"model": "planted/random"}, UNFIT, "Merit"),
 }
 """The same for judges of single texts."""
 
@@ -78,7 +79,7 @@ def judged_pairs(seed: int = 7, names: Iterable[str] = PAIRS, replicates: int = 
         seen = Observations.of(_observed(study, judge))
         for probe in study.build_probes():
             estimates += probe.estimates(judge.name, seen, seed)
-        estimates += loss_estimates(judge.name, seen, seed)
+        estimates += [*loss_estimates(judge.name, seen, seed), *merit_estimates(judge.name, seen, {}, seed)]
     entries = tuple(_entry(judge) for judge in measured)
     sheet = Datasheet("faults", seed, "sha256:0", "0", "standard", entries, tuple(estimates))
     return _verdicts(replace(sheet, readings=tuple(readings_of(entries, estimates))))

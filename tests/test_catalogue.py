@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import combinations
 
 import pytest
@@ -38,9 +39,16 @@ each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 
 
 def test_size() -> None:
-    assert len(TASKS) >= 24
-    assert len({task.domain for task in TASKS}) >= 8
+    assert len(TASKS) >= 60
+    domains = Counter(task.domain for task in TASKS)
+    assert len(domains) >= 8
+    assert max(domains.values()) - min(domains.values()) <= 1
     assert len({task.id for task in TASKS}) == len(TASKS)
+
+
+def test_no_sentence_is_in_two_checklists() -> None:
+    seen = Counter(sentence for task in TASKS for sentence in sentences(task))
+    assert [sentence for sentence, times in seen.items() if times > 1] == []
 
 
 @each_task

@@ -15,7 +15,7 @@ import yaml
 
 from commands import Command
 from docs_pages import PAGES, ROOT, blocks, name
-from steelyard.lab.gate.policy import SHIPPED, VALID_FOR, find_policy
+from steelyard.lab.gate.policy import SHIPPED, find_policy
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.task_config import TaskConfig
 from steelyard.probes.probe import PROBES, Design, Showing
@@ -69,15 +69,14 @@ def test_the_guide_shows_every_limit_of_the_shipped_policies() -> None:
         row[0].split("`")[1]: dict(zip(header[1:], row[1:], strict=True)) for row in rows if "`" in row[0]
     }
     for policy in SHIPPED:
-        column, body = f"`{policy}`", dict(find_policy(policy).body)
-        body.pop(VALID_FOR)
-        for metric, rule in body.items():
+        column, rules = f"`{policy}`", {rule.metric: rule for rule in find_policy(policy).rules}
+        for metric, rule in rules.items():
             numbers = re.findall(r"−?\d+\.\d+", shown[metric][column])
-            assert sorted(float(n.replace("−", "-")) for n in numbers) == sorted(
-                rule[side] for side in ("min", "max") if side in rule
-            )
-            assert ("Δ1" in shown[metric][column]) == (rule.get("delta") == 1)
-        absent = [metric for metric in shown if metric not in body]
+            limits = [end for end in (rule.low, rule.high) if end is not None]
+            assert sorted(float(n.replace("−", "-")) for n in numbers) == sorted(limits)
+            assert limits or shown[metric][column] == "clear"
+            assert ("Δ1" in shown[metric][column]) == (rule.group.get("delta") == 1)
+        absent = [metric for metric in shown if metric not in rules]
         assert all(shown[metric][column] == "–" for metric in absent)
 
 

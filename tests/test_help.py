@@ -181,7 +181,7 @@ def test_a_plan_has_one_row_per_judge(command: Command) -> None:
     text = command("plan", "-j", "planted/probit", "-j", "planted/coin").out
     rows = [line.split() for line in text.splitlines()]
     calls = {row[0]: row[1] for row in rows if len(row) >= 6}
-    assert calls == {"planted/probit": "144", "planted/coin": "76", "all": "220"} | calls
+    assert calls == {"planted/probit": "148", "planted/coin": "76", "all": "224"} | calls
 
 
 def test_a_plan_by_probe_names_each_judge_once(command: Command, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_plan_by_probe_names_each_judge_once(command: Command, tmp_path: Path)
     assert [line.split()[:2] for line in lines[at + 1 : at + 4]] == [
         ["vacuum", "12"],
         ["ladder", "64"],
-        ["criterion", "68"],
+        ["criterion", "72"],
     ]
 
 
@@ -203,4 +203,4 @@ def test_a_long_name_in_a_plan_has_a_line_of_its_own(
     monkeypatch.setenv("COLUMNS", width)
     (tmp_path / "s.yaml").write_text(f"judges: [{{name: '{LONG}', model: planted/probit}}]\n")
     lines = command("plan", "s.yaml").out.splitlines()
-    assert lines[lines.index(LONG) + 1].split()[0] == "144"
+    assert lines[lines.index(LONG) + 1].split()[0] == "148"

@@ -81,7 +81,7 @@ def test_a_study_file_is_measured_again_by_its_name(command: Command) -> None:
 
 
 def test_own_data_keep_their_options_and_their_calls(command: Command) -> None:
-    rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(12))
+    rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(40))
     Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
     words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary"]
     Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
@@ -90,7 +90,7 @@ def test_own_data_keep_their_options_and_their_calls(command: Command) -> None:
     (verdict,) = verdicts(Path("run"))
     assert "--profile" not in verdict["command"]
     assert "--columns request=q,response=a,label=l" in verdict["command"]
-    assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"] == 60
+    assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"] == 200
 
 
 def test_beyond_the_full_profile_there_is_the_gate(command: Command) -> None:

@@ -70,7 +70,7 @@ def test_one_judge_with_a_long_name_needs_no_number() -> None:
     sheet = two_judges()
     one = replace(sheet, judges=sheet.judges[:1])
     text = printed(renamed(one, "Llama8B", LONG), 60)
-    assert f"\n{LONG}\nZero point" in text
+    assert f"\n{LONG}\nMerit" in text
 
 
 def test_many_judges_are_told_in_groups_that_fit() -> None:

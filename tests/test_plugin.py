@@ -60,9 +60,9 @@ def test_the_datasheet_holds_the_plugins_estimate(process, installed: str, tmp_p
         for row in rows
         if (row["probe"], row["metric"]) == ("example_probe", "capitals_preference")
     }
-    # Four quick tasks, a pair each, both orders: always-first chooses the capitals in one of two calls.
-    assert counts["planted/first"] == counts["first"] == (0.5, 4, 8, 4, 4)
-    assert counts["tie"] == counts["longest"] == (0.0, 0, 8, 4, 4)
+    # Six quick checklists, a pair each, both orders: always-first chooses the capitals in one of two calls.
+    assert counts["planted/first"] == counts["first"] == (0.5, 6, 12, 6, 6)
+    assert counts["tie"] == counts["longest"] == (0.0, 0, 12, 6, 6)
     assert "capitals preference" in (tmp_path / "run" / "datasheet.html").read_text()
 
 
@@ -89,10 +89,10 @@ def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
     compared = steelyard("compare", "run:planted/first", "run:planted/tie", "--json", PYTHONPATH=installed)
     family = json.loads(compared.stdout)["comparisons"]
     figure = next(row for row in family if row["metric"] == "capitals_preference")
-    assert (figure["first"], figure["second"], figure["n_shared"]) == (0.5, 0.0, 8)
+    assert (figure["first"], figure["second"], figure["n_shared"]) == (0.5, 0.0, 12)
     assert label in steelyard("compare", "run:planted/first", "run:planted/tie", PYTHONPATH=installed).stdout
 
-    # 4/8 in four tasks without spread has the interval [0.12, 0.88].
+    # 6/12 in six checklists without spread has the interval [0.19, 0.81].
     for most, code in ((0.9, 0), (0.5, 4), (0.1, 3)):
         (tmp_path / "policy.yaml").write_text(f"capitals_preference: {{max: {most}}}\n")
         gate = ("gate", "run", "--policy", "policy.yaml", "-j", "planted/first")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.readings.more_data import BEYOND_FULL, more_data, profile_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import calls_needed, judge_limit, share_of
 from steelyard.metrics.heading import Heading
@@ -157,13 +159,11 @@ def test_the_power_of_a_plan_by_hand() -> None:
 @pytest.mark.parametrize(
     ("metric", "probe", "units", "clusters", "words"),
     [
-        ("dark_current", "vacuum", 60, 10, "about 6 more clusters (72 calls)"),
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
         ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
         ("accuracy", "original", 60, 1, "about 36 more labelled rows (72 calls)"),
         ("accuracy", "original", 1, 1, "about 1 more labelled row (72 calls)"),
-        ("target_sensitivity", "ladder", 10, 10, "about 6 more clusters (72 calls)"),
     ],
 )
 def test_tasks_or_rows_are_what_is_missing(
@@ -171,3 +171,20 @@ def test_tasks_or_rows_are_what_is_missing(
 ) -> None:
     estimate = Estimate("J", probe, metric, {}, "call", 0.1, n_calls=120, n_units=units, n_clusters=clusters)
     assert more_data(estimate, 72) == f"{words} would decide in four runs of five, if the share stays"
+
+
+@pytest.mark.parametrize(("probe", "group"), [("vacuum", {}), ("ladder", {"delta": 1})])
+def test_pairs_of_the_catalogue_are_bought_by_the_profile(probe: str, group: dict[str, float]) -> None:
+    """Never more than the largest profile has."""
+    sizes = profile_calls(probe, tuple(group.items()))
+    assert 4 < sizes["standard"] < sizes["full"]
+    few = Estimate("J", probe, "dark_current", group, "call", 0.1, n_calls=4, n_units=2, n_clusters=2)
+    for profile, size in sizes.items():
+        assert more_data(few, size - 4) == (
+            f"profile {profile} ({size:,} calls of this kind, here 4) would decide in four runs of five, "
+            "if the share stays"
+        )
+    assert more_data(few, sizes["full"]) == BEYOND_FULL
+    # Three repeats of each call are bought with the profile.
+    thrice = replace(few, n_calls=12)
+    assert f"({3 * sizes['full']:,} calls of this kind, here 12)" in more_data(thrice, 3 * sizes["full"] - 12)

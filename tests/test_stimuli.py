@@ -9,7 +9,8 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.providers.planted.answer_key import builtin_key
-from steelyard.stimuli.composition import choose_checklists, compose
+from steelyard.stimuli.allocation import Kind, allocate
+from steelyard.stimuli.composition import compose, order_checklists
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
@@ -35,31 +36,74 @@ def count(profile: str, protocol: str = "base") -> Counter[tuple[str, float | No
     )
 
 
+def pairs_by_question(profile: str, seed: int = 7) -> dict[str, list[Stimulus]]:
+    """The pairs of a profile by the design that allocates them."""
+    found: dict[str, list[Stimulus]] = {"vacuum": [], "prefix": [], "same_subset": [], "controls": []}
+    for stimulus in stimuli(profile, seed).values():
+        name = stimulus.probe if stimulus.probe == "vacuum" else stimulus.kind
+        found[name if name in found else "controls"].append(stimulus)
+    return found
+
+
 def test_standard_has_the_published_sizes() -> None:
     calls = count("standard")
     assert [calls[kind, None] for kind in ("empty", "blank", "identical")] == [40, 40, 40]
     assert calls["same_subset", 0] == 120
     assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [100, 80, 60, 40, 20]
-    assert calls["different_subset", 0] == 80
-    assert calls["filler", 0] == 40
+    assert (calls["filler", 0], calls["different_subset", 0]) == (104, 16)
+    assert calls.total() == 660
     strict = count("standard", "strict")
     assert strict.total() == 540
     assert {kind for kind, _ in strict}.isdisjoint({"different_subset", "filler"})
 
 
-def test_quick_is_a_balanced_cut_of_144_calls() -> None:
-    assert len(showings("quick", *ALL)) == 144
+def test_quick_has_76_calls_on_38_checklists() -> None:
     calls = count("quick")
     assert [calls[kind, None] for kind in ("empty", "blank", "identical")] == [4, 4, 4]
-    assert calls["same_subset", 0] == 16
-    assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [8] * 5
-    assert calls["different_subset", 0] + calls["filler", 0] == 8
-    assert len({s.cluster for s in stimuli("quick").values()}) == 4
+    assert calls["same_subset", 0] == 12
+    assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [24, 4, 8, 6, 6]
+    assert (calls["filler", 0], calls["different_subset", 0]) == (4, 0)
+    assert calls.total() == 76
+    assert count("quick", "strict").total() == 72
+    assert len({s.cluster for s in stimuli("quick").values()}) == 38
 
 
-def test_full_uses_every_task_and_half_steps() -> None:
-    assert len({s.cluster for s in stimuli("full").values()}) == len(catalogue())
-    assert count("full")["prefix", 0.5] == 2 * 2 * ELEMENTS * len(catalogue())
+def test_full_has_half_steps_and_2064_calls() -> None:
+    calls = count("full")
+    assert [calls["prefix", delta] for delta in (0.5, 1, 2, 3, 4, 5)] == [480, 240, 192, 144, 96, 48]
+    assert calls.total() == 2064
+
+
+@pytest.mark.parametrize("profile", ["quick", "standard", "full"])
+@pytest.mark.parametrize("seed", [7, 8])
+def test_no_checklist_has_a_second_pair_before_each_has_one(profile: str, seed: int) -> None:
+    for question, pairs in pairs_by_question(profile, seed).items():
+        held = Counter(pair.cluster for pair in pairs)
+        numbers = [held[task.id] for task in catalogue()]
+        assert max(numbers) - min(numbers) <= 1, question
+        assert sum(numbers) == len(pairs)
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_steps_and_levels_are_spread_over_checklists_and_domains(seed: int) -> None:
+    quick = pairs_by_question("quick", seed)["prefix"]
+    small = [pair for pair in quick if pair.delta == 1]
+    assert len({pair.stratum for pair in small}) == 12
+    assert sorted(Counter(pair.base_level for pair in small).values()) == [2, 2, 2, 3, 3]
+    assert len({pair.stratum for pair in quick if pair.delta != 1}) == 12
+    standard = pairs_by_question("standard", seed)["prefix"]
+    levels = Counter((pair.base_level, pair.delta) for pair in standard)
+    assert len(levels) == 15
+    assert set(levels.values()) == {10}
+    steps = Counter((pair.cluster, pair.delta) for pair in standard)
+    assert set(steps.values()) == {1}
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_each_profile_holds_the_smaller_one(seed: int) -> None:
+    """Equal in every field, so that a folder which grows pays for no call twice."""
+    quick, standard, full = (showings(profile, *ALL, seed=seed) for profile in ("quick", "standard", "full"))
+    assert quick < standard < full
 
 
 def test_every_pair_is_shown_in_both_orders() -> None:
@@ -125,10 +169,20 @@ def test_the_seed_alone_decides() -> None:
     assert first.hash == again.hash != other.hash
 
 
-def test_tasks_are_drawn_from_different_domains() -> None:
+def test_domains_take_turns_in_the_drawn_order() -> None:
     for seed in range(20):
-        chosen = choose_checklists(catalogue(), 10, seed)
-        assert len({task.domain for task in chosen}) == 10
+        ordered = order_checklists(catalogue(), seed)
+        assert set(ordered) == set(catalogue())
+        for first in range(0, 60, 12):
+            assert len({task.domain for task in ordered[first : first + 12]}) == 12
+
+
+def test_a_design_ends_where_the_checklists_have_given_all() -> None:
+    kinds = (Kind(("a", "b"), (3, 9, 9)), Kind(("c",), (1, 9, 9)))
+    assert Counter(allocate(kinds, "quick", 2, 1)) == Counter([(1, "a"), (0, "a"), (1, "b"), (0, "c")])
+    assert Counter(allocate(kinds, "full", 2)) == Counter(
+        (number, pair) for number in (0, 1) for pair in "abc"
+    )
 
 
 def test_a_set_survives_the_file(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_four_judges_of_sixty_rows_get_four_headlines(steelyard, desk: Path) -> 
     assert found["sharp"][0] == "no_fault_found"
     assert found["lenient"] == ("usable_with_care", "Leniency")
     assert found["noisy"][1] == "Repeatability"
-    assert found["stubborn"] == ("unfit", "Accuracy")
+    assert found["stubborn"] == ("unfit", "Merit")
     assert done.stdout.rstrip().endswith("four/datasheet.html")
 
 
@@ -59,7 +59,7 @@ def test_an_own_function_is_measured_and_the_gate_tells_it_from_a_sharp_judge(st
     own = steelyard("measure", *rows, "-j", "python/judges.py:grade", "--out", "own")
     assert own.returncode == 0, own.stderr
     ((word, title),) = verdicts(desk / "own").values()
-    assert (word, title) == ("unfit", "Accuracy")
+    assert (word, title) == ("unfit", "Merit")
     assert steelyard("gate", "own", "--policy", "default").returncode == 3
     sharp = steelyard("measure", *rows, *named({"sharp": JUDGES["sharp"]}), "--out", "sharp")
     assert sharp.returncode == 0, sharp.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from example_datasheet import FAILING, example, rate, renamed, threshold
+from example_datasheet import FAILING, example, rate, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.next_step import NextStep
@@ -19,7 +19,8 @@ from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.verdict import CARE, IN_FILES, NO_FAULT, TOO_LITTLE, UNFIT, WORDS, Verdict
 from steelyard.datasheet.verdicts.conclude import verdicts_of
-from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, Gravity
+from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, REASONS_OF_NO_MERIT
+from steelyard.datasheet.words import titles as titles_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.probes.probe import PROBES
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 def judged(
     words: Mapping[str, str], *estimates: Estimate, profile: str = "standard", run: Mapping[str, object] = {}
 ) -> Verdict:
-    """The verdict on a judge with these readings and figures."""
+    """The verdict on a judge with these readings and figures; merit is shown unless said otherwise."""
     sheet = Datasheet(
         name="study",
         seed=7,
@@ -39,7 +40,9 @@ def judged(
         profile=profile,
         judges=(JudgeEntry("J", "planted/J", False, {}),),
         estimates=estimates,
-        readings=tuple(Reading("J", title, word, f"about {title}") for title, word in words.items()),
+        readings=tuple(
+            Reading("J", title, word, f"about {title}") for title, word in {"Merit": "clear", **words}.items()
+        ),
         run=run,
     )
     faults = Faults()
@@ -50,11 +53,6 @@ def judged(
 
 def titles(verdict: Verdict) -> list[str]:
     return [fact.title for fact in verdict.facts]
-
-
-def blind() -> Estimate:
-    """Right in three calls of four at no step."""
-    return threshold("J", "base", 5.0, 5.0, None, "right")
 
 
 def told(judge: str = "J") -> Datasheet:
@@ -81,18 +79,31 @@ def test_a_cause_stands_for_what_it_brings() -> None:
     assert verdict.word == CARE
 
 
-def test_no_step_that_is_seen_makes_unfit_and_position_its_cause() -> None:
+def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> None:
+    coin = judged({"Merit": "flagged", "Zero point": "flagged", "Sensitivity": "flagged"})
+    assert (coin.word, titles(coin)) == (UNFIT, ["Merit"])
+    assert coin.facts[0].brings == ("Zero point", "Sensitivity")
+    first = judged({"Merit": "flagged", "Zero point": "flagged", "Position": "flagged"})
+    assert (first.word, titles(first)) == (UNFIT, ["Position", "Merit"])
+    longest = judged({"Merit": "flagged", "Length": "flagged", "Position": "flagged"})
+    assert titles(longest) == ["Length", "Merit"]
+    for verdict in (coin, first, longest):
+        assert verdict.so.startswith("Do not use it")
+
+
+def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
+    verdict = judged({"Merit": "underpowered", "Position": "flagged", "Surface": "flagged"})
+    assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Unknown"])
+    assert "usable" not in str(verdict)
+    many = judged(
+        {"Merit": "underpowered", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
+    )
+    assert titles(many) == ["Position", "Length", "Unknown"]
+    assert judged({"Merit": "undefined", "Position": "flagged"}).word == TOO_LITTLE
+
+
+def test_biased_comes_before_imprecise() -> None:
     assert judged({"Sensitivity": "flagged"}).word == CARE
-    coin = judged({"Zero point": "flagged", "Sensitivity": "flagged"}, blind())
-    assert (coin.word, titles(coin)) == (UNFIT, ["Sensitivity"])
-    first = judged({"Zero point": "flagged", "Position": "flagged", "Sensitivity": "flagged"}, blind())
-    assert (first.word, titles(first)) == (UNFIT, ["Position"])
-    assert first.so.startswith("Do not use it")
-
-
-def test_useless_comes_before_biased_before_imprecise() -> None:
-    words = ("Repeatability", "Robustness", "Length", "Accuracy")
-    assert titles(judged(dict.fromkeys(words, "flagged"))) == ["Accuracy"]
     verdict = judged(dict.fromkeys(("Repeatability", "Robustness", "Leniency"), "flagged"))
     assert titles(verdict) == ["Leniency", "Robustness", "Repeatability"]
 
@@ -106,8 +117,9 @@ def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
     verdict = judged({"Sensitivity": "clear", "Position": "underpowered", "Failures": "clear"})
     assert verdict.word == NO_FAULT
     assert [fact.sentence for fact in verdict.facts] == [
+        "about Merit",
         "about Sensitivity",
-        "undecided for want of data: position",
+        "too few data to decide: position",
     ]
     assert verdict.so == "What is undecided may still hide a fault."
     assert judged({"Sensitivity": "clear", "Failures": "clear"}).so == "Nothing has to be cured."
@@ -116,11 +128,10 @@ def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        {},
-        {"Failures": "clear"},
-        {"Sensitivity": "underpowered", "Failures": "clear"},
-        {"Natural pairs": "clear", "Failures": "clear"},
-        {"Robustness": "clear", "Accuracy": "undefined"},
+        {"Merit": "underpowered"},
+        {"Merit": "undefined", "Failures": "clear"},
+        {"Merit": "underpowered", "Sensitivity": "clear"},
+        {"Merit": "undefined", "Robustness": "clear", "Accuracy": "undefined"},
     ],
 )
 def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(words: dict[str, str]) -> None:
@@ -128,12 +139,10 @@ def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(word
 
 
 def test_unlabelled_data_say_what_was_not_measured() -> None:
-    verdict = judged({"Natural pairs": "clear", "Failures": "clear"})
-    assert [fact.sentence for fact in verdict.facts] == ["whether it tells good from bad was not measured"]
-    unlabelled = judged({"Position": "flagged", "Accuracy": "undefined"})
-    assert [fact.sentence for fact in unlabelled.facts] == [
+    verdict = judged({"Merit": "undefined", "Position": "flagged"})
+    assert [fact.sentence for fact in verdict.facts] == [
         "about Position",
-        "whether it tells good from bad was not measured: about Accuracy",
+        "whether it tells good from bad was not measured: about Merit",
     ]
 
 
@@ -175,17 +184,7 @@ def test_calls_without_a_reply_are_asked_again_and_others_read(
 def test_a_smoke_test_never_reads_as_clearance() -> None:
     quick = judged({"Sensitivity": "clear", "Failures": "clear"}, profile="quick")
     assert quick.word == NO_FAULT
-    assert quick.so == "This is a smoke test: it can show a fault, and clears the judge of none."
-
-
-def test_a_fault_in_a_smoke_test_is_no_word_on_the_rest() -> None:
-    words = {"Zero point": "flagged", "Sensitivity": "underpowered"}
-    verdict = judged(words, profile="quick")
-    assert [fact.sentence for fact in verdict.facts] == [
-        "about Zero point",
-        "whether it tells good from bad is undecided in this smoke test",
-    ]
-    assert titles(judged(words)) == ["Zero point"]
+    assert quick.so == "A quick run finds gross faults only: measure at standard size before you rely on it."
 
 
 def test_readings_of_other_protocols_are_no_faults_of_the_judge() -> None:
@@ -197,16 +196,15 @@ def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> Non
         line.removeprefix("## ") for line in (ROOT / GUIDE).read_text(encoding="utf-8").splitlines()
         if line.startswith("## ")
     }  # fmt: skip
-    assert {rule.title for rule in FAULTS} <= headings
+    assert {rule.name for rule in FAULTS} | {reason.title for reason in REASONS_OF_NO_MERIT} <= headings
     assert len({(rule.title, rule.gravity, rule.when) for rule in FAULTS}) == len(FAULTS)
 
 
 def test_what_a_rule_brings_comes_after_it() -> None:
     order = [rule.title for rule in FAULTS]
     for rule in FAULTS:
-        if rule.gravity != Gravity.USELESS:
-            later = order[order.index(rule.title) :]
-            assert set(rule.brings) <= set(later), rule.title
+        later = order[order.index(rule.title) :]
+        assert set(rule.brings) - {titles_of.SURFACE} <= set(later), rule.title
 
 
 def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(

@@ -9,20 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from example_datasheet import rate, threshold
+from example_datasheet import rate
 from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.verdicts.conclude import MOST_FACTS
 from steelyard.datasheet.verdicts.facts import (
-    beats_no_baseline,
+    merit_is_reversed,
     mostly_failed,
     mostly_unreadable,
-    no_step_seen,
+    never_right,
+    never_ties,
+    only_empty_texts,
+    prefers_at_random,
+    same_answer,
     sentence,
-    slot_decides,
 )
-from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, RIGHT, Gravity, guide_to
+from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, Gravity, guide_to
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate, Interval
 from test_verdict import judged
@@ -78,12 +81,14 @@ def test_no_flag_is_lost_and_no_fact_invented(words: dict[str, str]) -> None:
 
 
 @settings(max_examples=150)
-@given(readings)
-def test_only_a_judge_that_is_shown_to_be_right_is_without_fault(words: dict[str, str]) -> None:
-    verdict = judged(words)
-    clean = "flagged" not in words.values() and any(words.get(title) == "clear" for title in RIGHT)
-    assert (verdict.word == NO_FAULT) == clean
-    if clean:
+@given(readings, st.sampled_from(WORDS))
+def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> None:
+    verdict = judged({**words, titles.MERIT: merit})
+    flagged = "flagged" in words.values()
+    due = {"flagged": UNFIT, "clear": CARE if flagged else NO_FAULT}.get(merit, TOO_LITTLE)
+    assert verdict.word == due
+    assert ("usable" in str(verdict)) == (due == CARE)
+    if due == NO_FAULT:
         unsure = any(word == "underpowered" for word in words.values())
         assert verdict.so == (
             "What is undecided may still hide a fault." if unsure else "Nothing has to be cured."
@@ -93,22 +98,14 @@ def test_only_a_judge_that_is_shown_to_be_right_is_without_fault(words: dict[str
 @settings(max_examples=100)
 @given(readings)
 def test_gravest_first(words: dict[str, str]) -> None:
-    """Without figures, accuracy that is flagged beats no baseline, and nothing else makes a judge useless."""
     verdict = judged(words)
     flagged = [title for title, word in words.items() if word == "flagged"]
-    heard = any(word != "undefined" for title, word in words.items() if title != titles.FAILURES)
-    if titles.ACCURACY in flagged:
-        assert verdict.word == UNFIT
-        first = verdict.facts[0]
-        assert titles.ACCURACY in (first.title, *first.brings)
-    elif flagged:
-        assert verdict.word == (CARE if heard else TOO_LITTLE)
-        rank = {
-            title: min(rule.gravity for rule in FAULTS if rule.title == title and rule.when is None)
-            for title in flagged
-        }
-        gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
-        assert gravities == sorted(gravities)
+    rank = {
+        title: min(rule.gravity for rule in FAULTS if rule.title == title and rule.when is None)
+        for title in flagged
+    }
+    gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
+    assert gravities == sorted(gravities)
 
 
 def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:
@@ -123,7 +120,7 @@ def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:
 
 def test_every_rule_leads_to_its_heading() -> None:
     for rule in FAULTS:
-        assert rule.guide == guide_to(rule.title) == f"{GUIDE}#{rule.title.lower().replace(' ', '-')}"
+        assert guide_to(rule.title) == f"{GUIDE}#{rule.title.lower().replace(' ', '-')}"
         assert rule.remedy.endswith(".")
         assert rule.gravity in Gravity
 
@@ -131,29 +128,62 @@ def test_every_rule_leads_to_its_heading() -> None:
 # What has to hold beside a flag.
 
 
-@pytest.mark.parametrize(("side", "blind"), [("right", True), ("left", False), (None, False)])
-def test_no_step_is_seen_where_the_threshold_lies_beyond_all(side: str | None, blind: bool) -> None:
-    assert no_step_seen(of(threshold("J", "base", 5.0, 5.0, None, side))) is blind
-    assert no_step_seen(of(threshold("J", "strict", 5.0, 5.0, None, "right"))) is False
-    assert no_step_seen(of()) is False
+def merit(value: float, reach: float, finding: str, probe: str = "ladder") -> Estimate:
+    return replace(figure(probe, "merit", value, reach), chance=0.5, finding=finding)
 
 
-@pytest.mark.parametrize(
-    ("value", "reach", "decides"),
-    [(0.8, 0.2, True), (0.7, 0.2, False), (-0.8, 0.2, True), (-0.7, 0.2, False), (0.0, 0.1, False)],
-)
-def test_the_slot_decides_where_the_whole_interval_lies_beyond_one_half(
-    value: float, reach: float, decides: bool
-) -> None:
-    assert slot_decides(of(figure("position", "net_slot_preference", value, reach))) is decides
+def test_merit_is_reversed_where_the_whole_interval_lies_below_chance() -> None:
+    assert merit_is_reversed(of(merit(0.2, 0.2, "flagged"))) is True
+    assert merit_is_reversed(of(merit(0.45, 0.06, "flagged"))) is False
+    assert merit_is_reversed(of()) is False
 
 
-def test_a_slot_preference_without_limits_decides_nothing() -> None:
-    whole = figure("position", "net_slot_preference", 0.9, 0.1)
-    assert slot_decides(of(replace(whole, intervals=()))) is False
-    open_end = replace(whole, intervals=(Interval("t_cluster", 0.8, None),))
-    assert slot_decides(of(open_end)) is False
-    assert slot_decides(of(replace(whole, group=EQUALS))) is False
+def step(metric: str, k: int, n: int, delta: int) -> Estimate:
+    return share("ladder", metric, k, n, {**BASE, "delta": delta})
+
+
+def test_a_judge_whose_answers_never_vary_is_told_what_it_answers() -> None:
+    always = of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 6, 6, 3))
+    assert same_answer(always) == "answers tie whatever the texts are: in 14 of 14 calls on texts that differ"
+    assert same_answer(of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 5, 6, 3))) is None
+    by_slot = [share("position", "accuracy", k, 20, {**BASE, "slot": slot}) for slot, k in ((1, 20), (2, 0))]
+    assert same_answer(of(*by_slot)) == "names the first text whatever the texts are"
+    net = figure("ladder", "net_slot_preference", -1.0, 0.1, EQUALS)
+    half = replace(figure("ladder", "merit", 0.5, 0.1), chance=0.5)
+    assert same_answer(of(net, half)) == "names the second text whatever the texts are"
+    assert same_answer(of(net, replace(half, value=0.6))) is None
+
+
+def test_a_judge_that_names_a_winner_in_every_call_never_ties() -> None:
+    identical = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
+    equal = share("ladder", "raw_false_preference", 60, 60, EQUALS)
+    assert never_ties(of(identical, equal, step("miss_by_tie", 0, 8, 1))) is True
+    assert never_ties(of(identical, equal, step("miss_by_tie", 1, 8, 1))) is False
+    assert never_ties(of(identical)) is False
+
+
+def test_preferences_between_equals_are_random_where_neither_slot_nor_wording_is_kept_to() -> None:
+    equal = share("ladder", "raw_false_preference", 60, 120, EQUALS)
+    net = replace(figure("ladder", "net_slot_preference", 0.02, 0.2, EQUALS), finding="underpowered")
+    assert prefers_at_random(of(equal, net)) is True
+    assert prefers_at_random(of(equal, replace(net, finding="flagged"))) is False
+    assert prefers_at_random(of(share("ladder", "raw_false_preference", 12, 120, EQUALS), net)) is False
+
+
+def test_empty_texts_are_the_whole_fault_where_nothing_else_is_reacted_to() -> None:
+    def kind(name: str, k: int) -> Estimate:
+        return share("vacuum", "dark_current", k, 20, {**BASE, "kind": name})
+
+    assert only_empty_texts(of(kind("empty", 20), kind("blank", 3), kind("identical", 0))) is True
+    assert only_empty_texts(of(kind("empty", 20), kind("identical", 1))) is False
+    assert only_empty_texts(of(kind("empty", 0), kind("blank", 0))) is False
+
+
+def test_an_ordinal_judge_is_never_right_where_a_guess_would_be_right_more_often() -> None:
+    right = replace(share("original", "accuracy", 0, 180), chance=0.2)
+    assert never_right(of(right)) is True
+    assert never_right(of(replace(share("original", "accuracy", 40, 180), chance=0.2))) is False
+    assert never_right(of(replace(right, chance=0.5))) is False
 
 
 def test_most_replies_are_unreadable_where_the_flag_and_the_interval_say_so() -> None:
@@ -171,21 +201,6 @@ def test_most_calls_failed_by_their_count_alone() -> None:
         lost = rate("J", "run", "failed_rate", {}, failed, 120, finding="underpowered")
         assert mostly_failed(of(lost)) is said
     assert mostly_failed(of()) is False
-
-
-def gained(probe: str, metric: str, finding: str | None) -> Estimate:
-    row = figure(probe, metric, 0.2, 0.1)
-    return replace(row, finding=finding, rival="always yes")
-
-
-@pytest.mark.parametrize(
-    ("probe", "metric"),
-    [("original", "accuracy_gain"), ("position", "accuracy_gain"), ("original", "error_gain")],
-)
-def test_a_judge_beats_a_rule_that_reads_nothing_where_it_is_shown(probe: str, metric: str) -> None:
-    assert beats_no_baseline(of()) is True
-    for finding, beaten in (("clear", False), ("underpowered", True), ("flagged", True), (None, True)):
-        assert beats_no_baseline(of(gained(probe, metric, finding))) is beaten
 
 
 # The sentences.
@@ -230,22 +245,29 @@ def test_wording_that_is_preferred() -> None:
     )
 
 
-def test_a_step_that_is_not_seen_at_any_distance() -> None:
+def test_a_step_that_is_seen_now_and_then() -> None:
     seen = share("ladder", "target_sensitivity", 8, 40, {**BASE, "delta": 1})
-    plain = told(titles.SENSITIVITY, seen)
-    assert plain == "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
-    blind = threshold("J", "base", 5.0, 5.0, None, "right")
-    assert told(titles.SENSITIVITY, seen, blind) == f"{plain}, and is right in three calls of four at no step"
+    assert told(titles.SENSITIVITY, seen) == (
+        "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
+    )
 
 
-def test_accuracy_beside_the_rule_that_reads_nothing() -> None:
+def test_merit_on_each_kind_of_evidence() -> None:
+    assert told(titles.MERIT, merit(0.5, 0.1, "flagged")) == (
+        "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, chance 0.50"
+    )
+    assert told(titles.MERIT, merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
+    both = told(titles.MERIT, merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
+    assert both.startswith("tells good from bad: ")
+    assert "merit 0.80 [0.70, 0.90] on natural pairs" in both
+
+
+def test_accuracy_beside_agreement_beyond_chance() -> None:
     right = share("original", "accuracy", 20, 40)
     start = "gives the reference answer in 20 of 40 calls, 0.50 [0.33, 0.67]"
     assert told(titles.ACCURACY, right) == start
-    words_of = (("clear", "better than"), ("underpowered", "not shown to beat"), ("flagged", "worse than"))
-    for finding, words in words_of:
-        gain = gained("original", "accuracy_gain", finding)
-        assert told(titles.ACCURACY, right, gain) == f"{start}, {words} always yes"
+    kappa = figure("original", "kappa", 0.25, 0.1)
+    assert told(titles.ACCURACY, right, kappa) == f"{start}; Cohen κ +0.25 [+0.15, +0.35]"
 
 
 def test_texts_as_they_are_come_before_natural_pairs() -> None:

@@ -58,11 +58,11 @@ KEEN = PairJudge(1.2, 0.1, 0.6, 0.7, 0.02, 1.9)
 
 
 class _OneTask(Design):
-    """The standard design of a single catalogue task."""
+    """The standard design of a single catalogue task: every pair that it has, once."""
 
     @property
-    def checklists(self) -> tuple[Checklist, ...]:
-        return super().checklists[:1]
+    def catalogue(self) -> tuple[Checklist, ...]:
+        return super().catalogue[:1]
 
 
 @dataclass(frozen=True)

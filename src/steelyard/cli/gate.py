@@ -144,4 +144,4 @@ def _print(ruling: Ruling, every: bool) -> None:
 def _sentence(ruling: Ruling) -> str:
     results = [check.result for check in ruling.checks]
     split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), decided on whole 95 % intervals."
+    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), on whole 95 % intervals."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 
 Group = Mapping[str, str | float]
@@ -83,3 +84,7 @@ class Figures:
     def between_equals(self, metric: str) -> Estimate | None:
         """The base protocol's figure on same-quality pairs."""
         return self.find(metric, protocol="base", delta=0, kind="same_subset")
+
+    def merits(self) -> list[Estimate]:
+        """Merit under the base protocol, by each kind of evidence in the run."""
+        return [estimate for estimate in self.every.of(self.judge, MERIT.id) if estimate.whole]

@@ -9,13 +9,13 @@ from steelyard.datasheet.next_step import NextStep, body_of_sentence
 from steelyard.json_body import from_body, mapping
 
 UNFIT = "unfit"
-"""Its answers carry no information about the texts, or there are hardly any answers."""
+"""It is shown not to tell good from bad, or there are hardly any answers."""
 CARE = "usable with care"
-"""A fault is shown that has a remedy."""
+"""It tells good from bad, and a fault is shown."""
 NO_FAULT = "no fault found at this size"
 """It tells good from bad, and nothing was flagged; what is undecided may still hide a fault."""
 TOO_LITTLE = "too little data"
-"""Nothing was flagged, and whether the judge tells good from bad is not decided."""
+"""Whether the judge tells good from bad is not decided, whatever else is flagged."""
 
 IN_FILES = {
     UNFIT: "unfit",

@@ -33,7 +33,7 @@ from steelyard.providers.planted.planted import Parameters, Planted, expected_pa
 from steelyard.providers.planted.traits import PROBIT
 from steelyard.trials.judge import Judge
 
-SEED = 7
+SEED = 8
 WIDTH = 2.576
 """Half-width of the gates in standard errors: 99 %."""
 REPLICATES = 3

@@ -133,6 +133,12 @@ class Estimate:
         return dict(self.group) == {"protocol": "base"}
 
     @property
+    def below_chance(self) -> bool:
+        """The whole recommended interval lies below what an indifferent judge would show."""
+        high = None if self.interval is None else self.interval.high
+        return self.chance is not None and high is not None and high < self.chance
+
+    @property
     def interval(self) -> Interval | None:
         """The recommended interval."""
         return self.intervals[0] if self.intervals else None

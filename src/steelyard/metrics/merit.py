@@ -16,9 +16,9 @@ calls counted as chance as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from steelyard.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, Beyond
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, Beyond, calls_needed
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
@@ -126,7 +126,7 @@ def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Est
         word = FLAGGED
     elif _above_all(choices, gains):
         word = CLEAR
-    return choices.estimate(heading, word)
+    return _forecast(choices.estimate(heading, word), CHANCE_OF_PAIRS)
 
 
 def agent_merit(heading: Heading, runs: Runs) -> Iterator[Estimate]:
@@ -307,7 +307,7 @@ def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, metho
         word = CLEAR
     elif limits[1] + max(0.0, shift) < USEFUL_AGREEMENT:
         word = FLAGGED
-    return heading.estimate(
+    estimate = heading.estimate(
         MERIT,
         unit="call",
         value=value,
@@ -320,6 +320,14 @@ def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, metho
         chance=0.0,
         finding=word,
     )
+    return _forecast(estimate, USEFUL_AGREEMENT)
+
+
+def _forecast(estimate: Estimate, floor: float) -> Estimate:
+    """The estimate, where it is undecided with the calls that would place it above or below the floor."""
+    if estimate.finding != UNDERPOWERED:
+        return estimate
+    return replace(estimate, calls_needed=calls_needed(replace(estimate, excluded={}), (floor, inf)))
 
 
 def _shift(value: float, chance: float, calls: int, missing: int) -> float:

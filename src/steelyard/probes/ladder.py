@@ -23,13 +23,41 @@ from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TA
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued
+from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
 
-QUICK_QUALITIES = ((0, 3), (1, 4), (2, 5), (1, 3))
-"""Qualities of the same-quality pairs of each quick checklist."""
+
+def _whole_steps(step: int) -> tuple[tuple[float, float], ...]:
+    """Every pair of levels that lie so many elements apart."""
+    return tuple((low, low + step) for low in range(ELEMENTS + 1 - step))
+
+
+_HALF_STEPS = tuple((half / 2, half / 2 + 0.5) for half in range(2 * ELEMENTS))
+
+STEPS: tuple[Kind[tuple[float, float]], ...] = (
+    Kind(_whole_steps(1), (12, 50, 120)),
+    Kind(_whole_steps(2), (2, 40, 96)),
+    Kind(_whole_steps(3), (4, 30, 72)),
+    Kind(_whole_steps(4), (3, 20, 48)),
+    Kind(_whole_steps(5), (3, 10, 24)),
+    Kind(_HALF_STEPS, (0, 0, 240)),
+)
+"""Prefix pairs by their levels. Quick has what two questions take: whether a judge without an error at one
+step lies above the limit with its whole interval, and whether steps of three and more are seen."""
+SAME_QUALITY = (Kind(tuple(range(ELEMENTS + 1)), (6, 60, 144)),)
+"""Same-subset pairs by their quality."""
+CONTROLS = (
+    Kind((("filler", 1), ("filler", 3)), (2, 52, 96)),
+    Kind(tuple(("different_subset", quality) for quality in range(1, ELEMENTS)), (0, 8, 48)),
+)
+"""Controls by kind and quality. 11 filler pairs clear a judge that always answers tie of a lean to length; 52
+clear nine in ten of those that name a text at random in three calls of ten."""
+_BUILDERS = {"filler": filler_pair, "different_subset": different_subset_pair}
+_STEPS_START, _SAME_START, _CONTROLS_START = 6, 30, 36
+"""Quick puts vacuum on the six checklists before, so that all its pairs have checklists of their own."""
 
 
 class Ladder:
@@ -84,36 +112,21 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    """One same-subset pair per quality and checklist; quick takes two per checklist."""
-    for number, checklist in enumerate(design.checklists):
-        qualities = QUICK_QUALITIES[number] if design.profile == "quick" else range(ELEMENTS + 1)
-        for quality in qualities:
-            yield same_subset_pair(checklist, quality, design.seed)
+    """Pairs of the same elements, spread over the qualities."""
+    for checklist, quality in design.allocate(SAME_QUALITY, _SAME_START):
+        yield same_subset_pair(checklist, quality, design.seed)
 
 
 def steps(design: Design) -> Iterable[Stimulus]:
-    """Every prefix pair of every checklist; quick takes one per step and checklist; full adds half-steps."""
-    for number, checklist in enumerate(design.checklists):
-        for delta in range(1, ELEMENTS + 1):
-            lows = range(ELEMENTS + 1 - delta)
-            for low in [lows[number % len(lows)]] if design.profile == "quick" else lows:
-                yield prefix_pair(checklist, low, low + delta, design.seed)
-        if design.profile == "full":
-            for half in range(2 * ELEMENTS):
-                yield prefix_pair(checklist, half / 2, half / 2 + 0.5, design.seed)
+    """Prefix pairs of every step, spread over the base levels; full adds half-steps."""
+    for checklist, (low, high) in design.allocate(STEPS, _STEPS_START):
+        yield prefix_pair(checklist, low, high, design.seed)
 
 
 def controls(design: Design) -> Iterable[Stimulus]:
-    """Different-subset and filler pairs; quick takes one pair per checklist, alternating."""
-    for number, checklist in enumerate(design.checklists):
-        if design.profile == "quick":
-            build = filler_pair if number % 2 else different_subset_pair
-            yield build(checklist, 2 + number // 2, design.seed)
-        else:
-            for quality in range(1, ELEMENTS):
-                yield different_subset_pair(checklist, quality, design.seed)
-            for quality in (1, 3):
-                yield filler_pair(checklist, quality, design.seed)
+    """Filler and different-subset pairs."""
+    for checklist, (kind, quality) in design.allocate(CONTROLS, _CONTROLS_START):
+        yield _BUILDERS[kind](checklist, quality, design.seed)
 
 
 def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:

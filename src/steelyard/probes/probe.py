@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.registry import Registry, Spec
+from steelyard.stimuli.allocation import Kind, Pair, allocate
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.composition import choose_checklists
+from steelyard.stimuli.composition import order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
@@ -27,8 +29,8 @@ PAIRWISE, POINTWISE = "pairwise", "pointwise"
 EDITS, REPEATS = "edits", "repeats"
 """Sections that several probes share: items changed, and the same asked again."""
 
-PROFILES = {"quick": 4, "standard": 10, "full": None}
-"""Number of built-in checklists per profile; None is all of them."""
+CHECKLISTS = {"quick": 6, "standard": None, "full": None}
+"""Checklists per profile for a probe that builds one pair on each; None is all of them."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,28 @@ class Design:
         return tuple(original_of(item, self.task) for item in self.items)
 
     @property
+    def catalogue(self) -> tuple[Checklist, ...]:
+        """Every built-in checklist, in an order drawn with the seed."""
+        return _ordered_catalogue(self.seed)
+
+    @property
     def checklists(self) -> tuple[Checklist, ...]:
-        """The built-in checklists of the profile, drawn with the seed."""
-        checklists = catalogue()
-        return choose_checklists(checklists, PROFILES[self.profile] or len(checklists), self.seed)
+        """The first checklists of the catalogue, as many as the profile has for one pair on each."""
+        return self.catalogue[: CHECKLISTS[self.profile]]
+
+    def allocate(self, kinds: tuple[Kind[Pair], ...], start: int = 0) -> tuple[tuple[Checklist, Pair], ...]:
+        """The pairs of the profile, each with its checklist: all checklists once before any a second time.
+
+        `start` is the checklist that comes first, so that small designs of several probes do not meet.
+        """
+        checklists = self.catalogue
+        pairs = allocate(kinds, self.profile, len(checklists), start % len(checklists))
+        return tuple((checklists[number], pair) for number, pair in pairs)
+
+
+@cache
+def _ordered_catalogue(seed: int) -> tuple[Checklist, ...]:
+    return order_checklists(catalogue(), seed)
 
 
 class Showing(NamedTuple):

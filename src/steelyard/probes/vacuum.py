@@ -20,14 +20,21 @@ from steelyard.probes.probe import (
     catalogued,
     pointwise,
 )
+from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.vacuum import KINDS, vacuum_pair
+from steelyard.stimuli.vacuum import vacuum_pair
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
 from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted, plural
 
+PAIRS = (
+    Kind((("empty", 0),), (2, 20, 48)),
+    Kind((("blank", 0), ("blank", 1)), (2, 20, 48)),
+    Kind((("identical", 0), ("identical", 1)), (2, 20, 48)),
+)
+"""Vacuum pairs by kind and text; an empty pair has one text."""
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
 """Requests per profile that responses without content are put to."""
 KEYS = {"quick": 1, "standard": 2, "full": 8}
@@ -54,13 +61,11 @@ class Vacuum:
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
-    """The vacuum stimuli under one protocol; empty has one text, so its second pair is a replicate."""
+    """The vacuum stimuli under one protocol."""
     if design.form == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
-    for stimulus in catalogued(stimuli(design), design):
-        repeats = 2 if stimulus.kind == "empty" and design.profile != "quick" else 1
-        yield from both_orders([stimulus], protocol, repeats * design.replicates)
+    yield from both_orders(catalogued(stimuli(design), design), protocol, design.replicates)
 
 
 def responses(design: Design) -> Iterable[Stimulus]:
@@ -79,17 +84,9 @@ def requests(design: Design) -> tuple[Item, ...]:
 
 
 def stimuli(design: Design) -> Iterable[Stimulus]:
-    """Quick spreads six pairs over its four checklists; other profiles build every kind on every one."""
-    checklists = design.checklists
-    if design.profile == "quick":
-        for number, (kind, which) in enumerate((kind, which) for kind in KINDS for which in (0, 1)):
-            text = 0 if kind == "empty" else which
-            yield vacuum_pair(checklists[number % len(checklists)], kind, text, design.seed)
-        return
-    for checklist in checklists:
-        for kind in KINDS:
-            for which in (0,) if kind == "empty" else (0, 1):
-                yield vacuum_pair(checklist, kind, which, design.seed)
+    """As many pairs of every kind, each kind on checklists of its own while there are enough."""
+    for checklist, (kind, which) in design.allocate(PAIRS):
+        yield vacuum_pair(checklist, kind, which, design.seed)
 
 
 def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:

@@ -76,13 +76,11 @@ def compose(checklist: Checklist, seed: int) -> tuple[Composition, Composition]:
     )
 
 
-def choose_checklists(checklists: tuple[Checklist, ...], count: int, seed: int) -> tuple[Checklist, ...]:
-    """Draw checklists from as many domains as possible."""
-    rng = rng_for(seed, "choose", count)
+def order_checklists(checklists: tuple[Checklist, ...], seed: int) -> tuple[Checklist, ...]:
+    """All checklists in a drawn order in which the domains take turns."""
     by_domain: dict[str, list[Checklist]] = {}
-    for checklist in rng.sample(checklists, len(checklists)):
+    for checklist in rng_for(seed, "choose").sample(checklists, len(checklists)):
         by_domain.setdefault(checklist.domain, []).append(checklist)
-    rounds = [
+    return tuple(
         group[turn] for turn in range(len(checklists)) for group in by_domain.values() if turn < len(group)
-    ]
-    return tuple(sorted(rounds[:count], key=lambda checklist: checklist.id))
+    )

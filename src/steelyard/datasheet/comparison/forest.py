@@ -82,7 +82,7 @@ def _zero() -> Spec:
 
 
 def _intervals(rows: Sequence[Comparison], reach: float) -> list[Spec]:
-    """The 95 % interval thin, the 90 % interval that the word is read from thick."""
+    """The 95 % interval that the word is read from thin, the 90 % interval thick."""
     layers = []
     for number, thickness in ((0, 1.6), (1, 5)):
         for word, role in ROLES.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.readings.answer import Answer, unanswered, worst
+from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, reason, times
 from steelyard.metrics.common import ACCURACY, KAPPA
@@ -26,16 +26,14 @@ def accuracy(figures: Figures) -> Answer | None:
         return unanswered(right)
     gain = _first(figures, probe, ACCURACY_GAIN.id, ERROR_GAIN.id)
     kappa = _first(figures, probe, KAPPA.id, QWK.id)
-    tests = [estimate for estimate in (gain, kappa) if defined(estimate)]
-    held = defined(kappa) and kappa.finding is not None
-    word = worst(*(estimate.finding or UNDERPOWERED for estimate in tests)) if held else "undefined"
+    word = _word(right, gain, kappa)
     parts = [
-        f"{_opening(word, gain)}gives the reference answer in {times(right, 'call')} on {noun}, "
+        f"gives the reference answer in {times(right, 'call')} on {noun}, "
         f"{figure(right)}{abstentions(right)}",
-        _beside(figures, probe, gain),
+        _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
         _flipped(figures),
-        more_calls(_undecided(word, tests)),
+        more_calls(kappa if word == UNDERPOWERED else None),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 
@@ -73,12 +71,17 @@ def _first(figures: Figures, probe: str, *metrics: str) -> Estimate | None:
     return next((estimate for estimate in estimates if estimate is not None), None)
 
 
-def _opening(word: str, gain: Estimate | None) -> str:
-    """What stands first: that a rule which reads nothing does as well, where it may."""
-    if word != FLAGGED or not defined(gain):
-        return ""
-    short = gain.finding == FLAGGED or (gain.value or 0.0) <= 0
-    return f"is no better than {rival(gain)}: " if short else ""
+def _word(right: Estimate, gain: Estimate | None, kappa: Estimate | None) -> str:
+    """Agreement beyond chance decides, or scores hardly ever right or further off than a constant.
+
+    Accuracy beside the commonest label decides nothing: where labels are skewed a good judge may fall short.
+    """
+    if not defined(kappa) or kappa.finding is None:
+        return "undefined"
+    ordinal = gain is not None and gain.metric == ERROR_GAIN.id
+    if ordinal and (right.below_chance or (defined(gain) and gain.finding == FLAGGED)):
+        return FLAGGED
+    return kappa.finding
 
 
 def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
@@ -108,13 +111,6 @@ def _flipped(figures: Figures) -> str:
     if not defined(flipped):
         return ""
     return f"follows a flipped label in {flipped.numerator} of {flipped.denominator}, {figure(flipped)}"
-
-
-def _undecided(word: str, tests: list[Estimate]) -> Estimate | None:
-    """The figure that more data would decide, where that is what is missing."""
-    if word != UNDERPOWERED:
-        return None
-    return next((estimate for estimate in reversed(tests) if estimate.finding == UNDERPOWERED), None)
 
 
 def _false_rates(figures: Figures, shift: Estimate) -> str:

@@ -40,6 +40,9 @@ def _natural(shown: StimulusColumns) -> Mask:
 
 
 BEHIND: dict[str, Behind] = {
+    titles.MERIT: Behind(
+        WRONG, lambda shown: (shown.delta > 0) | shown.original | shown.run | _natural(shown)
+    ),
     titles.ZERO_POINT: Behind(WRONG, lambda shown: shown.probe == "vacuum"),
     titles.POSITION: Behind(POSITIONAL, lambda shown: shown.delta == 0),
     titles.NOISE: Behind(FLIP, lambda shown: shown.paired),

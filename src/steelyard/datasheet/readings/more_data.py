@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.common import ACCURACY, KAPPA
+from collections.abc import Mapping
+from functools import cache
+
+from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_LOSS, UNDERPOWERED
@@ -22,9 +25,16 @@ from steelyard.metrics.scores.against_labels import (
 from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
+from steelyard.probes.probe import PROBES, Design
+from steelyard.registry import Spec
+from steelyard.tasks.checklist import catalogue
 from steelyard.wording import counted, planned
 
 CHANCE = "would decide in four runs of five, if the share stays"
+BEYOND_FULL = (
+    "full is the largest profile, and does not decide it: write checklists of your own, or bring your data"
+)
+"""Where more clusters are missing than the catalogue has."""
 
 
 def more_calls(estimate: Estimate | None) -> str:
@@ -41,7 +51,7 @@ def more_calls(estimate: Estimate | None) -> str:
 
 
 def more_data(estimate: Estimate, calls: int) -> str:
-    """`about 6 more clusters (72 calls) would decide in four runs of five, if the share stays`.
+    """`about 36 more labelled rows (72 calls) would decide …`; of the catalogue, the profile that would.
 
     Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows.
     """
@@ -50,7 +60,38 @@ def more_data(estimate: Estimate, calls: int) -> str:
     if not made or estimate.probe == "run" or (single and estimate.probe in BUILT_IN):
         return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
     count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
-    return f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
+    told = f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
+    return _in_profiles(estimate, made + calls) if _built_in(estimate) else told
+
+
+def _built_in(estimate: Estimate) -> bool:
+    """Pairs of the catalogue: they are bought by the profile."""
+    return estimate.probe in BUILT_IN and estimate.n_clusters <= len(catalogue())
+
+
+def _in_profiles(estimate: Estimate, wanted: int) -> str:
+    """The smallest profile with so many calls of this kind; the catalogue has no more than it has."""
+    made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
+    for profile, calls in profile_calls(estimate.probe, _condition(estimate)).items():
+        if made < calls * repeats >= wanted:
+            return f"profile {profile} ({calls * repeats:,} calls of this kind, here {made:,}) {CHANCE}"
+    return BEYOND_FULL
+
+
+def _condition(estimate: Estimate) -> tuple[tuple[str, str | float], ...]:
+    return tuple((key, estimate.group[key]) for key in ("kind", "delta") if key in estimate.group)
+
+
+@cache
+def profile_calls(probe: str, condition: tuple[tuple[str, str | float], ...] = ()) -> Mapping[str, int]:
+    """Profile to the calls that a built-in probe of pairs makes under a condition, without repeats."""
+    kind = "ladder" if probe == "criterion" else probe
+    found = {}
+    for profile in ("standard", "full"):
+        shown = PROBES.build(Spec(kind)).showings(Design(0, profile), {"base"})
+        mine = (showing.stimulus for showing in shown)
+        found[profile] = sum(all(getattr(one, key) == value for key, value in condition) for one in mine)
+    return found
 
 
 def _noun(estimate: Estimate) -> str:
@@ -64,7 +105,14 @@ def _noun(estimate: Estimate) -> str:
 BUILT_IN = ("vacuum", "ladder", "criterion")
 """Probes whose pairs are made of the catalogue's clusters, one or several of each."""
 LABELLED = (
-    *(ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
+    *(
+        MERIT.id,
+        ACCURACY.id,
+        ACCURACY_BOTH.id,
+        BALANCED_ACCURACY.id,
+        FALSE_POSITIVE_RATE.id,
+        FALSE_NEGATIVE_RATE.id,
+    ),
     *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),
     *(ACCURACY_GAIN.id, ERROR_GAIN.id, LENIENCY.id, LENGTH_GAP.id, LENGTH_LEAN.id),
 )

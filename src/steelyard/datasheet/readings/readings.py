@@ -14,6 +14,7 @@ from steelyard.datasheet.readings.between_equals import noise, position, surface
 from steelyard.datasheet.readings.criterion import criterion
 from steelyard.datasheet.readings.instrument import instrument, resolution
 from steelyard.datasheet.readings.length import length
+from steelyard.datasheet.readings.merit import merit
 from steelyard.datasheet.readings.natural import natural
 from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import cost, failures, volatility
@@ -63,6 +64,7 @@ def _unread(title: str, fault: Fault) -> list[Reading]:
 
 
 QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
+    titles.MERIT: merit,
     titles.ZERO_POINT: zero_point,
     titles.POSITION: position,
     titles.NOISE: noise,

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
-from steelyard.datasheet.verdicts.facts import mostly_failed, mostly_lost, plugged, sentence
-from steelyard.datasheet.verdicts.rules import FAULTS, RIGHT, Gravity, Rule
+from steelyard.datasheet.verdicts.facts import (
+    CAUSES,
+    mostly_failed,
+    mostly_lost,
+    mostly_unreadable,
+    plugged,
+    same_answer,
+    sentence,
+)
+from steelyard.datasheet.verdicts.rules import (
+    FAULTS,
+    REASONS_OF_NO_MERIT,
+    RIGHT,
+    UNREADABLE,
+    NoMerit,
+    Rule,
+    guide_to,
+)
 from steelyard.datasheet.words import titles
+from steelyard.datasheet.words.numbers import defined, figure
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
 MOST_FACTS = 3
 """Facts that a verdict shows."""
-SMOKE = "This is a smoke test: it can show a fault, and clears the judge of none."
+SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
 UNDEFINED = "undefined"
 """The word of a reading whose figure cannot be formed."""
 PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
 NO_GROUND = "Neither trust nor blame it on these data."
+STILL_UNKNOWN = "Measure more before you use it: a fault is shown, and whether it can judge at all is not."
+UNKNOWN = "Unknown"
+"""Title of the fact that says that merit is undecided."""
 NO_SERVER = "The server has to answer before the judge can be judged."
 
 
@@ -61,21 +81,45 @@ class Case:
         """The word, the facts and what follows."""
         if mostly_failed(self.figures):
             return self._unanswered()
-        faults, others = self._faults(), plugged(self.figures)
-        if not faults and not others:
+        if self._word(titles.FAILURES) == FLAGGED and mostly_unreadable(self.figures):
+            return self._told(UNFIT, [self._fact(titles.FAILURES)], UNREADABLE)
+        if self._word(titles.MERIT) == FLAGGED:
+            return self._without_merit()
+        faults = self._faults()
+        flagged = [*(self._fact(rule.name, rule) for rule in faults), *plugged(self.figures)]
+        if not self._merit_is_shown():
+            facts = [*flagged[: MOST_FACTS - 1], *self._partial(), self._undecided_merit(), *self._open()]
+            return self._told(TOO_LITTLE, facts, self._no_ground(flagged))
+        if not flagged:
             return self._faultless()
-        grave = [rule for rule in faults if self._gravity(rule) == Gravity.USELESS]
-        remedy = faults[0].remedy if faults else PLUGGED
-        word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, remedy)
-        if not grave and (not self._heard() or mostly_lost(self.figures)):
-            word = TOO_LITTLE  # hardly anything that it said could be used, and too little to blame it
-        facts = [*map(self._fact, faults), *others, *self._unknown()]
+        return self._told(CARE, flagged, faults[0].remedy if faults else PLUGGED)
+
+    def _told(self, word: str, facts: Sequence[Fact], so: str) -> Verdict:
         return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
 
-    def _heard(self) -> bool:
-        """Whether any reading but that of its failures rests on an answer."""
-        others = (reading for title, reading in self.readings.items() if title != titles.FAILURES)
-        return any(reading.word != UNDEFINED for reading in others)
+    def _merit_is_shown(self) -> bool:
+        """Merit is shown, on answers that are more than a remainder."""
+        return self._word(titles.MERIT) == CLEAR and not mostly_lost(self.figures)
+
+    def _without_merit(self) -> Verdict:
+        """One cause and what follows; all else that is flagged comes with it."""
+        reason = next(reason for reason in REASONS_OF_NO_MERIT if self._explains(reason))
+        brings = tuple(
+            title
+            for title, reading in self.readings.items()
+            if reading.word == FLAGGED and title != reason.title
+        )
+        told = sentence(self.readings[reason.title], self.figures)
+        if reason.title == titles.MERIT and (same := same_answer(self.figures)):
+            told = f"{same}; {told}"
+        merit = Fact(titles.MERIT, sentence(self.readings[titles.MERIT], self.figures))
+        facts = [Fact(reason.title, told, guide_to(reason.title), brings)]
+        return self._told(UNFIT, facts if reason.title == titles.MERIT else [*facts, merit], reason.follows)
+
+    def _explains(self, reason: NoMerit) -> bool:
+        if reason.flagged and self._word(reason.title) != FLAGGED:
+            return False
+        return reason.when is None or reason.when(self.figures)
 
     def _faults(self) -> list[Rule]:
         """Rules that apply and are not brought by another, the gravest first."""
@@ -84,30 +128,31 @@ class Case:
             brought = any(rule.title in cause.brings or rule.title == cause.title for cause in causes)
             if self._applies(rule) and not brought:
                 causes.append(rule)
-        return sorted(causes, key=self._gravity)
+        return sorted(causes, key=lambda rule: rule.gravity)
 
     def _applies(self, rule: Rule) -> bool:
         return self._word(rule.title) == FLAGGED and (rule.when is None or rule.when(self.figures))
 
-    def _gravity(self, rule: Rule) -> Gravity:
-        """That of the gravest rule that it stands for."""
-        stands_for = (each for each in FAULTS if each.title in rule.brings and self._applies(each))
-        return min([rule.gravity, *(each.gravity for each in stands_for if each.gravity == Gravity.USELESS)])
-
-    def _fact(self, rule: Rule) -> Fact:
-        brings = tuple(title for title in rule.brings if self._word(title) == FLAGGED)
-        return Fact(rule.title, sentence(self.readings[rule.title], self.figures), rule.guide, brings)
+    def _fact(self, name: str, rule: Rule | None = None) -> Fact:
+        """What was found under a name, with the flagged readings that it brings."""
+        title = name if rule is None else rule.title
+        brings = () if rule is None else rule.brings
+        say = CAUSES.get(name) if name != title else None
+        told = (say(self.figures) if say else None) or sentence(self.readings[title], self.figures)
+        explained = tuple(other for other in brings if other != name and self._word(other) == FLAGGED)
+        return Fact(name, told, guide_to(name), explained)
 
     def _faultless(self) -> Verdict:
-        """Nothing is flagged: what is known to be right, and what is open."""
-        right = [title for title in RIGHT if self._word(title) in (CLEAR, "measured")]
+        """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
+        right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
         known = [Fact(title, sentence(self.readings[title], self.figures)) for title in right]
-        undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
-        facts = tuple([*self._partial(), *known, *self._unknown(), *self._open(undecided)][:MOST_FACTS])
-        if self.unfinished is not None or not right:
-            return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_GROUND)
-        so = SMOKE if self.smoke_test else STILL_OPEN if undecided else NOTHING_OPEN
-        return Verdict(self.figures.judge, NO_FAULT, facts, so)
+        undecided = self._open()
+        facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
+        if self.unfinished is not None:
+            return self._told(TOO_LITTLE, facts, NO_GROUND)
+        return self._told(
+            NO_FAULT, facts, SMOKE if self.smoke_test else STILL_OPEN if undecided else NOTHING_OPEN
+        )
 
     def _unanswered(self) -> Verdict:
         facts = (Fact(titles.FAILURES, sentence(self.readings[titles.FAILURES], self.figures)),)
@@ -119,20 +164,25 @@ class Case:
         became = "have ended, others wait in batches" if self.waiting else "were asked"
         return [Fact("Partial", f"{self.unfinished.removeprefix('Partial: ')} {became}")]
 
-    def _unknown(self) -> list[Fact]:
+    def _undecided_merit(self) -> Fact:
         """That nobody asked whether it tells good from bad, or that the data could not tell."""
-        asked = [self.readings[title] for title in RIGHT if title in self.readings]
-        if self.smoke_test and asked and all(reading.word == UNDERPOWERED for reading in asked):
-            return [Fact("Unknown", "whether it tells good from bad is undecided in this smoke test")]
-        if any(reading.word != UNDEFINED for reading in asked):
-            return []
-        why = f": {asked[0].sentence}" if asked else ""
-        return [Fact("Unknown", f"whether it tells good from bad was not measured{why}")]
+        reading = self.readings.get(titles.MERIT)
+        if reading is None or reading.word == UNDEFINED:
+            why = f": {reading.sentence}" if reading else ""
+            return Fact(UNKNOWN, f"whether it tells good from bad was not measured{why}")
+        if reading.word == CLEAR:
+            return Fact(UNKNOWN, "most calls brought no verdict: whether it tells good from bad is undecided")
+        measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
+        return Fact(UNKNOWN, f"whether it tells good from bad is undecided on these data: merit {measured}")
 
-    def _open(self, undecided: Iterable[str]) -> list[Fact]:
+    def _no_ground(self, flagged: Sequence[Fact]) -> str:
+        return NO_GROUND if not flagged else STILL_UNKNOWN
+
+    def _open(self) -> list[Fact]:
         """What the data cannot tell yet."""
+        undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
         listed = ", ".join(title.lower() for title in undecided)
-        return [Fact("Undecided", f"undecided for want of data: {listed}")] if listed else []
+        return [Fact("Undecided", f"too few data to decide: {listed}")] if listed else []
 
     def _undecided(self, title: str) -> bool:
         return self._word(title) == UNDERPOWERED

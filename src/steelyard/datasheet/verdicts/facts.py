@@ -9,18 +9,19 @@ from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import Fact
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.numbers import abstentions, defined, figure, times
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
+from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED
+from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
-from steelyard.metrics.pairs.equals import TIE_RATE
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
+from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
 from steelyard.probes.catalogue import section_of
 from steelyard.probes.probe import EDITS, PROBES
@@ -29,6 +30,8 @@ from steelyard.stimuli.original import ORIGINAL
 
 IDENTICAL = "identical"
 """The kind of vacuum that only judges of pairs are shown."""
+EMPTY_KINDS = ("empty", "blank")
+"""Kinds of vacuum that show no text."""
 HALF = 0.5
 """The share beyond which something holds for most."""
 
@@ -56,35 +59,96 @@ def beyond_limits(figures: Figures) -> list[Estimate]:
     ]
 
 
-def no_step_seen(figures: Figures) -> bool:
-    """True where a judge of pairs is right in three calls of four at no step that was measured."""
-    threshold = figures.find(DELTA75.id, protocol="base")
-    return threshold is not None and threshold.value is not None and threshold.censored == "right"
+def merit_is_reversed(figures: Figures) -> bool:
+    """True where merit lies below chance with its whole interval."""
+    return any(estimate.below_chance for estimate in figures.merits() if defined(estimate))
 
 
-def beats_no_baseline(figures: Figures) -> bool:
-    """True where a judge is not shown to be right more often than the best rule that reads nothing."""
-    gain = _gain(figures)
-    return gain is None or gain.finding != CLEAR
+def same_answer(figures: Figures) -> str | None:
+    """What a judge answers to everything, in words; None where its answers vary."""
+    commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
+    if never_varies(commonest):
+        return f"answers {answer_in_words(commonest)} to everything"
+    steps = _steps(figures, MISS_BY_TIE.id)
+    if steps and all(ties.numerator == ties.denominator for ties in steps):
+        calls = sum(ties.denominator or 0 for ties in steps)
+        return f"answers tie whatever the texts are: in {calls} of {calls} calls on texts that differ"
+    slot = _only_slot(figures, steps)
+    return f"names the {slot} text whatever the texts are" if slot else None
 
 
-def worse_than_nothing(figures: Figures) -> bool:
-    """True where a judge is shown to be wrong more often than the best rule that reads nothing."""
-    gain = _gain(figures)
-    return gain is not None and gain.finding == FLAGGED
+def _only_slot(figures: Figures, ties: list[Estimate]) -> str | None:
+    """The slot that every call names; None where calls differ."""
+    slots = _by_slot(figures)
+    if len(slots) == 2 and {estimate.value for estimate in slots.values()} == {0.0, 1.0}:
+        return "first" if slots[1].value else "second"
+    net, merit = figures.between_equals(NET_SLOT_PREFERENCE.id), figures.find(MERIT.id, protocol="base")
+    if not defined(net) or not defined(merit) or any(estimate.numerator for estimate in ties):
+        return None
+    return {1.0: "first", -1.0: "second"}.get(net.value or 0.0) if merit.value == HALF else None
+
+
+def _steps(figures: Figures, metric: str) -> list[Estimate]:
+    """A figure of the base protocol at each quality step."""
+    return [
+        estimate
+        for estimate in figures.every.of(figures.judge, metric)
+        if defined(estimate) and set(estimate.group) == {"protocol", "delta"} and estimate.denominator
+        if estimate.group["protocol"] == "base" and estimate.group["delta"]
+    ]
+
+
+def _by_slot(figures: Figures) -> dict[int, Estimate]:
+    """Accuracy on natural pairs by the slot of the better text."""
+    found = ((n, figures.of_probe(NATURAL_PROBE, ACCURACY.id, protocol="base", slot=n)) for n in (1, 2))
+    return {slot: estimate for slot, estimate in found if defined(estimate) and estimate.denominator}
+
+
+def never_ties(figures: Figures) -> bool:
+    """True where a judge of pairs names a winner in every call, also where the texts do not differ."""
+    current = figures.find(DARK_CURRENT.id, protocol="base", kind=IDENTICAL)
+    equal = figures.between_equals(RAW_FALSE_PREFERENCE.id)
+    if not defined(current) or not defined(equal):
+        return False
+    ties = _steps(figures, MISS_BY_TIE.id)
+    return current.value == equal.value == 1.0 and not any(estimate.numerator for estimate in ties)
+
+
+def prefers_at_random(figures: Figures) -> bool:
+    """True where preferences between equals are common, and keep to neither a slot nor a wording."""
+    equal = figures.between_equals(RAW_FALSE_PREFERENCE.id)
+    stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
+    net = figures.between_equals(NET_SLOT_PREFERENCE.id)
+    limit = DARK_CURRENT.limit
+    if not defined(equal) or equal.interval is None or limit is None:
+        return False
+    common = (equal.interval.low or 0.0) > limit.value
+    return common and all(each is None or each.finding != FLAGGED for each in (stable, net))
+
+
+def only_empty_texts(figures: Figures) -> bool:
+    """True where a judge reacts to empty and blank texts alone."""
+    kinds = {
+        str(estimate.group["kind"]): estimate.numerator or 0
+        for estimate in figures.every.of(figures.judge, DARK_CURRENT.id)
+        if "kind" in estimate.group and estimate.group.get("protocol") == "base" and defined(estimate)
+    }
+    nothing = sum(count for kind, count in kinds.items() if kind in EMPTY_KINDS)
+    return nothing > 0 and nothing == sum(kinds.values())
+
+
+def never_right(figures: Figures) -> bool:
+    """True where an ordinal judge gives the reference score less often than a guess, with its interval."""
+    right = figures.of_probe(ORIGINAL, ACCURACY.id, protocol="base")
+    if not defined(right) or right.chance is None or right.interval is None:
+        return False
+    return right.chance < HALF and (right.interval.high or 1.0) < right.chance
 
 
 def mostly_ties(figures: Figures) -> bool:
-    """True where a judge is worse than such a rule for it names neither text of most natural pairs."""
+    """True where a judge names neither text of most natural pairs, with the whole interval."""
     ties = figures.of_probe(NATURAL_PROBE, TIE_RATE.id, protocol="base")
-    surely = ties is not None and ties.interval is not None and (ties.interval.low or 0.0) > HALF
-    return surely and worse_than_nothing(figures)
-
-
-def _gain(figures: Figures) -> Estimate | None:
-    """What a judge gains over the best rule that reads nothing."""
-    gains = (*_whole(figures, ACCURACY_GAIN.id), *_whole(figures, ERROR_GAIN.id))
-    return next((estimate for estimate in gains if defined(estimate)), None)
+    return ties is not None and ties.interval is not None and (ties.interval.low or 0.0) > HALF
 
 
 def _whole(figures: Figures, metric: str) -> tuple[Estimate | None, ...]:
@@ -115,15 +179,6 @@ def rather_failed(figures: Figures) -> bool:
 def _share(figures: Figures, metric: str) -> float:
     rate = figures.find(metric)
     return 0.0 if rate is None else rate.value or 0.0
-
-
-def slot_decides(figures: Figures) -> bool:
-    """True where the slot gives more than half of the answers on texts that differ."""
-    net = figures.find(NET_SLOT_PREFERENCE.id, protocol="base")
-    limits = None if net is None else net.interval
-    if limits is None or limits.low is None or limits.high is None:
-        return False
-    return limits.low > HALF or limits.high < -HALF
 
 
 def _surely_most(rate: Estimate | None) -> bool:
@@ -179,29 +234,35 @@ def _sensitivity(figures: Figures) -> str | None:
     seen = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
     if not defined(seen):
         return None
-    phrase = f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
-    return f"{phrase}, and is right in three calls of four at no step" if no_step_seen(figures) else phrase
+    return f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
 
 
 def _accuracy(figures: Figures) -> str | None:
     right = next((e for e in _whole(figures, ACCURACY.id) if defined(e)), None)
-    gain = _gain(figures)
     if right is None:
         return None
-    phrase = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
-    if gain is None:
-        return f"{phrase}{abstentions(right)}"
-    words = {CLEAR: "better than", FLAGGED: "worse than"}
-    better, rule = words.get(gain.finding or "", "not shown to beat"), rival(gain)
-    return f"{phrase}, {better} {rule}{abstentions(right)}"
+    kappa = next((e for m in (KAPPA.id, QWK.id) for e in _whole(figures, m) if defined(e)), None)
+    beyond = "" if kappa is None else f"; {metric_named(kappa.metric).label} {figure(kappa)}"
+    return (
+        f"gives the reference answer in {times(right, 'call')}, {figure(right)}{beyond}{abstentions(right)}"
+    )
 
 
-def _constant(figures: Figures) -> str:
-    """That all answers are the same, where they are."""
-    commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
-    if not never_varies(commonest):
-        return ""
-    return f"answers {answer_in_words(commonest)} to everything: "
+def _without_ties(figures: Figures) -> str | None:
+    current = figures.find(DARK_CURRENT.id, protocol="base")
+    if not defined(current):
+        return None
+    return f"never answers tie: names a winner in {times(current, 'call')} on texts that do not differ"
+
+
+def _at_random(figures: Figures) -> str | None:
+    equal = figures.between_equals(RAW_FALSE_PREFERENCE.id)
+    if not defined(equal):
+        return None
+    return (
+        f"answers at random where texts are equally good: names a winner in {times(equal, 'call')}, "
+        f"{figure(equal)}, and keeps to neither a slot nor a wording"
+    )
 
 
 def _leniency(figures: Figures) -> str | None:
@@ -228,7 +289,34 @@ def _failures(figures: Figures) -> str | None:
     return ", ".join(lost) or None
 
 
+def _merit(figures: Figures) -> str | None:
+    known = [estimate for estimate in figures.merits() if defined(estimate)]
+    if not known:
+        return None
+    words = {estimate.finding for estimate in known}
+    sign = "does not tell" if FLAGGED in words else "tells"
+    if any(estimate.below_chance for estimate in known):
+        return f"says the opposite of what is right: {_merit_figures(known)}"
+    return f"{sign} good from bad: {_merit_figures(known)}"
+
+
+def _merit_figures(known: list[Estimate]) -> str:
+    return "; ".join(
+        f"merit {figure(e)} on {WHERE.get(e.probe, e.probe)}, chance {decimal(e.chance or 0)}" for e in known
+    )
+
+
+WHERE = {
+    LADDER: "texts that differ in quality",
+    NATURAL_PROBE: "natural pairs",
+    ORIGINAL: "labelled texts",
+    RUNS: "runs of agents",
+}
+"""What merit was measured on."""
+CAUSES = {titles.NO_TIES: _without_ties, titles.NOISE: _at_random}
+"""Sentences about causes that no reading of that title speaks of."""
 SHORT: dict[str, Callable[[Figures], str | None]] = {
+    titles.MERIT: _merit,
     titles.ZERO_POINT: _zero_point,
     titles.POSITION: _position,
     titles.NATURAL_PAIRS: _natural,

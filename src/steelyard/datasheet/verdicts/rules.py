@@ -1,9 +1,10 @@
-"""The rules: which readings are faults, how grave each is, what comes with it, and what cures it.
+"""The rules: which readings are faults, what comes with each, and what mends it.
 
-The order of gravity: a judge whose answers say nothing, then one that is drawn by something beside the
-quality of the texts, then one that is drawn by nothing and still imprecise. A fault that brings another with
-it stands for both: a judge that always names the first text also prefers one of two identical texts, and
-sees no difference of quality; one cure is due, not three.
+Merit comes first: a judge that is shown not to tell good from bad is unfit, whatever else is flagged, and the
+cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. Where merit is shown, the faults are
+listed: first what draws answers away from quality, then what makes them imprecise. When one fault explains
+another, only the cause is listed: a judge that always names the first text also prefers one of two identical
+texts; one remedy is due, not two.
 """
 
 from __future__ import annotations
@@ -14,45 +15,49 @@ from enum import IntEnum
 
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.verdicts.facts import (
-    beats_no_baseline,
+    merit_is_reversed,
     mostly_ties,
-    mostly_unreadable,
-    no_step_seen,
+    never_right,
+    never_ties,
+    only_empty_texts,
+    prefers_at_random,
     rather_failed,
-    slot_decides,
-    worse_than_nothing,
+    same_answer,
 )
 from steelyard.datasheet.words import titles
 
 GUIDE = "docs/guides/fix-a-judge.md"
 """One heading for each reading."""
 RIGHT = (titles.SENSITIVITY, titles.ACCURACY)
-"""Readings that say whether a judge tells good from bad."""
+"""Readings that say how well a judge with merit tells good from bad."""
 USELESS = "Do not use it: change the model or the prompt, and measure again."
 """What follows from answers that say nothing."""
-
-
 REVERSED = (
     "Do not use it: see whether the scale, the labels or the answers are reversed; if not, change the "
     "model or the prompt, and measure again."
 )
-"""What follows from answers that are wrong more often than those of a rule that reads nothing."""
-
-
+"""What follows from agreement below zero."""
 NO_CHOICE = (
     "Do not use it: it calls most pairs a tie; ask for a choice, or change the model or the prompt, and "
     "measure again."
 )
 """What follows from answers that miss the better text for they name none."""
+BY_LENGTH = (
+    "Do not use it: it goes by the length of the texts; say in the rubric that length does not count, or "
+    "change the model, and measure again."
+)
+"""What follows where length decides."""
+BY_SLOT = (
+    "Do not use it: it goes by the place of the texts; change the model or the prompt, and measure again."
+)
+"""What follows where the slot decides."""
 
 
 class Gravity(IntEnum):
     """How grave a fault is, the gravest first."""
 
-    USELESS = 0
-    """The answers say nothing about the texts."""
     BIASED = 1
-    """Something beside quality draws them."""
+    """Something beside quality draws the answers."""
     IMPRECISE = 2
     """They are too coarse, or differ from call to call."""
 
@@ -64,56 +69,60 @@ class Rule:
     title: str
     """Title of the reading."""
     gravity: Gravity
-    """How grave it is, unless the answers prove useless."""
+    """How grave it is."""
     remedy: str
-    """What cures it, in one sentence."""
+    """What mends it, in one sentence."""
     brings: tuple[str, ...] = ()
     """Titles that are flagged with it and expected of it."""
     when: Callable[[Figures], bool] | None = None
     """What has to hold beside the flag; None where nothing has to."""
-    when_useless: str = USELESS
-    """What follows where it, or what it brings, makes the answers useless."""
+    cause: str = ""
+    """The title under which the fault is told, where that is not the reading's."""
 
     @property
-    def guide(self) -> str:
-        """Where its cures stand."""
-        return guide_to(self.title)
+    def name(self) -> str:
+        """The title under which the fault is told."""
+        return self.cause or self.title
 
 
 def guide_to(title: str) -> str:
-    """The heading of a reading in the guide."""
+    """The heading of a fault in the guide."""
     return f"{GUIDE}#{title.lower().replace(' ', '-')}"
 
 
-_OF_BLIND_ANSWERS = (
-    titles.ZERO_POINT,
-    titles.LENIENCY,
-    titles.LENGTH,
-    titles.ROBUSTNESS,
-    titles.REPEATABILITY,
-    titles.SENSITIVITY,
+@dataclass(frozen=True)
+class NoMerit:
+    """Why a judge does not tell good from bad, and what follows."""
+
+    title: str
+    """The title under which it is told."""
+    follows: str
+    """What to do, in one sentence."""
+    flagged: bool = False
+    """True where the reading of that title has to be flagged."""
+    when: Callable[[Figures], bool] | None = None
+    """What has to hold; None where nothing has to."""
+
+
+REASONS_OF_NO_MERIT = (
+    NoMerit(titles.MERIT, REVERSED, when=merit_is_reversed),
+    NoMerit(titles.LENGTH, BY_LENGTH, flagged=True),
+    NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
+    NoMerit(titles.POSITION, BY_SLOT, flagged=True),
+    NoMerit(titles.NATURAL_PAIRS, BY_SLOT, flagged=True),
+    NoMerit(titles.MERIT, NO_CHOICE, when=mostly_ties),
+    NoMerit(titles.MERIT, USELESS),
 )
-"""Flagged with an accuracy that no reading of the texts would give."""
+"""The first that applies is told."""
+
 _BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
 _READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
 _ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
+_STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
+UNREADABLE = _READABLE
+"""What follows where most replies cannot be read."""
 
 FAULTS = (
-    Rule(
-        titles.FAILURES,
-        Gravity.USELESS,
-        _READABLE,
-        (
-            titles.ZERO_POINT,
-            titles.POSITION,
-            titles.NATURAL_PAIRS,
-            titles.SENSITIVITY,
-            titles.ACCURACY,
-            titles.REPEATABILITY,
-        ),
-        mostly_unreadable,
-        _READABLE,
-    ),
     Rule(
         titles.POSITION,
         Gravity.BIASED,
@@ -128,17 +137,12 @@ FAULTS = (
             titles.REPEATABILITY,
         ),
     ),
-    Rule(titles.NATURAL_PAIRS, Gravity.USELESS, USELESS, (titles.NOISE, titles.ACCURACY), slot_decides),
     Rule(titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY)),
-    Rule(titles.ACCURACY, Gravity.USELESS, NO_CHOICE, _OF_BLIND_ANSWERS, mostly_ties, NO_CHOICE),
-    Rule(titles.ACCURACY, Gravity.USELESS, REVERSED, _OF_BLIND_ANSWERS, worse_than_nothing, REVERSED),
-    Rule(titles.ACCURACY, Gravity.USELESS, USELESS, _OF_BLIND_ANSWERS, beats_no_baseline),
     Rule(
-        titles.SENSITIVITY,
-        Gravity.USELESS,
-        USELESS,
-        (titles.ZERO_POINT, titles.SURFACE, titles.NOISE, titles.REPEATABILITY),
-        no_step_seen,
+        titles.ACCURACY,
+        Gravity.BIASED,
+        "Use its order and not its scores, or say in the rubric what earns each score, with examples.",
+        when=never_right,
     ),
     Rule(
         titles.LENGTH,
@@ -174,7 +178,7 @@ FAULTS = (
     Rule(
         titles.REPEATABILITY,
         Gravity.IMPRECISE,
-        "Set the temperature to 0, or take the majority or the mean of three calls.",
+        _STEADY,
         (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
     ),
     Rule(
@@ -185,7 +189,30 @@ FAULTS = (
     Rule(
         titles.ZERO_POINT,
         Gravity.BIASED,
+        "Say in the prompt that a tie is allowed, and show one; or ask in both orders and count a "
+        "disagreement as a tie.",
+        (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
+        never_ties,
+        titles.NO_TIES,
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.IMPRECISE,
+        f"{_BOTH_ORDERS[:-1]}, or take the majority of three calls.",
+        (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
+        prefers_at_random,
+        titles.NOISE,
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.BIASED,
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
+        when=only_empty_texts,
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.BIASED,
+        "Say in the prompt how to answer where there is nothing to judge, with an example.",
     ),
     Rule(
         titles.SENSITIVITY,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+MERIT = "Merit"
 ZERO_POINT = "Zero point"
+NO_TIES = "No ties"
+"""A cause, not a reading: a judge that never answers tie is flagged under Zero point."""
 POSITION = "Position"
 NOISE = "Noise"
 SURFACE = "Surface"

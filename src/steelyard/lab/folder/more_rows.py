@@ -8,7 +8,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import LABELLED
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import decimal, defined
-from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import UNDERPOWERED
@@ -63,7 +63,8 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
         return Wanted("add rows of the label that is missing, as many as there are of the other", 2.0)
     open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
-    main = [each for each in open_ones if each[1].metric in RIGHT]
+    merit = [each for each in open_ones if each[1].metric == MERIT.id]
+    main = merit or [each for each in open_ones if each[1].metric in RIGHT]
     if not open_ones:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)

@@ -156,7 +156,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
         for rule in policy.rules:
-            figures = _figures(rule, mine)
+            figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:
                 raise unmatched(rule, mine, where)
             if not figures and rule.metric == MERIT.id:
@@ -171,11 +171,17 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
-def _figures(rule: PolicyRule, mine: Sequence[Estimate]) -> list[Estimate]:
-    """The figures that a rule is held against; an edit that may move the verdict is held to no such rule."""
+def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
+    """The figures that a rule is held against; an edit that may move the verdict is held to no such rule.
+
+    A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
+    """
     figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
     moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
-    return [figure for figure in figures if figure.probe not in moving]
+    figures = [figure for figure in figures if figure.probe not in moving]
+    if not shipped or rule.metric == MERIT.id:
+        return figures
+    return [figure for figure in figures if figure.value is not None or any(figure.excluded.values())]
 
 
 def _unmeasured(judge: str, rule: PolicyRule) -> Check:
@@ -245,7 +251,8 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
         return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _open(rule, estimate)
-        return INCONCLUSIVE, reason or REACHES_OVER, None if reason else _missing(rule, estimate, read)
+        undecided = REACHES_OVER if rule.bounded else "undecided on the datasheet"
+        return INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
     apart = estimate.left_out
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (

@@ -105,7 +105,7 @@ def _demanding(row: Comparison, factor: float) -> Comparison:
 
 
 def _worded(row: Comparison, q: float, margin: float) -> Comparison:
-    limits = row.intervals[1].low or 0.0, row.intervals[1].high or 0.0
+    limits = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
     reach = row.bounds or (0.0, 0.0)
     differs = q <= ALPHA
     word, note, against = difference_word(limits, q, margin), row.note, None
