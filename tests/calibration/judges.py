@@ -79,7 +79,7 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         sees((0.92, 0.97, 0.99, 1, 1), equals=0.03), "NT N N", class_=GOOD
     ),
     "good: .92 at one step, .11 between equals": _judge(
-        sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT N NC", class_=GOOD
+        sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NTC N NC", class_=GOOD
     ),
     "small lean: net .08 between equals": _judge(
         probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION, remedy=ORDERS
@@ -100,10 +100,10 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         below(0.5, _COIN, sees((0.99,) * 5)), "C C C", remedy=ORDERS
     ),
     "first in 50 % of calls, else excellent": _judge(
-        mixed(0.5, always(FIRST), _EXCELLENT), "TC TC TC", titles.POSITION, remedy=ORDERS
+        mixed(0.5, always(FIRST), _EXCELLENT), "TC TCU TCU", titles.POSITION, remedy=ORDERS
     ),
     "first in 30 % of calls, else excellent": _judge(
-        mixed(0.3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
+        mixed(0.3, always(FIRST), _EXCELLENT), "NTC TC C", titles.POSITION, remedy=ORDERS
     ),
     "first in 90 % of calls": _judge(mixed(0.9, always(FIRST), _EXCELLENT), "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
@@ -112,9 +112,9 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "a coin": _judge(_COIN, "TU U U", class_=USELESS),
     "a coin with ties": _judge(tossed(3), "TU U U", class_=USELESS),
     "nearly a coin: .54 to .69": _judge(
-        sees((0.54, 0.58, 0.62, 0.66, 0.69), equals=1.0, wrong=1.0), "TU TU U", class_=USELESS
+        sees((0.54, 0.58, 0.62, 0.66, 0.69), equals=1.0, wrong=1.0), "TU TU TU", class_=USELESS
     ),
-    "right in 60 % at every step": _judge(sees((0.6,) * 5, equals=1.0, wrong=1.0), "TU U U", class_=USELESS),
+    "right in 60 % at every step": _judge(sees((0.6,) * 5, equals=1.0, wrong=1.0), "TU TU U", class_=USELESS),
     "right in 70 % at every step": _judge(sees((0.7,) * 5, equals=1.0, wrong=1.0), "TU TU TU"),
     "the longest wins": _judge(longest, "U U U", class_=USELESS),
     "the longer wins where lengths differ": _judge(
@@ -147,11 +147,11 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
 """Pairs of the built-in catalogue."""
 
 NATURAL: Mapping[str, PlantedJudge] = {
-    "99 % right": _judge(knows(0.99), "N N N", class_=EXCELLENT),
+    "perfect": _judge(knows(1.0), "N N N", class_=EXCELLENT),
     "95 % right": _judge(knows(0.95), "NT N N", class_=GOOD),
     "80 % right": _judge(knows(0.8), "NT NT N"),
-    "65 % right": _judge(knows(0.65), "TCN TCN TCN"),
-    "a coin for each pair": _judge(tossed(by_pair=True), "TU TU U", class_=USELESS),
+    "65 % right": _judge(knows(0.65), "NTCU NTCU NTCU"),
+    "a coin for each pair": _judge(tossed(by_pair=True), "TU TU TU", class_=USELESS),
     "a coin": _judge(_COIN, "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
     "always tie": _judge(always(TIE), "U U U", class_=USELESS),
