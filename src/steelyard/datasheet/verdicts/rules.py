@@ -119,8 +119,6 @@ REASONS_OF_NO_MERIT = (
 
 _BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
 _AVERAGE = "Ask in both orders and average the answers; a tie for every disagreement costs too much here."
-    "Ask in both orders and average the answers; to call a disagreement a tie would cost too much here."
-)
 _READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
 _ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
 _STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
