@@ -50,6 +50,8 @@ CHANCE_OF_PAIRS = 0.5
 """Merit on pairs of a judge that reads nothing."""
 USEFUL_AT_LARGE_STEPS = 0.75
 """Least merit of a useful judge where the difference is large."""
+ONE_SIDED = 0.95
+"""Probability of the one-sided limits at the larger steps, of which a small run has few."""
 USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
@@ -104,11 +106,11 @@ def ladder_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Iter
             word = CLEAR
         elif all_steps.surely_below(USEFUL_ON_LADDER):
             word = FLAGGED
-    elif large.surely_below(USEFUL_AT_LARGE_STEPS) or (
+    elif large.surely_below(USEFUL_AT_LARGE_STEPS, ONE_SIDED) or (
         all_steps.limits[0] <= CHANCE_OF_PAIRS and all_steps.surely_below(USEFUL_ON_LADDER)
     ):
         word = FLAGGED
-    elif large.surely_above(USEFUL_AT_LARGE_STEPS) and _above_all(all_steps, gains):
+    elif large.surely_above(USEFUL_AT_LARGE_STEPS, ONE_SIDED) and _above_all(all_steps, gains):
         word = CLEAR
     yield all_steps.estimate(heading, word)
     if large.defined:
@@ -204,7 +206,7 @@ class _Choices:
             return NO_VERDICT if sum(self.excluded.values()) else NO_BETTER
         return ONE_SLOT
 
-    @cached_property
+    @property
     def limits(self) -> Span:
         """The 95 % interval."""
         return self.mean.share_limits()
@@ -214,13 +216,13 @@ class _Choices:
         """How far the value moves where calls without a verdict count as chance."""
         return _shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), sum(self.excluded.values()))
 
-    def surely_above(self, floor: float) -> bool:
-        """The whole interval lies above, missing verdicts counted as chance or not."""
-        return self.limits[0] + min(0.0, self.by_chance) > floor
+    def surely_above(self, floor: float, probability: float = 0.975) -> bool:
+        """The lower limit lies above, missing verdicts counted as chance or not."""
+        return self.mean.share_limits(probability)[0] + min(0.0, self.by_chance) > floor
 
-    def surely_below(self, floor: float) -> bool:
-        """The whole interval lies below, missing verdicts counted as chance or not."""
-        return self.limits[1] + max(0.0, self.by_chance) < floor
+    def surely_below(self, floor: float, probability: float = 0.975) -> bool:
+        """The upper limit lies below, missing verdicts counted as chance or not."""
+        return self.mean.share_limits(probability)[1] + max(0.0, self.by_chance) < floor
 
     def estimate(self, heading: Heading, word: str | None) -> Estimate:
         """The figure."""

@@ -39,7 +39,7 @@ _HALF_STEPS = tuple((half / 2, half / 2 + 0.5) for half in range(2 * ELEMENTS))
 
 STEPS: tuple[Kind[tuple[float, float]], ...] = (
     Kind(_whole_steps(1), (12, 50, 120)),
-    Kind(_whole_steps(2), (2, 40, 96)),
+    Kind(_whole_steps(2), (0, 40, 96)),
     Kind(_whole_steps(3), (4, 30, 72)),
     Kind(_whole_steps(4), (3, 20, 48)),
     Kind(_whole_steps(5), (3, 10, 24)),
@@ -47,7 +47,7 @@ STEPS: tuple[Kind[tuple[float, float]], ...] = (
 )
 """Prefix pairs by their levels. Quick has what two questions take: whether a judge without an error at one
 step lies above the limit with its whole interval, and whether steps of three and more are seen."""
-SAME_QUALITY = (Kind(tuple(range(ELEMENTS + 1)), (6, 60, 144)),)
+SAME_QUALITY = (Kind(tuple(range(ELEMENTS + 1)), (8, 60, 144)),)
 """Same-subset pairs by their quality."""
 CONTROLS = (
     Kind((("filler", 1), ("filler", 3)), (2, 52, 96)),
@@ -56,7 +56,7 @@ CONTROLS = (
 """Controls by kind and quality. 11 filler pairs clear a judge that always answers tie of a lean to length; 52
 clear nine in ten of those that name a text at random in three calls of ten."""
 _BUILDERS = {"filler": filler_pair, "different_subset": different_subset_pair}
-_STEPS_START, _SAME_START, _CONTROLS_START = 6, 30, 36
+_STEPS_START, _SAME_START, _CONTROLS_START = 6, 28, 36
 """Quick puts vacuum on the six checklists before, so that all its pairs have checklists of their own."""
 
 

@@ -123,7 +123,14 @@ def prefers_at_random(figures: Figures) -> bool:
     if not defined(equal) or equal.interval is None or limit is None:
         return False
     common = (equal.interval.low or 0.0) > limit.value
-    return common and all(each is None or each.finding != FLAGGED for each in (stable, net))
+    by_wording = stable is not None and stable.finding == FLAGGED
+    return common and not by_wording and not _off_zero(net)
+
+
+def _off_zero(net: Estimate | None) -> bool:
+    """Whether an interval leaves out zero."""
+    limits = None if net is None else net.interval
+    return limits is not None and ((limits.low or 0.0) > 0 or (limits.high or 0.0) < 0)
 
 
 def only_empty_texts(figures: Figures) -> bool:

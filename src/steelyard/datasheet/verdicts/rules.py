@@ -107,9 +107,9 @@ class NoMerit:
 REASONS_OF_NO_MERIT = (
     NoMerit(titles.MERIT, REVERSED, when=merit_is_reversed),
     NoMerit(titles.LENGTH, BY_LENGTH, flagged=True),
-    NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
     NoMerit(titles.POSITION, BY_SLOT, flagged=True),
     NoMerit(titles.NATURAL_PAIRS, BY_SLOT, flagged=True),
+    NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
     NoMerit(titles.MERIT, NO_CHOICE, when=mostly_ties),
     NoMerit(titles.MERIT, USELESS),
 )

@@ -64,7 +64,14 @@ class BalancedMean:
         return error if error > _ROUNDING else 0.0
 
     def share_limits(self, probability: float = 0.975) -> Span:
-        """Limits of values in [0, 1] at this one-sided probability: Wilson's on the effective size."""
+        """Limits of values in [0, 1] at this one-sided probability: Wilson's on the effective size.
+
+        Where every cluster has the same value between 0 and 1, as with a judge that names one slot in both
+        orders of every pair, they are exact: so few clusters may differ, each as far as values can.
+        """
+        if self.error == 0 and 0 < self.value < 1:
+            others = 1 - (1 - probability) ** (1 / self.units)
+            return self.value * (1 - others), self.value + others * (1 - self.value)
         spread = self.value * (1 - self.value)
         size = self._assumed_size if self.error == 0 else min(float(self.size), spread / self.error**2)
         return score(self.value, size, self._quantile(probability))
