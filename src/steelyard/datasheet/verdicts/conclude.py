@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.reading import Reading
+from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
 from steelyard.datasheet.verdicts.facts import (
     CAUSES,
@@ -54,7 +56,8 @@ def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
             mine = {reading.title: reading for reading in sheet.readings if reading.judge == judge.name}
             figures = Figures(judge.name, sheet.look_up)
             waiting = sheet.facts.handed_in > 0
-            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting)
+            refused = partial(is_refused, sheet, judge.name)
+            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting, refused)
             yield faults.guarded(judge.name, "verdict", case.verdict, _unsaid)
 
 
@@ -76,6 +79,8 @@ class Case:
     """True for a run that is too small to clear a judge of anything."""
     waiting: bool = False
     """True where calls of the run wait in batches."""
+    is_refused: Callable[[str], bool] = lambda _: False
+    """Whether the calls of the run speak against every remedy for a fault that they tell of."""
 
     def verdict(self) -> Verdict:
         """The word, the facts and what follows."""
@@ -92,7 +97,11 @@ class Case:
             return self._told(TOO_LITTLE, facts, self._no_ground(flagged))
         if not flagged:
             return self._faultless()
-        return self._told(CARE, flagged, faults[0].remedy if faults else PLUGGED)
+        return self._told(CARE, flagged, self._remedy(faults[0]) if faults else PLUGGED)
+
+    def _remedy(self, rule: Rule) -> str:
+        """What mends a fault, or what follows where the calls speak against that."""
+        return rule.instead if rule.instead and self.is_refused(rule.name) else rule.remedy
 
     def _told(self, word: str, facts: Sequence[Fact], so: str) -> Verdict:
         return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
