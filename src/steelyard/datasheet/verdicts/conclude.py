@@ -63,7 +63,7 @@ def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
 
 
 def _speaks_against(sheet: Datasheet, judge: JudgeEntry, title: str) -> bool:
-    """Whether asking a judge several times is no advice: the calls speak against it, or it is done already."""
+    """Whether asking several times is no advice: the calls speak against it, or it is done already."""
     return bool(judge.members) or is_refused(sheet, judge.name, title)
 
 
@@ -122,7 +122,7 @@ class Case:
         brings = tuple(
             title
             for title, reading in self.readings.items()
-            if reading.word == FLAGGED and title != reason.title
+            if reading.word == FLAGGED and title not in (reason.title, titles.MERIT)
         )
         told = sentence(self.readings[reason.title], self.figures)
         if reason.title == titles.MERIT and (same := same_answer(self.figures)):
