@@ -84,12 +84,8 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "small lean: net .08 between equals": _judge(
         probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION, remedy=ORDERS
     ),
-    "middle lean: net .27, .71 at one step": _judge(
-        probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION, remedy=ORDERS
-    ),
-    "large lean: net .79, .53 at one step": _judge(
-        probit(4.245, 2.5, 3.3), "TC C C", titles.POSITION, remedy=ORDERS
-    ),
+    "middle lean: net .27, .71 at one step": _judge(probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION),
+    "large lean: net .79, .53 at one step": _judge(probit(4.245, 2.5, 3.3), "TC C C", titles.POSITION),
     "lean that differs from pair to pair": _judge(
         probit(4.2, 2.5, 1.0, pulled=2.0), "NTC C C", titles.POSITION, titles.ZERO_POINT, remedy=ORDERS
     ),
@@ -100,7 +96,7 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         below(0.5, _COIN, sees((0.99,) * 5)), "C C C", remedy=ORDERS
     ),
     "first in 50 % of calls, else excellent": _judge(
-        mixed(0.5, always(FIRST), _EXCELLENT), "TC TCU TCU", titles.POSITION, remedy=ORDERS
+        mixed(0.5, always(FIRST), _EXCELLENT), "TC TCU TCU", titles.POSITION
     ),
     "first in 30 % of calls, else excellent": _judge(
         mixed(0.3, always(FIRST), _EXCELLENT), "NTC TC C", titles.POSITION, remedy=ORDERS
@@ -125,12 +121,8 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     ),
     "inverted": _judge(inverted(_EXCELLENT), "U U U", class_=USELESS),
     "ties below three steps": _judge(below(3, always(TIE), _EXCELLENT), "TC C C", titles.SENSITIVITY),
-    "first below three steps": _judge(
-        below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
-    ),
-    "noisy: .69 at one step, .62 between equals": _judge(
-        probit(1.0, 0.5), "TC C C", titles.NOISE, remedy=ORDERS
-    ),
+    "first below three steps": _judge(below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION),
+    "noisy: .69 at one step, .62 between equals": _judge(probit(1.0, 0.5), "TC C C", titles.NOISE),
     "a coin in 20 % of calls, else excellent": _judge(
         mixed(0.2, _COIN, _EXCELLENT), "NTC C C", titles.NOISE, remedy=ORDERS
     ),
