@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from steelyard.wording import counted, plural
 
@@ -73,6 +74,43 @@ class Writing:
     """What they cost; None where a price is not known."""
 
 
+DECIDED, LARGEST, UNASKED, FAILING = "decided", "largest", "unasked", "failing"
+"""Why no larger profile was measured."""
+ENDS = {
+    DECIDED: "the word is decided",
+    LARGEST: "the largest profile is measured",
+    UNASKED: "no probe here asks whether the judge tells good from bad",
+    FAILING: "most calls of a judge fail",
+}
+"""The same in words."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was known at one profile of `measure --until verdict`."""
+
+    profile: str
+    """Size of the design."""
+    calls: int
+    """Calls of judges that have a reply, those of smaller profiles included."""
+    words: Mapping[str, str]
+    """Judge to its word, as the sheet had it."""
+    open: Mapping[str, tuple[str, ...]]
+    """Judges whose word was not decided, with the titles of what was open."""
+    end: str | None = None
+    """Why no larger profile was measured; None where one was, or is still to be."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `looks` of `run` in `datasheet.json`, and in `study.yaml`."""
+        open_ = {judge: list(titles) for judge, titles in self.open.items()}
+        return {**vars(self), "words": dict(self.words), "open": open_}
+
+    def __str__(self) -> str:
+        words = list(dict.fromkeys(self.words.values()))
+        each = words if len(words) == 1 else [f"{judge} {word}" for judge, word in self.words.items()]
+        return f"{self.profile}, {counted(self.calls, 'call')}: {', '.join(each)}"
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """What reports say of the run itself; by default every call was asked, as it was meant."""
@@ -107,6 +145,8 @@ class RunFacts:
     """Rows of the user's data that were shown; 0 where there are none."""
     unlabelled: int = 0
     """Rows among them without a label."""
+    looks: tuple[Look, ...] = ()
+    """Profiles of `--until verdict` in turn, as far as all their calls were made; none of other runs."""
     finished: str | None = None
     """When the last reply came; None where calls are open, or nobody knows."""
 
@@ -114,6 +154,15 @@ class RunFacts:
     def missing_labels(self) -> str:
         """How many rows have no label; empty where none or all have one."""
         return missing_labels(self.unlabelled, self.rows)
+
+    @property
+    def looks_told(self) -> str:
+        """The looks of `--until verdict` and why it stopped, in sentences; empty for other runs."""
+        if not self.looks:
+            return ""
+        end = self.looks[-1].end
+        why = f" Stopped: {ENDS[end]}." if end is not None else ""
+        return f"{'; '.join(map(str, self.looks))}.{why}"
 
     @property
     def ended(self) -> str:
