@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.datasheet.verdict import IN_FILES
 from steelyard.wording import counted, plural
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
@@ -74,6 +75,8 @@ class Writing:
     """What they cost; None where a price is not known."""
 
 
+SPELLED = {spelling: word for word, spelling in IN_FILES.items()}
+"""Words by how `datasheet.json` spells them."""
 DECIDED, LARGEST, UNASKED, FAILING = "decided", "largest", "unasked", "failing"
 """Why no larger profile was measured."""
 ENDS = {
@@ -94,7 +97,7 @@ class Look:
     calls: int
     """Calls of judges that have a reply, those of smaller profiles included."""
     words: Mapping[str, str]
-    """Judge to its word, as the sheet had it."""
+    """Judge to its word, as `datasheet.json` spells it."""
     open: Mapping[str, tuple[str, ...]]
     """Judges whose word was not decided, with the titles of what was open."""
     end: str | None = None
@@ -105,9 +108,16 @@ class Look:
         open_ = {judge: list(titles) for judge, titles in self.open.items()}
         return {**vars(self), "words": dict(self.words), "open": open_}
 
+    @property
+    def open_told(self) -> str:
+        """`open: merit`, or `open: position, length`, over all judges; empty where every word is decided."""
+        named = dict.fromkeys(title.lower() for each in self.open.values() for title in each)
+        return f"open: {', '.join(named)}" if named else ""
+
     def __str__(self) -> str:
-        words = list(dict.fromkeys(self.words.values()))
-        each = words if len(words) == 1 else [f"{judge} {word}" for judge, word in self.words.items()]
+        words = {judge: SPELLED.get(word, word) for judge, word in self.words.items()}
+        alike = list(dict.fromkeys(words.values()))
+        each = alike if len(alike) == 1 else [f"{judge} {word}" for judge, word in words.items()]
         return f"{self.profile}, {counted(self.calls, 'call')}: {', '.join(each)}"
 
 
@@ -161,7 +171,8 @@ class RunFacts:
         if not self.looks:
             return ""
         end = self.looks[-1].end
-        why = f" Stopped: {ENDS[end]}." if end is not None else ""
+        still = self.looks[-1].open_told
+        why = "" if end is None else f" Stopped: {'; '.join(filter(None, (ENDS[end], still)))}."
         return f"{'; '.join(map(str, self.looks))}.{why}"
 
     @property

@@ -70,5 +70,5 @@ def measure_until_verdict(
             break
         looks = taken
         if progress is not None:
-            progress.say(f"{looks[-1]}; not decided, going on.")
+            progress.say(f"{looks[-1]}; {looks[-1].open_told}; going on with the next profile.")
     return found

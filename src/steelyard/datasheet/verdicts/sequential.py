@@ -3,15 +3,16 @@
 `measure --until verdict` looks at the sheet of each profile in turn. Limits that err in 5 % of runs at one
 look err more often at one of three, so the 5 % are spent beforehand, a third on each look: by Bonferroni, a
 claim that is false holds at some look in at most 3 · 5 % / 3 = 5 % of runs, however the looks, whose calls
-are nested, depend on each other. A word is decided where the sheet says it and would say it with limits that
-err in 5 % / 3 = 1.7 % of runs:
+are nested, depend on each other. Merit and flags are the claims that a word makes, so a word is decided where
+the sheet says it and would say it with limits that err in 5 % / 3 = 1.7 % of runs:
 
     unfit             merit is refuted, or hardly any reply can be read
     usable with care  merit is shown, and a fault is flagged
-    no fault found    merit is shown, and none of what could draw answers away from quality is open
+    no fault found    merit is shown, and the sheet leaves nothing open that could draw answers from quality
 
-"Too little data" is never decided. Where the largest profile is reached the ordinary sheet stands, whatever
-is open.
+"No fault found" claims no absence of faults: what the sheet calls clear has the error of one sheet. "Too
+little data" is never decided. Where the largest profile is reached the ordinary sheet stands, whatever is
+open.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from dataclasses import replace
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, Look
-from steelyard.datasheet.verdict import NO_FAULT, TOO_LITTLE, Verdict
+from steelyard.datasheet.verdict import IN_FILES, NO_FAULT, TOO_LITTLE, Verdict
 from steelyard.datasheet.verdicts.conclude import NO_SERVER, UNDEFINED, verdicts_of
 from steelyard.datasheet.verdicts.rules import FAULTS, Gravity
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.findings import UNDERPOWERED, at_error
+from steelyard.metrics.findings import FLAGGED, UNDERPOWERED, at_error
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.stimuli.allocation import PROFILES
@@ -46,9 +47,9 @@ def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
     open_ = {
         verdict.judge: still
         for verdict, again in zip(sheet.verdicts, strict.verdicts, strict=True)
-        if (still := _open(strict, verdict, again))
+        if (still := _open(sheet, strict, verdict, again))
     }
-    words = {verdict.judge: verdict.word for verdict in sheet.verdicts}
+    words = {verdict.judge: IN_FILES[verdict.word] for verdict in sheet.verdicts}
     return Look(sheet.profile, calls, words, open_, _end(sheet, open_))
 
 
@@ -71,25 +72,29 @@ def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:
     return replace(strict, verdicts=tuple(verdicts_of(strict, faults)))
 
 
-def _open(strict: Datasheet, verdict: Verdict, again: Verdict) -> tuple[str, ...]:
+def _open(sheet: Datasheet, strict: Datasheet, verdict: Verdict, again: Verdict) -> tuple[str, ...]:
     """Titles of what keeps a word from being decided; none where it is."""
-    words = {reading.title: reading.word for reading in strict.readings if reading.judge == verdict.judge}
-    grave = tuple(title for title in GRAVE if words.get(title) == UNDERPOWERED)
-    if verdict.word == TOO_LITTLE or again.word == TOO_LITTLE:
+    usual, stricter = (_words(each, verdict.judge) for each in (sheet, strict))
+    if TOO_LITTLE in (verdict.word, again.word):
         return (titles.MERIT,)
     if verdict.word == NO_FAULT:
-        return grave
-    # A flag that the stricter limits do not bear out is open as well.
-    return () if verdict.word == again.word else grave or (titles.MERIT,)
+        return tuple(title for title in GRAVE if usual.get(title) == UNDERPOWERED)
+    if verdict.word == again.word:
+        return ()
+    return tuple(title for title, word in usual.items() if word == FLAGGED != stricter.get(title))
+
+
+def _words(sheet: Datasheet, judge: str) -> dict[str, str]:
+    """The word of each reading of a judge."""
+    return {reading.title: reading.word for reading in sheet.readings if reading.judge == judge}
 
 
 def _end(sheet: Datasheet, open_: dict[str, tuple[str, ...]]) -> str | None:
     """Why the profile is the last; None where a larger one may decide more."""
-    merits = {reading.judge: reading.word for reading in sheet.readings if reading.title == titles.MERIT}
     if not open_:
         return DECIDED
     if any(verdict.so == NO_SERVER for verdict in sheet.verdicts):
         return FAILING
-    if all(merits.get(judge, UNDEFINED) == UNDEFINED for judge in open_):
+    if all(_words(sheet, judge).get(titles.MERIT, UNDEFINED) == UNDEFINED for judge in open_):
         return UNASKED
     return LARGEST if sheet.profile == PROFILES[-1] else None
