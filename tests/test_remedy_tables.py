@@ -127,4 +127,4 @@ def test_a_sheet_comes_back_with_its_remedies_and_an_old_one_has_none(sheet: Dat
 def test_every_reading_with_a_remedy_is_a_reading() -> None:
     from steelyard.datasheet.readings.readings import QUESTIONS
 
-    assert set(CURES) <= {*QUESTIONS, "Leniency"}
+    assert set(CURES) <= {*QUESTIONS, "Leniency", "No ties"}

@@ -38,6 +38,7 @@ CURES: Mapping[str, Sequence[str]] = {
     titles.SURFACE: (PROTOCOL, JURY),
     titles.SENSITIVITY: (MAJORITY, JURY),
     titles.NATURAL_PAIRS: (ORDERS,),
+    titles.NO_TIES: (ORDERS, PROTOCOL),
     titles.ACCURACY: (JURY, MEAN, MAJORITY),
     titles.LENIENCY: (JURY, MEAN, MAJORITY),
     titles.REPEATABILITY: (MEAN, MAJORITY),
@@ -45,8 +46,6 @@ CURES: Mapping[str, Sequence[str]] = {
 """Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
 
 NO_HELP = "No remedy from these calls helps"
-MERIT_LOSS = 0.05
-"""Merit that a remedy may cost: what a tie in the place of half an answer takes, and chance."""
 _MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, MAE.id)
 """What a remedy is for, and what it may cost."""
 
@@ -103,6 +102,12 @@ def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
     return next((cured for cured, why in _candidates(datasheet, judge, title) if not why), None)
 
 
+def is_refused(datasheet: Datasheet, judge: str, title: str) -> bool:
+    """Whether the calls tell of remedies for a fault, and speak against each of them."""
+    candidates = _candidates(datasheet, judge, title)
+    return bool(candidates) and all(why for _, why in candidates)
+
+
 def no_remedy(datasheet: Datasheet, judge: str) -> str:
     """That no remedy for what is flagged helps, and why; empty where one does, or none was computed."""
     if not _may_be_cured(datasheet, judge) or _remedy(datasheet, judge)[1] is not None:
@@ -135,11 +140,6 @@ def _against(cured: Cured, before: Cured | None) -> str:
         return f"does not tell good from bad then, merit {_shown(refuted)}"
     if not any(merit.finding == CLEAR for merit in merits):
         return "whether it tells good from bad then is undecided"
-    for merit in merits:
-        own = None if before is None else before.figure(MERIT.id, merit.probe)
-        old = None if own is None else own.estimate.value
-        if old is not None and merit.value is not None and merit.value < old - MERIT_LOSS:
-            return f"tells good from bad less often then, merit {numbers.decimal(old)} → {_shown(merit)}"
     return ""
 
 
@@ -225,7 +225,7 @@ def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
         return "", None
     facts = [fact.title for verdict in datasheet.verdicts if verdict.judge == judge for fact in verdict.facts]
     for title in dict.fromkeys((*facts, *_flagged(datasheet, judge))):
-        if title in _flagged(datasheet, judge) and (cured := remedy_for(datasheet, judge, title)):
+        if cured := remedy_for(datasheet, judge, title):
             return title, cured
     return "", None
 

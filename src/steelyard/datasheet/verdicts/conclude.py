@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.reading import Reading
+from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
 from steelyard.datasheet.verdicts.facts import (
     CAUSES,
@@ -54,8 +57,14 @@ def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
             mine = {reading.title: reading for reading in sheet.readings if reading.judge == judge.name}
             figures = Figures(judge.name, sheet.look_up)
             waiting = sheet.facts.handed_in > 0
-            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting)
+            refused = partial(_speaks_against, sheet, judge)
+            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting, refused)
             yield faults.guarded(judge.name, "verdict", case.verdict, _unsaid)
+
+
+def _speaks_against(sheet: Datasheet, judge: JudgeEntry, title: str) -> bool:
+    """Whether asking several times is no advice: the calls speak against it, or it is done already."""
+    return bool(judge.members) or is_refused(sheet, judge.name, title)
 
 
 def _unsaid(fault: Fault) -> Verdict:
@@ -76,6 +85,8 @@ class Case:
     """True for a run that is too small to clear a judge of anything."""
     waiting: bool = False
     """True where calls of the run wait in batches."""
+    is_refused: Callable[[str], bool] = lambda _: False
+    """Whether the remedy of a fault is no advice for this judge."""
 
     def verdict(self) -> Verdict:
         """The word, the facts and what follows."""
@@ -92,7 +103,11 @@ class Case:
             return self._told(TOO_LITTLE, facts, self._no_ground(flagged))
         if not flagged:
             return self._faultless()
-        return self._told(CARE, flagged, faults[0].remedy if faults else PLUGGED)
+        return self._told(CARE, flagged, self._remedy(faults[0]) if faults else PLUGGED)
+
+    def _remedy(self, rule: Rule) -> str:
+        """What mends a fault, or what follows where the calls speak against that."""
+        return rule.instead if rule.instead and self.is_refused(rule.name) else rule.remedy
 
     def _told(self, word: str, facts: Sequence[Fact], so: str) -> Verdict:
         return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
@@ -107,7 +122,7 @@ class Case:
         brings = tuple(
             title
             for title, reading in self.readings.items()
-            if reading.word == FLAGGED and title != reason.title
+            if reading.word == FLAGGED and title not in (reason.title, titles.MERIT)
         )
         told = sentence(self.readings[reason.title], self.figures)
         if reason.title == titles.MERIT and (same := same_answer(self.figures)):

@@ -78,6 +78,8 @@ class Rule:
     """What has to hold beside the flag; None where nothing has to."""
     cause: str = ""
     """The title under which the fault is told, where that is not the reading's."""
+    instead: str = ""
+    """What follows where the calls speak against the remedy, or it is applied already."""
 
     @property
     def name(self) -> str:
@@ -116,6 +118,7 @@ REASONS_OF_NO_MERIT = (
 """The first that applies is told."""
 
 _BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
+_AVERAGE = "Ask in both orders and average the answers; a tie for every disagreement costs too much here."
 _READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
 _ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
 _STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
@@ -136,8 +139,11 @@ FAULTS = (
             titles.SURFACE,
             titles.REPEATABILITY,
         ),
+        instead=_AVERAGE,
     ),
-    Rule(titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY)),
+    Rule(
+        titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY), instead=_AVERAGE
+    ),
     Rule(
         titles.ACCURACY,
         Gravity.BIASED,
@@ -180,6 +186,7 @@ FAULTS = (
         Gravity.IMPRECISE,
         _STEADY,
         (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
+        instead="Set the temperature to 0, or take a stronger model.",
     ),
     Rule(
         titles.STRATA,
@@ -194,6 +201,7 @@ FAULTS = (
         (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
         never_ties,
         titles.NO_TIES,
+        "Say in the prompt that a tie is allowed, and show one.",
     ),
     Rule(
         titles.ZERO_POINT,
@@ -202,6 +210,7 @@ FAULTS = (
         (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
         prefers_at_random,
         titles.NOISE,
+        _STEADY,
     ),
     Rule(
         titles.ZERO_POINT,

@@ -18,7 +18,7 @@ from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.ballots import Ballots, ballots
 from steelyard.metrics.panel.error_correlation import error_correlations
-from steelyard.metrics.panel.jury_shares import accuracy, error_rates
+from steelyard.metrics.panel.jury_shares import INPUT, accuracy, error_rates
 from steelyard.metrics.panel.over_judges import PANEL, members
 from steelyard.metrics.proportions import join
 from steelyard.metrics.remedies.trio import SIZE, best_judge, choose_trio, halves, jury_of, subject
@@ -141,10 +141,10 @@ def _chosen(heading: Heading, base: Observations, judges: Sequence[str]) -> list
         return []
     trio = choose_trio(base, judges, heading.seed)
     if isinstance(trio, str):
-        return [heading.undefined(CHOSEN_JURY_ACCURACY, trio)]
+        return [heading.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
     split = halves(base, heading.seed)
     if split is None:
-        return [heading.undefined(JURY_GAIN, ONE_HALF)]
+        return [heading.undefined(JURY_GAIN, ONE_HALF, INPUT)]
     choosing, telling = map(subject, split)
     single, here = best_judge(choosing, judges), heading.within(**members(trio.members))
     jury, best = jury_of(telling, trio.members), telling.of_judge(single)
@@ -164,14 +164,14 @@ def _gain(heading: Heading, jury: Scores, best: Scores) -> Estimate:
     """What the trio adds to the best judge, on calls that both have a verdict of."""
     both = jury.labelled & best.labelled & jury.readable & best.readable
     if not both.any():
-        return heading.undefined(JURY_GAIN, NO_VERDICTS)
+        return heading.undefined(JURY_GAIN, NO_VERDICTS, INPUT)
     rows = jury.where(both)
     differ = rows.right.astype(np.float64) - best.where(both).right
     mean = ClusterMean.of(numbered(rows.cluster)[1], differ)
     limits = mean.limits(0.975, DIFFERENCE)
     return heading.estimate(
         JURY_GAIN,
-        unit="call",
+        unit=INPUT,
         value=mean.mean,
         intervals=(Interval("t_cluster", *limits),) if limits else (),
         n_calls=len(rows),

@@ -32,6 +32,9 @@ JURY_ERROR_RATE = Metric(
 )
 METRICS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
 
+INPUT = "input"
+"""What a jury's figures count: a common verdict stands for one call of each member."""
+
 
 def accuracy(heading: Heading, metric: Metric, jury: Scores, *notes: str) -> Estimate:
     """Inputs whose verdict is the label; a split vote is not right."""
@@ -51,4 +54,4 @@ def error_rates(heading: Heading, jury: Scores, *notes: str) -> list[Estimate]:
 def _named(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
     """The same figure, of a jury."""
     note = estimate.note if estimate.value is None else join([*notes, estimate.note])
-    return replace(estimate, metric=metric.id, finding=None, calls_needed=None, note=note)
+    return replace(estimate, metric=metric.id, unit=INPUT, finding=None, calls_needed=None, note=note)
