@@ -16,7 +16,7 @@ import yaml
 
 from commands import Command
 from servers import ScriptedServer
-from steelyard.datasheet.verdicts.sequential import ERROR
+from steelyard.datasheet.sequential import ERROR
 from steelyard.lab.folder import frozen_run
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval

@@ -10,7 +10,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import Look
-from steelyard.datasheet.verdicts.sequential import look_at
+from steelyard.datasheet.sequential import look_at
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
 from steelyard.lab.folder.evidence import Evidence
