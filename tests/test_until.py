@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from calibration.until import simulate_until
 from commands import Command
 from servers import ScriptedServer
 from steelyard.datasheet.sequential import ERROR
@@ -266,3 +267,14 @@ def test_a_study_file_and_json(command: Command, tmp_path: Path) -> None:
     (folder,) = (tmp_path / "steelyard-runs").iterdir()
     assert folder.name.startswith("mine-")
     assert folder.name.endswith("-until-verdict")
+
+
+# Planted judges
+
+
+def test_planted_judges_get_their_words_for_few_calls() -> None:
+    found = simulate_until("catalogue", [1], ["excellent", "always first"])
+    assert dict(found["always first"].words) == {"U": 1}
+    assert found["always first"].calls == QUICK
+    assert dict(found["excellent"].words) == {"N": 1}
+    assert found["excellent"].calls in (STANDARD, FULL)
