@@ -226,15 +226,21 @@ def save(body: Mapping[str, Any], file: Path = FILE) -> None:
     file.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def options(name: str, description: str | None) -> argparse.ArgumentParser:
+    """What every simulation of this file takes."""
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--more", action="store_true", help="add to the runs that the file holds")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
+    return parser
+
+
 def main() -> None:
     """Run the kinds that are named, or all, and write the file after each."""
-    options = argparse.ArgumentParser(prog="calibration.words", description=__doc__)
-    options.add_argument("kinds", nargs="*", choices=[[], *KINDS], metavar="KIND")
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    options.add_argument("--more", action="store_true", help="add to the runs that the file holds")
-    options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
-    given = options.parse_args()
+    parser = options("calibration.words", __doc__)
+    parser.add_argument("kinds", nargs="*", choices=[[], *KINDS], metavar="KIND")
+    given = parser.parse_args()
     with ProcessPoolExecutor(given.workers) as pool:
         for kind in given.kinds or KINDS:
             body = load(given.file)
@@ -247,8 +253,7 @@ def main() -> None:
                 merged(found, part)
             every = {**body.get("kinds", {}), kind: to_json(kind, found)}
             ordered = {name: every[name] for name in KINDS if name in every}
-            told = circumstances("PYTHONPATH=tests python -m calibration.words")
-            save({**body, **told, "kinds": ordered}, given.file)
+            save({**body, **circumstances(), "kinds": ordered}, given.file)
 
 
 if __name__ == "__main__":
