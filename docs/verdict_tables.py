@@ -19,6 +19,13 @@ TOLERATED, WANTED = 0.01, 0.9
 POLICIES = ("smoke", "default", "strict")
 RESULTS = {"PASS": "P", "FAIL": "F", "INCONCLUSIVE": "I"}
 NONE = "none"
+REMARKS = {
+    "natural, 95 % right, quick": "with 25 pairs it has to beat naming the longer text, which people prefer "
+    "in six pairs of ten; some runs leave that open, and say too little data.",
+    "skewed, κ .9, standard": "it passes 9 % of the bad texts and fails 1 % of the good ones: with 20 bad "
+    "rows Leniency is flagged in some runs, though it passes as many texts as people do.",
+}
+"""Place that breaks a requirement to the reason, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,11 @@ def requirements(body: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
     }
 
 
+def broken_places(body: Mapping[str, Any]) -> set[str]:
+    """Every place that breaks some requirement."""
+    return {place for broken in requirements(body).values() for place, _ in broken}
+
+
 def _worse(told: Sequence[Said]) -> Iterator[tuple[str, float]]:
     """Where the share of words that are due at the largest size falls, beyond three standard errors."""
     for smaller, larger in pairwise(told):
@@ -125,8 +137,9 @@ def section() -> str:
     """What `verdicts.md` shows."""
     body = load()
     runs = {said.runs for said in every(body)}
+    remarks = [f"- *{place}*: {text}" for place, text in REMARKS.items() if place in broken_places(body)]
     head = HEAD.format(**body, judges=len(list(every(body))) // 3, runs=_range(runs))
-    parts = [head, *_summary(body), "", LEGEND, ""]
+    parts = [head, *_summary(body), "", *remarks, "", LEGEND, ""]
     for table in body["kinds"].values():
         parts += [*_words(table), ""]
     parts += [GATE, "", *_gates(body), ""]
@@ -182,7 +195,7 @@ def _first(planted: Mapping[str, Any]) -> str:
 
 
 def _remedy(planted: Mapping[str, Any]) -> str:
-    """The remedy that helps, with its share at each size; where none does, how often none is offered."""
+    """The remedy that one would expect, with its share at each size; else how often none is offered."""
     wanted = planted["remedy"]
     counts = [
         sum(count for title, count in tally["remedy"].items() if title.startswith(wanted or NONE))
@@ -262,8 +275,8 @@ In the tables, N is "no fault found at this size", C "usable with care", U "unfi
 beside each letter stands its share of the runs in per cent. *Due* is the word that is right at the largest
 size; words in bold are wrong at their size. *Named first* is the fault that should stand first among the
 facts, with how often it does at each size; of other judges the commonest first fact at the largest size.
-*Remedy* is the one that helps, with how often it is offered at each size; of other judges, how often none
-is; over the first 25 runs."""
+*Remedy* is the one that one would expect, with how often it is offered at each size; of other judges, how
+often none is; over the first 25 runs. A remedy that costs more merit than it may is not offered."""
 
 GATE = """\
 ### The shipped policies

@@ -57,7 +57,7 @@ class PlantedJudge:
     class_: str = ""
     """`useless`, `excellent`, `good`, or neither."""
     remedy: str = ""
-    """How the remedy that helps begins; empty where none does."""
+    """How the remedy begins that one would expect; empty where one would expect none."""
 
 
 def _judge(
@@ -79,13 +79,17 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         sees((0.92, 0.97, 0.99, 1, 1), equals=0.03), "NT N N", class_=GOOD
     ),
     "good: .92 at one step, .11 between equals": _judge(
-        sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NTC N NC", class_=GOOD
+        sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT N NC", class_=GOOD
     ),
     "small lean: net .08 between equals": _judge(
         probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION, remedy=ORDERS
     ),
-    "middle lean: net .27, .71 at one step": _judge(probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION),
-    "large lean: net .79, .53 at one step": _judge(probit(4.245, 2.5, 3.3), "TC C C", titles.POSITION),
+    "middle lean: net .27, .71 at one step": _judge(
+        probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION, remedy=ORDERS
+    ),
+    "large lean: net .79, .53 at one step": _judge(
+        probit(4.245, 2.5, 3.3), "TC C C", titles.POSITION, remedy=ORDERS
+    ),
     "lean that differs from pair to pair": _judge(
         probit(4.2, 2.5, 1.0, pulled=2.0), "NTC C C", titles.POSITION, titles.ZERO_POINT, remedy=ORDERS
     ),
@@ -96,10 +100,10 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         below(0.5, _COIN, sees((0.99,) * 5)), "C C C", remedy=ORDERS
     ),
     "first in 50 % of calls, else excellent": _judge(
-        mixed(0.5, always(FIRST), _EXCELLENT), "TC TCU TCU", titles.POSITION
+        mixed(0.5, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
     ),
     "first in 30 % of calls, else excellent": _judge(
-        mixed(0.3, always(FIRST), _EXCELLENT), "NTC TC C", titles.POSITION, remedy=ORDERS
+        mixed(0.3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
     ),
     "first in 90 % of calls": _judge(mixed(0.9, always(FIRST), _EXCELLENT), "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
@@ -108,9 +112,9 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "a coin": _judge(_COIN, "TU U U", class_=USELESS),
     "a coin with ties": _judge(tossed(3), "TU U U", class_=USELESS),
     "nearly a coin: .54 to .69": _judge(
-        sees((0.54, 0.58, 0.62, 0.66, 0.69), equals=1.0, wrong=1.0), "TU TU TU", class_=USELESS
+        sees((0.54, 0.58, 0.62, 0.66, 0.69), equals=1.0, wrong=1.0), "TU U U", class_=USELESS
     ),
-    "right in 60 % at every step": _judge(sees((0.6,) * 5, equals=1.0, wrong=1.0), "TU TU U", class_=USELESS),
+    "right in 60 % at every step": _judge(sees((0.6,) * 5, equals=1.0, wrong=1.0), "TU U U", class_=USELESS),
     "right in 70 % at every step": _judge(sees((0.7,) * 5, equals=1.0, wrong=1.0), "TU TU TU"),
     "the longest wins": _judge(longest, "U U U", class_=USELESS),
     "the longer wins where lengths differ": _judge(
@@ -122,37 +126,33 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "inverted": _judge(inverted(_EXCELLENT), "U U U", class_=USELESS),
     "ties below three steps": _judge(below(3, always(TIE), _EXCELLENT), "TC C C", titles.SENSITIVITY),
     "first below three steps": _judge(below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION),
-    "noisy: .69 at one step, .62 between equals": _judge(probit(1.0, 0.5), "TC C C", titles.NOISE),
-    "a coin in 20 % of calls, else excellent": _judge(
-        mixed(0.2, _COIN, _EXCELLENT), "NTC C C", titles.NOISE, remedy=ORDERS
+    "noisy: .69 at one step, .62 between equals": _judge(
+        probit(1.0, 0.5), "TC C C", titles.NOISE, remedy=MAJORITY
     ),
+    "a coin in 20 % of calls, else excellent": _judge(mixed(0.2, _COIN, _EXCELLENT), "NTC C C"),
     "abstains in 10 %, else excellent": _judge(mixed(0.1, always(ABSTAIN), _EXCELLENT), "NT NC NC"),
     "10 % unreadable, else excellent": _judge(
-        mixed(0.1, always(UNREADABLE), _EXCELLENT), "NTC C C", titles.FAILURES
+        mixed(0.1, always(UNREADABLE), _EXCELLENT), "TC C C", titles.FAILURES
     ),
     "40 % unreadable, else excellent": _judge(
-        mixed(0.4, always(UNREADABLE), _EXCELLENT), "TC TC C", titles.FAILURES
+        mixed(0.4, always(UNREADABLE), _EXCELLENT), "TC C C", titles.FAILURES
     ),
-    "prefers wordings, strongly": _judge(probit(5, 2.5, wording=3.0), "NTC C C", titles.SURFACE),
-    "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC NC"),
+    "prefers wordings, strongly": _judge(probit(5, 2.5, wording=3.0), "TC C C", titles.SURFACE),
+    "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC C", titles.SURFACE),
 }
 """Pairs of the built-in catalogue."""
 
 NATURAL: Mapping[str, PlantedJudge] = {
     "perfect": _judge(knows(1.0), "N N N", class_=EXCELLENT),
-    "95 % right": _judge(knows(0.95), "NT N N", class_=GOOD),
-    "80 % right": _judge(knows(0.8), "NT NT N"),
-    "65 % right": _judge(knows(0.65), "NTCU NTCU NTCU"),
-    "a coin for each pair": _judge(tossed(by_pair=True), "TU TU TU", class_=USELESS),
+    "95 % right": _judge(knows(0.95), "N N N", class_=EXCELLENT),
+    "80 % right": _judge(knows(0.8), "NT N N"),
+    "65 % right": _judge(knows(0.65), "TCN TCN TCN"),
+    "a coin for each pair": _judge(tossed(by_pair=True), "TU U U", class_=USELESS),
     "a coin": _judge(_COIN, "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
     "always tie": _judge(always(TIE), "U U U", class_=USELESS),
     "first in 30 % of calls, else 95 % right": _judge(
-        mixed(0.3, always(FIRST), knows(0.95)),
-        "NTC C C",
-        titles.NATURAL_PAIRS,
-        titles.POSITION,
-        remedy=ORDERS,
+        mixed(0.3, always(FIRST), knows(0.95)), "TC C C", titles.NATURAL_PAIRS, titles.POSITION, remedy=ORDERS
     ),
     "the longest wins": _judge(longest, "TU U U", class_=USELESS),
     "inverted": _judge(knows(0.05), "U U U", class_=USELESS),
@@ -160,15 +160,11 @@ NATURAL: Mapping[str, PlantedJudge] = {
 """Natural pairs of one's own; people prefer the longer text of six pairs in ten."""
 
 
-BALANCED, SKEWED = 0.5, 0.9
-"""Shares of items that should pass."""
-
-
 def _binary(good: float) -> dict[str, PlantedJudge]:
     """Judges that answer yes or no; `good` is the share of items that should pass."""
     return {
         "perfect": _judge(rater(1, 1), "N N N", class_=EXCELLENT),
-        "κ .9": _judge(agreeing(0.9, good), "N N N" if good == BALANCED else "NT N N", class_=GOOD),
+        "κ .9": _judge(agreeing(0.9, good), "N N N" if good == 0.5 else "NT N N", class_=GOOD),
         "κ .6": _judge(agreeing(0.6, good), "NTC NTC NC"),
         "κ .3": _judge(agreeing(0.3, good), "TCU TCU TCU"),
         "passes .85 of good, fails .95 of bad": _judge(rater(0.85, 0.95), "NTC NC NC", class_=""),
@@ -181,16 +177,18 @@ def _binary(good: float) -> dict[str, PlantedJudge]:
         ),
         "20 % unreadable": _judge(rater(0.98, 0.98, unreadable=0.2), "TC C C", titles.FAILURES),
         "abstains in 10 %": _judge(rater(0.98, 0.98, abstains=0.1), "NTC NC NC"),
-        "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC TC C", titles.ROBUSTNESS),
-        "a coin for each item": _judge(guessing(0.5, by_item=True), "TU TU U", class_=USELESS),
-        "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
-        "guesses at the rate of good items": _judge(guessing(good, by_item=True), "TU TU U", class_=USELESS),
+        "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC C C", titles.ROBUSTNESS),
+        "a coin for each item": _judge(guessing(0.5, by_item=True), "TU U U", class_=USELESS),
+        "a coin": _judge(guessing(0.5, by_item=False), "U U U", class_=USELESS),
+        "guesses at the rate of good items": _judge(guessing(good, by_item=True), "TU U U", class_=USELESS),
         "always 1": _judge(constant(1), "U U U", class_=USELESS),
         "always 0": _judge(constant(0), "U U U", class_=USELESS),
         "inverted": _judge(rater(0.02, 0.02), "U U U", class_=USELESS),
     }
 
 
+BALANCED, SKEWED = 0.5, 0.9
+"""Shares of items that should pass."""
 BINARY = {name: judge for name, judge in _binary(BALANCED).items() if not name.startswith("guesses")}
 """Single texts, yes or no, as many good as bad."""
 RARE_BAD = _binary(SKEWED)
@@ -199,7 +197,7 @@ RARE_BAD = _binary(SKEWED)
 ORDINAL: Mapping[str, PlantedJudge] = {
     "exact .95": _judge(grader(0.95, 0.05), "N N N", class_=EXCELLENT),
     "exact .6, one off .35": _judge(grader(0.6, 0.35), "NTC NC NC"),
-    "exact .3, one off .3, else at random": _judge(grader(0.3, 0.3), "NTC NTC NC"),
+    "exact .3, one off .3, else at random": _judge(grader(0.3, 0.3), "TC TC C"),
     "30 % of calls at random": _judge(grader(1, 0, noise=0.3), "TC C C", titles.REPEATABILITY, remedy=MEAN),
     "lenient: one level up": _judge(shifted(1), "TC C C", titles.LENIENCY),
     "always one off": _judge(grader(0, 1), "TC C C", titles.ACCURACY),
@@ -214,12 +212,12 @@ ORDINAL: Mapping[str, PlantedJudge] = {
 
 RUNS: Mapping[str, PlantedJudge] = {
     "right on every run": _judge(rater(1, 1), "N N N", class_=EXCELLENT),
-    "passes .95 of good, fails .90 of bad": _judge(rater(0.95, 0.9, wording=0.02), "NTC NTC NTC"),
-    "passes runs that are broken in the middle": _judge(skips_middle, "NTC NTC NTC"),
+    "passes .95 of good, fails .90 of bad": _judge(rater(0.95, 0.9, wording=0.02), "NTC NTC NC"),
+    "passes runs that are broken in the middle": _judge(skips_middle, "NTC TC TC"),
     "20 % of calls at random": _judge(
-        rater(0.98, 0.98, noise=0.2), "NTC NTC NTC", titles.REPEATABILITY, titles.RUNS, remedy=MAJORITY
+        rater(0.98, 0.98, noise=0.2), "TC TC C", titles.REPEATABILITY, titles.RUNS, remedy=MAJORITY
     ),
-    "a coin": _judge(guessing(0.5, by_item=False), "TU TU TU", class_=USELESS),
+    "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
     "passes everything": _judge(constant(1), "U U U", class_=USELESS),
     "fails everything": _judge(constant(0), "U U U", class_=USELESS),
     "inverted": _judge(rater(0, 0), "U U U", class_=USELESS),
