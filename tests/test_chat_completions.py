@@ -742,7 +742,7 @@ def test_addresses(
     provider: str, options: dict[str, Any], environ: dict[str, str], address: str, required: bool
 ) -> None:
     endpoint = Endpoint.for_judge(judge(provider, **options), SERVERS[provider], environ)
-    assert (str(endpoint.at("chat", "completions")), endpoint.key_required) == (address, required)
+    assert (str(endpoint.url("chat", "completions")), endpoint.key_required) == (address, required)
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from steelyard.lab.judge_check import JudgeCheck
-    from steelyard.providers.traits import Check
+    from steelyard.providers.provider_info import DoctorCheck
 
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 
-@click.command(short_help="Check machine, weights, keys and judges.")
+@click.command(short_help="DoctorCheck machine, weights, keys and judges.")
 @study_options
 def doctor(**options: Any) -> None:
-    """Check the machine, the embedded weights and the keys, then the judges that are named.
+    """DoctorCheck the machine, the embedded weights and the keys, then the judges that are named.
 
     With a study, or with -j and what else `measure` takes, every judge gets one real call under each of its
     protocols: its reply is shown with how it was read, what it cost, and what to change where it was not.
@@ -60,7 +60,7 @@ def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
         yield from check_judge(text)
 
 
-def _print_table(console: Console, findings: Iterable[Check]) -> None:
+def _print_table(console: Console, findings: Iterable[DoctorCheck]) -> None:
     from rich import box
     from rich.table import Table
 

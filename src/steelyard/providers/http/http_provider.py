@@ -23,8 +23,8 @@ from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.quirks import quirks_of
 from steelyard.providers.http.request_template import RequestTemplate, request_template
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply
-from steelyard.providers.http.thinking import thinking_room
-from steelyard.providers.traits import Traits
+from steelyard.providers.http.thinking import thinking_tokens
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -37,7 +37,7 @@ CACHE_SIZE = 1024
 class HttpProvider(ABC):
     """One judge at a server."""
 
-    traits: ClassVar[Traits]
+    info: ClassVar[ProviderInfo]
     """What its models are."""
     server: ClassVar[ServerDefaults]
     """Where it is and how it is addressed unless the judge says otherwise."""
@@ -54,7 +54,7 @@ class HttpProvider(ABC):
 
     def __init__(self, judge: Judge) -> None:
         """Check the options; nothing is sent yet."""
-        known = self.traits.options.model_fields
+        known = self.info.options.model_fields
         for option in sorted(set(judge.options) - set(known)):
             raise ConfigError(
                 f"judge {judge.address}: unknown option {option!r}; known here: {', '.join(known)}."
@@ -62,7 +62,7 @@ class HttpProvider(ABC):
         self.judge = judge
         endpoint = Endpoint.for_judge(judge, self.server_for(judge))
         self.client = HttpClient(endpoint, f"judge {judge.address} at {endpoint.display_url}", self.protocol)
-        self._thinking_tokens = thinking_room(judge.model, judge.options)
+        self._thinking_tokens = thinking_tokens(judge.model, judge.options)
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
