@@ -1,7 +1,7 @@
 """Anthropic's message batches.
 
 Shapes: "Message Batches" of the public API reference at platform.claude.com/docs. A batch has no name there:
-one whose handing in was cut off is known by its size and time, and its results by the calls they answer.
+one whose submission was cut off is known by its size and time, and its results by the calls they answer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AnthropicBatchApi:
         self._client = client
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
-        """Batches of this size that were handed in since."""
+        """Batches of this size that were submitted since."""
         del name
         found: list[str] = []
         after = ""
@@ -61,7 +61,7 @@ class AnthropicBatchApi:
             after = str(page[-1]["id"])
 
     async def submit(self, request: BatchRequest) -> str:
-        """Hand the requests in."""
+        """Submit the requests."""
         requests = [{"custom_id": name, "params": body} for name, body in request.requests.items()]
         return self._client.object_id(await self._client.post_json({"requests": requests}, *PLACE))
 

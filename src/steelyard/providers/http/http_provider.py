@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
-from steelyard.providers.http.answer_schema import answer_schema
 from steelyard.providers.http.dialect import Dialect, RequestField
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.error_body import ErrorBody, parse_error
@@ -278,3 +277,18 @@ def request_key(presentation: Presentation, dialect: Dialect) -> object:
     """The cache key of a request: all that decides about it beside its messages."""
     shown = len(presentation.slots.texts)
     return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical
+
+
+def answer_schema(presentation: Presentation) -> dict[str, Any]:
+    """Schema of the answer; strict servers want every key required, so an absent reason is null."""
+    answer: dict[str, Any]
+    if len(presentation.slots.texts) == 2:
+        key, answer = "winner", {"type": "string", "enum": list(presentation.answers)}
+    else:
+        key, answer = "score", {"type": "integer", "enum": [int(score) for score in presentation.answers]}
+    return {
+        "type": "object",
+        "properties": {"reason": {"type": ["string", "null"]}, key: answer},
+        "required": ["reason", key],
+        "additionalProperties": False,
+    }

@@ -24,7 +24,7 @@ from steelyard.providers.http.response_values import token_count
 from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import Example, ProviderInfo
-from steelyard.providers.vendors.signature import Signer
+from steelyard.providers.vendors.aws_signature import Signer
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
