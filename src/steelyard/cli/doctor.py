@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 
-@click.command(short_help="DoctorCheck machine, weights, keys and judges.")
+@click.command(short_help="Check machine, weights, keys and judges.")
 @study_options
 def doctor(**options: Any) -> None:
-    """DoctorCheck the machine, the embedded weights and the keys, then the judges that are named.
+    """Check the machine, the embedded weights and the keys, then the judges that are named.
 
     With a study, or with -j and what else `measure` takes, every judge gets one real call under each of its
     protocols: its reply is shown with how it was read, what it cost, and what to change where it was not.

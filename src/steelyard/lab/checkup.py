@@ -21,7 +21,7 @@ EXTRAS = (
     ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
     ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
 )
-"""DoctorCheck, package, extra that brings it, and what it is for; providers say of theirs themselves."""
+"""Check, package, extra that brings it, and what it is for; providers say of theirs themselves."""
 
 
 def _extras() -> Iterator[DoctorCheck]:

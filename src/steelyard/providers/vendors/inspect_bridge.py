@@ -53,7 +53,7 @@ class InspectBridge:
     concurrency = 64
 
     def __init__(self, judge: Judge) -> None:
-        """DoctorCheck that there is a package and a model; nothing is imported yet."""
+        """Check that there is a package and a model; nothing is imported yet."""
         self._where = f"judge {judge.address}"
         if "/" not in judge.model:
             raise ConfigError(
