@@ -79,6 +79,18 @@ def test_a_cause_stands_for_what_it_brings() -> None:
     assert verdict.word == CARE
 
 
+def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = replace(next(r for r in FAULTS if r.title == "Accuracy" and r.when is not None), when=None)
+    rules = (never, *(rule for rule in FAULTS if rule.title in ("Leniency", "Robustness")))
+    monkeypatch.setattr("steelyard.datasheet.verdicts.conclude.FAULTS", rules)
+    verdict = judged(dict.fromkeys(("Accuracy", "Leniency", "Robustness"), "flagged"))
+    assert [(fact.title, fact.brings) for fact in verdict.facts] == [
+        ("Accuracy", ()),
+        ("Leniency", ()),
+        ("Robustness", ()),
+    ]
+
+
 def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> None:
     coin = judged({"Merit": "flagged", "Zero point": "flagged", "Sensitivity": "flagged"})
     assert (coin.word, titles(coin)) == (UNFIT, ["Merit"])
