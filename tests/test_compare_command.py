@@ -80,7 +80,7 @@ def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> Non
     assert dark["second"] == recorded["value"] == 1.0
     assert dark["difference"] == pytest.approx(1.0 - dark["first"])
     assert dark["dropped_first"] == {"not_shown": 0, "unreadable": 0, "failed": 0}
-    assert dark["flipped"] == "pairs"
+    assert dark["flipped"] == "tasks"
     assert {name: (tmp_path / "a" / name).read_bytes() for name in before} == before
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert Page(page).open == []

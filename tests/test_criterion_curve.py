@@ -195,7 +195,7 @@ def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
     assert shift is not None
     assert shift.value is not None
     assert shift.value < 0
-    assert "change p = 0.002 (signs of clusters flipped)" in (shift.note or "")
+    assert "change p = 2e-07 (signs of clusters flipped)" in (shift.note or "")
 
 
 def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_wider_curve_in_the_same_folder_pays_for_its_own_arms_only(steelyard, 
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
     done = steelyard("measure", "s.yaml", "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert trials_in(tmp_path / "run") == before + 2 * 68
+    assert trials_in(tmp_path / "run") == before + 2 * 72
     body["probes"] = ["vacuum", "ladder", "criterion"]
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
     assert steelyard("measure", "s.yaml", "--out", "run").returncode == 2

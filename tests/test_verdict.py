@@ -114,6 +114,19 @@ def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
     assert judged({"Merit": "undefined", "Position": "flagged"}).word == TOO_LITTLE
 
 
+def test_a_judge_that_asks_several_times_is_not_told_to_do_so() -> None:
+    sheet = Datasheet(
+        "study", 7, "sha256:0", "0", "standard",
+        judges=(JudgeEntry("J", "majority/3", False, {}, ("planted/coin",), 3),),
+        estimates=(),
+        readings=(Reading("J", "Merit", "clear", "m"), Reading("J", "Repeatability", "flagged", "r")),
+    )  # fmt: skip
+    (verdict,) = verdicts_of(sheet, Faults())
+    assert verdict.so == "Set the temperature to 0, or take a stronger model."
+    plain = judged({"Repeatability": "flagged"})
+    assert plain.so == "Set the temperature to 0, or take the majority or the mean of three calls."
+
+
 def test_biased_comes_before_imprecise() -> None:
     assert judged({"Sensitivity": "flagged"}).word == CARE
     verdict = judged(dict.fromkeys(("Repeatability", "Robustness", "Leniency"), "flagged"))

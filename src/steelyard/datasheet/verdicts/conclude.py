@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.sections.remedies import is_refused
@@ -56,9 +57,14 @@ def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
             mine = {reading.title: reading for reading in sheet.readings if reading.judge == judge.name}
             figures = Figures(judge.name, sheet.look_up)
             waiting = sheet.facts.handed_in > 0
-            refused = partial(is_refused, sheet, judge.name)
+            refused = partial(_speaks_against, sheet, judge)
             case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting, refused)
             yield faults.guarded(judge.name, "verdict", case.verdict, _unsaid)
+
+
+def _speaks_against(sheet: Datasheet, judge: JudgeEntry, title: str) -> bool:
+    """Whether asking several times is no advice: the calls speak against it, or it is done already."""
+    return bool(judge.members) or is_refused(sheet, judge.name, title)
 
 
 def _unsaid(fault: Fault) -> Verdict:
@@ -80,7 +86,7 @@ class Case:
     waiting: bool = False
     """True where calls of the run wait in batches."""
     is_refused: Callable[[str], bool] = lambda _: False
-    """Whether the calls of the run speak against every remedy for a fault that they tell of."""
+    """Whether the remedy of a fault is no advice for this judge."""
 
     def verdict(self) -> Verdict:
         """The word, the facts and what follows."""
@@ -117,7 +123,7 @@ class Case:
         brings = tuple(
             title
             for title, reading in self.readings.items()
-            if reading.word == FLAGGED and title != reason.title
+            if reading.word == FLAGGED and title not in (reason.title, titles.MERIT)
         )
         told = sentence(self.readings[reason.title], self.figures)
         if reason.title == titles.MERIT and (same := same_answer(self.figures)):

@@ -79,7 +79,7 @@ class Rule:
     cause: str = ""
     """The title under which the fault is told, where that is not the reading's."""
     instead: str = ""
-    """What follows where the calls speak against the remedy; empty where they cannot."""
+    """What follows where the calls speak against the remedy, or it is applied already."""
 
     @property
     def name(self) -> str:
@@ -186,6 +186,7 @@ FAULTS = (
         Gravity.IMPRECISE,
         _STEADY,
         (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
+        instead="Set the temperature to 0, or take a stronger model.",
     ),
     Rule(
         titles.STRATA,
