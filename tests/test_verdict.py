@@ -138,6 +138,12 @@ def test_three_facts_at_most() -> None:
     assert len(judged(dict.fromkeys(many, "flagged")).facts) == 3
 
 
+def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
+    verdict = judged({"Sensitivity": "clear", "Natural pairs": "undefined"})
+    assert (verdict.word, verdict.so) == (NO_FAULT, "What is undecided may still hide a fault.")
+    assert verdict.facts[-1].sentence.startswith("whether it favours a slot cannot be told: ")
+
+
 def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
     verdict = judged({"Sensitivity": "clear", "Position": "underpowered", "Failures": "clear"})
     assert verdict.word == NO_FAULT

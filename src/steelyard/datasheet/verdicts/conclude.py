@@ -164,7 +164,7 @@ class Case:
         """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
         right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
         known = [Fact(title, sentence(self.readings[title], self.figures)) for title in right]
-        undecided = self._open()
+        undecided = [*self._untold(), *self._open()]
         facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
         if self.unfinished is not None:
             return self._told(TOO_LITTLE, facts, NO_GROUND)
@@ -206,6 +206,13 @@ class Case:
         undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
         listed = ", ".join(title.lower() for title in undecided)
         return [Fact("Undecided", f"too few data to decide: {listed}")] if listed else []
+
+    def _untold(self) -> list[Fact]:
+        """That a bias of pairs cannot be told from these data, as where each was asked in one order."""
+        hidden = self.readings.get(titles.NATURAL_PAIRS)
+        if hidden is None or hidden.word != UNDEFINED:
+            return []
+        return [Fact("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
 
     def _undecided(self, title: str) -> bool:
         return self._word(title) == UNDERPOWERED
