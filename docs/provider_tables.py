@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from steelyard.providers.http.quirks import TABLE
+from steelyard.providers.http.thinking import ROOM
 from steelyard.providers.provider import PROVIDERS, provider_traits
-from steelyard.providers.wire.quirks import TABLE
-from steelyard.providers.wire.thinking import ROOM
 
 TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)
 

@@ -8,8 +8,8 @@ import pytest
 
 from servers import ScriptedServer
 from steelyard.errors import PermanentError, ProviderRefusedError
+from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.vendors.anthropic import ANTHROPIC as SERVER
-from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import ANTHROPIC, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown
@@ -223,7 +223,7 @@ def test_an_empty_account_ends_the_run(answer: Any) -> None:
 )
 def test_an_address_as_the_vendors_own_clients_want_it(given: str, base: str) -> None:
     judge = Judge("j", "anthropic", "claude-x", PROTOCOLS)
-    endpoint = Endpoint.of(judge, SERVER, {"ANTHROPIC_BASE_URL": given})
-    assert endpoint.place == base
+    endpoint = Endpoint.for_judge(judge, SERVER, {"ANTHROPIC_BASE_URL": given})
+    assert endpoint.display_url == base
     assert not endpoint.key_required
-    assert Endpoint.of(judge, SERVER, {}).key_required
+    assert Endpoint.for_judge(judge, SERVER, {}).key_required

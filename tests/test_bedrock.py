@@ -13,10 +13,10 @@ from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
 from steelyard.providers.chat.servers import SERVERS
+from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.quirks import quirks_of
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.signature import Signer
-from steelyard.providers.wire.dialect import Dialect
-from steelyard.providers.wire.quirks import quirks_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import AZURE, BEDROCK, KEY, MISTRAL, PROTOCOLS, Vendor, ask, error_of, reply_of, sent_to, shown

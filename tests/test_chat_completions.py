@@ -27,10 +27,10 @@ from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.reply import read_reply
 from steelyard.providers.chat.servers import SERVERS as NAMED
 from steelyard.providers.chat.servers import OpenAI
+from steelyard.providers.http.endpoint import Endpoint
+from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
+from steelyard.providers.http.response_errors import RATE_LIMIT_HEADERS, retry_after
 from steelyard.providers.provider import Provider, connect
-from steelyard.providers.wire.endpoint import Endpoint
-from steelyard.providers.wire.errors import RATE_LIMIT_HEADERS, retry_after
-from steelyard.providers.wire.wire import LARGEST_REPLY
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
 from steelyard.trials.judge import Judge, Protocol
@@ -528,7 +528,7 @@ def test_the_run_is_refused(answer: Answer, sentence: str) -> None:
         (sends(wins("1").data[:-20]), "garbled_reply"),
         (cut(wins("1"), 40), "garbled_reply"),
         (cut(wins("1"), 0), "garbled_reply"),
-        (sends(b'{"choices": "' + b"x" * (LARGEST_REPLY + 1) + b'"}'), "garbled_reply"),
+        (sends(b'{"choices": "' + b"x" * (MAX_RESPONSE_BYTES + 1) + b'"}'), "garbled_reply"),
         (Answer(200, b"not gzip at all", {"Content-Encoding": "gzip"}), "garbled_reply"),
         (Answer(raw=b"SMTP ready\r\n\r\n"), "garbled_reply"),
         (Answer(204), "garbled_reply"),
@@ -741,8 +741,8 @@ SERVERS = {"openai": OpenAI.server, "vllm": NAMED["vllm"].server, "ollama": NAME
 def test_addresses(
     provider: str, options: dict[str, Any], environ: dict[str, str], address: str, required: bool
 ) -> None:
-    endpoint = Endpoint.of(judge(provider, **options), SERVERS[provider], environ)
-    assert (str(endpoint.at("chat", "completions")), endpoint.key_required) == (address, required)
+    endpoint = Endpoint.for_judge(judge(provider, **options), SERVERS[provider], environ)
+    assert (str(endpoint.url("chat", "completions")), endpoint.key_required) == (address, required)
 
 
 @pytest.mark.parametrize(
@@ -771,19 +771,19 @@ def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> N
 
 def test_a_secret_in_the_environments_address_is_refused() -> None:
     with pytest.raises(ConfigError, match="query parameter 'token'") as caught:
-        Endpoint.of(judge(), OPENAI, {"OPENAI_BASE_URL": "http://h/v1?token=hunter2"})
+        Endpoint.for_judge(judge(), OPENAI, {"OPENAI_BASE_URL": "http://h/v1?token=hunter2"})
     assert "hunter2" not in str(caught.value)
 
 
 def test_the_time_limit_is_the_judges_own_or_none() -> None:
-    assert Endpoint.of(judge(), OPENAI).timeout is None
-    assert Endpoint.of(judge(timeout=300), OPENAI).timeout == 300.0
+    assert Endpoint.for_judge(judge(), OPENAI).timeout is None
+    assert Endpoint.for_judge(judge(timeout=300), OPENAI).timeout == 300.0
 
 
 @pytest.mark.parametrize("provider", ["vllm", "ollama"])
 def test_a_local_server_is_sent_no_key_unless_told(provider: str) -> None:
-    assert Endpoint.of(judge(provider), SERVERS[provider]).key("here", {"OPENAI_API_KEY": KEY}) == ""
-    named = Endpoint.of(judge(provider, api_key_env="MINE"), SERVERS[provider])
+    assert Endpoint.for_judge(judge(provider), SERVERS[provider]).key("here", {"OPENAI_API_KEY": KEY}) == ""
+    named = Endpoint.for_judge(judge(provider, api_key_env="MINE"), SERVERS[provider])
     assert named.key("here", {"MINE": "mine-only"}) == "mine-only"
 
 
@@ -820,7 +820,7 @@ def test_the_key_stays_out_of_replies_logs_and_representations(caplog: pytest.Lo
     error = failure_of(sends(f"<p>{KEY}</p>"))
     assert KEY not in repr(error) + repr(error.__cause__)
     assert KEY not in caplog.text
-    assert KEY not in repr(vars(Endpoint.of(judge(), OPENAI)))
+    assert KEY not in repr(vars(Endpoint.for_judge(judge(), OPENAI)))
 
 
 def test_no_call_without_open() -> None:

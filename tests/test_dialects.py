@@ -265,13 +265,13 @@ def test_the_wait_that_a_server_asks_for_is_read_on_every_way_there(way: str) ->
             await provider.open()
             try:
                 if way == "fetch":
-                    await provider.wire.fetch("batches")
+                    await provider.client.get_json("batches")
                 elif way == "upload":
-                    await provider.wire.upload("files", {"purpose": "batch"}, "calls.jsonl", b"{}")
+                    await provider.client.upload_file("files", {"purpose": "batch"}, "calls.jsonl", b"{}")
                 elif way == "send":
-                    await provider.wire.send({}, "batches")
+                    await provider.client.post_json({}, "batches")
                 else:
-                    assert [line async for line in provider.wire.lines("files", "f", "content")] == []
+                    assert [line async for line in provider.client.get_lines("files", "f", "content")] == []
             except TransientError as error:
                 return error.retry_after
             finally:

@@ -8,8 +8,8 @@ import pytest
 
 from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError, UnreachableError
+from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.vendors.google import GOOGLE as SERVER
-from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import GOOGLE, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown
@@ -199,7 +199,7 @@ def test_an_overlong_prompt() -> None:
 
 def test_either_variable_holds_the_key_and_a_tuned_model_has_its_folder() -> None:
     judge = Judge("j", "google", "gemini-x", PROTOCOLS)
-    endpoint = Endpoint.of(judge, SERVER, {})
+    endpoint = Endpoint.for_judge(judge, SERVER, {})
     assert endpoint.key("w", {"GOOGLE_API_KEY": "second"}) == "second"
     assert endpoint.key("w", {"GOOGLE_API_KEY": "second", "GEMINI_API_KEY": "first"}) == "first"
     server = ScriptedServer(GOOGLE.says(ONE))

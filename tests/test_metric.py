@@ -97,6 +97,8 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         "icc": (0.75, "min"),
         "missed_failure_rate": (0.2, "max"),
         "false_alarm_rate": (0.2, "max"),
+        "unreadable_rate": (0.02, "max"),
+        "failed_rate": (0.02, "max"),
     }
 
 

@@ -145,12 +145,14 @@ def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
         for rows in (graded, own)
     ]
     edited = [
+        ("run", "abstention_rate"),
         ("run", "failed_rate"),
         ("run", "unreadable_rate"),
         ("typos", "accuracy"),
         ("typos", "invariance"),
     ]
-    unchanged = [(ORIGINAL, metric) for metric in ("accuracy", "share_above", "share_below")]
+    of_labels = ("accuracy", "leniency", "merit", "share_above", "share_below")
+    unchanged = [(ORIGINAL, metric) for metric in of_labels]
     assert asked == [[*unchanged, *edited], edited]
     ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
     found = {e.metric: e for e in ordinal_figures(Heading("j", "p", {}, 7), ordinal)}

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import SteelyardError, TransientError
+from steelyard.providers.http.http_client import HttpResponse
+from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect
-from steelyard.providers.wire.http_provider import HttpProvider
-from steelyard.providers.wire.wire import Answer
 from steelyard.store.replies import reply_body, reply_from
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
@@ -82,7 +82,7 @@ def test_a_spoilt_part_makes_a_sound_reply_or_a_garbled_one(
     body = {**BODIES[name]('{"winner": "1"}', "stop"), **RICH.get(name, {})}
     spoilt = put(body, data.draw(st.sampled_from(sorted(paths(body), key=str))), value)
     try:
-        reply = provider_of(name).received(Answer(200, {}, json.dumps(spoilt), 1.0))
+        reply = provider_of(name).parse_reply(HttpResponse(200, {}, json.dumps(spoilt), 1.0))
     except TransientError:
         return
     assert isinstance(reply, Reply)
@@ -114,6 +114,6 @@ REFUSAL = {
     status=st.sampled_from([302, 400, 401, 404, 413, 422, 424, 429, 500, 529]),
 )
 def test_a_spoilt_refusal_is_an_error_of_ours(place: tuple[Any, ...], value: Any, status: int) -> None:
-    answer = Answer(status, {}, json.dumps(put(REFUSAL, place, value)), 1.0)
+    answer = HttpResponse(status, {}, json.dumps(put(REFUSAL, place, value)), 1.0)
     with pytest.raises(SteelyardError):
-        provider_of("google").wire.refused(answer)
+        provider_of("google").client.reply_or_raise(answer)

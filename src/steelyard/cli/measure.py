@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import amount, option, study_options, whole
+from steelyard.cli.options import amount, option, study_options, until_option, whole
 from steelyard.cli.say import calls_made, tell, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.cli.study import limits_of, open_study, with_reference
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Measure judges and print the datasheet.")
 @study_options
+@until_option
 @option(
     "--decide",
     metavar="RULE",
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
 def measure(
+    until: str | None,
     decide: str | None,
     cap: int | None,
     batch: bool,
@@ -50,6 +52,8 @@ def measure(
     Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in
     checklists, quick profile. Running it again on the same folder resumes; a finished run makes no calls.
     """
+    if decide is not None and until is not None:
+        raise ConfigError("--until: --decide stops by a rule of its own; leave one of them out.")
     if decide is not None and batch:
         raise ConfigError("--batch: --decide draws by what the last calls said; leave one of them out.")
     if decide is not None:
@@ -58,6 +62,14 @@ def measure(
         sys.exit(decide_rule(decide, cap, options, dry_run, as_json))
     if cap is not None:
         raise ConfigError("--cap: belongs to --decide; leave it out, or say what to decide.")
+    if until is not None:
+        from steelyard.cli.until import measure_sizes, print_sizes
+
+        if dry_run:
+            print_sizes(options, as_json)
+            return
+        limits = replace(limits_of(options), batch=batch, poll=poll)
+        sys.exit(_print(measure_sizes(options, limits), full, as_json))
     study, folder, commission = open_study(options, accept_all)
     if dry_run:
         from steelyard.cli.plan import print_study_plan

@@ -200,6 +200,14 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+until_option = option(
+    "--until",
+    type=click.Choice(["verdict"]),
+    metavar="verdict",
+    help="Go from profile to profile until the verdict is decided.",
+)
+
+
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Everything that says what to measure and how far to go."""
     for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):

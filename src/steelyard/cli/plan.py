@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.foresight import print_labels, print_ranking
-from steelyard.cli.options import option, study_options, whole
+from steelyard.cli.options import option, study_options, until_option, whole
 from steelyard.cli.study import open_study
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ MOST_ITEMS = 1_000_000_000
 
 @click.command(short_help="Say what a measurement will cost; spends nothing.")
 @study_options
+@until_option
 @option("--by-probe", is_flag=True, help="One row per judge and probe, not per judge.")
 @option(
     "--rank",
@@ -36,7 +37,9 @@ MOST_ITEMS = 1_000_000_000
     "--items", type=whole(2, MOST_ITEMS), default=500, metavar="N", help="Items of each system, for --rank."
 )
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(by_probe: bool, rank: Path | None, items: int, as_json: bool, **options: Any) -> None:
+def plan(
+    until: str | None, by_probe: bool, rank: Path | None, items: int, as_json: bool, **options: Any
+) -> None:
     """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
 
     Takes the arguments of `measure` and counts only what its run folder has not answered yet. Two questions
@@ -51,6 +54,11 @@ def plan(by_probe: bool, rank: Path | None, items: int, as_json: bool, **options
         return
     if rank is not None:
         print_ranking(rank, items, as_json)
+        return
+    if until is not None:
+        from steelyard.cli.until import print_sizes
+
+        print_sizes(options, as_json)
         return
     study, folder, commission = open_study(options)
     print_study_plan(study, folder, as_json, commission, by_probe=by_probe)

@@ -32,9 +32,7 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     )
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
     console.print()
-    for line in _lines(measured, console.width):
-        console.print(line, soft_wrap=True, highlight=False)
-    console.print()
+    print_rows(measured, console)
     for name, listed in listed_prices(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     answered = f"{counted(done, 'trial')} {plural(done, 'is', 'are')} answered already"
@@ -43,23 +41,30 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
 
 
+def print_rows(rows: list[PlanRow], console: Console, head: str = "judge") -> None:
+    """The table alone, with a line below it."""
+    for line in _lines(rows, console.width, head):
+        console.print(line, soft_wrap=True, highlight=False)
+    console.print()
+
+
 def by_judge(rows: list[PlanRow]) -> list[PlanRow]:
     """One row per judge, in order of first appearance."""
     judges = dict.fromkeys(row.judge for row in rows)
-    return [replace(_total([row for row in rows if row.judge == judge]), judge=judge) for judge in judges]
+    return [replace(total_row([row for row in rows if row.judge == judge]), judge=judge) for judge in judges]
 
 
-def _lines(rows: list[PlanRow], width: int) -> Iterator[Text]:
+def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
     """A header, the rows, and their sum where there are several; no name is ever broken.
 
     A name that leaves no room for its figures has a line of its own, and so has a judge above its probes.
     """
     labels = [f"  {visible(row.probe)}" if row.probe else visible(row.judge) for row in rows]
-    total = [_total(rows)] if len(rows) > 1 else []
+    total = [total_row(rows)] if len(rows) > 1 else []
     cells = [HEADER, *map(_cells, (*rows, *total))]
     columns = [max(len(line[number]) for line in cells) + 2 for number in range(len(HEADER))]
-    room = max(len("judge"), width - sum(columns))
-    label = min(room, max(map(cell_len, ("judge", *labels))))
+    room = max(len(head), width - sum(columns))
+    label = min(room, max(map(cell_len, (head, *labels))))
 
     def line(name: str, figures: tuple[str, ...], style: str = "") -> Text:
         start = set_cell_size(name, label)
@@ -67,7 +72,7 @@ def _lines(rows: list[PlanRow], width: int) -> Iterator[Text]:
             start + "".join(f"{cell:>{size}}" for cell, size in zip(figures, columns, strict=True)), style
         )
 
-    yield line("judge", HEADER, "bold")
+    yield line(head, HEADER, "bold")
     above = None
     for row, name in zip(rows, labels, strict=True):
         if row.probe and row.judge != above:
@@ -106,7 +111,8 @@ def _calls(rows: list[PlanRow], judges: set[str]) -> int:
     return sum(row.calls for row in rows if row.judge in judges)
 
 
-def _total(rows: list[PlanRow]) -> PlanRow:
+def total_row(rows: list[PlanRow]) -> PlanRow:
+    """All rows together."""
     known = [row.dollars for row in rows if row.dollars is not None]
     dollars = sum(known) if len(known) == len(rows) else None
     return PlanRow(

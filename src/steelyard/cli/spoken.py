@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 DECIDING = (
-    *("study", "judges", "probes", "scale", "profile", "replicates", "seed", "out"),
+    *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
     *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
     *("rubric", "prompt", "answers"),
 )

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def open_study(
-    options: dict[str, Any], accept_all: bool = False
+    options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
 ) -> tuple[Study, RunFolder, Commission | None]:
-    """The study that the options describe, its folder, and who writes for it; its notes are printed."""
+    """The study that the options describe, its folder, and who writes for it; prints notes unless quiet."""
     from steelyard.cli.data_options import data_overrides
     from steelyard.lab.authoring.commission import commission_of
     from steelyard.lab.folder.run_folder import RunFolder
@@ -37,7 +37,8 @@ def open_study(
         config, Path() if path is None else path.parent, options["prompt"], options["answers"]
     )
     for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
-        warn(note)
+        if not quiet:
+            warn(note)
     study = replace(study, command=spoken())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, commission

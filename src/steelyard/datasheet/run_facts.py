@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from steelyard.datasheet.verdict import IN_FILES
 from steelyard.wording import counted, plural
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
@@ -73,6 +75,52 @@ class Writing:
     """What they cost; None where a price is not known."""
 
 
+SPELLED = {spelling: word for word, spelling in IN_FILES.items()}
+"""Words by how `datasheet.json` spells them."""
+DECIDED, LARGEST, UNASKED, FAILING = "decided", "largest", "unasked", "failing"
+"""Why no larger profile was measured."""
+ENDS = {
+    DECIDED: "the word is decided",
+    LARGEST: "the largest profile is measured",
+    UNASKED: "no probe here asks whether the judge tells good from bad",
+    FAILING: "most calls of a judge fail",
+}
+"""The same in words."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was known at one profile of `measure --until verdict`."""
+
+    profile: str
+    """Size of the design."""
+    calls: int
+    """Calls of judges that have a reply, those of smaller profiles included."""
+    words: Mapping[str, str]
+    """Judge to its word, as `datasheet.json` spells it."""
+    open: Mapping[str, tuple[str, ...]]
+    """Judges whose word was not decided, with the titles of what was open."""
+    end: str | None = None
+    """Why no larger profile was measured; None where one was, or is still to be."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `looks` of `run` in `datasheet.json`, and in `study.yaml`."""
+        open_ = {judge: list(titles) for judge, titles in self.open.items()}
+        return {**vars(self), "words": dict(self.words), "open": open_}
+
+    @property
+    def open_told(self) -> str:
+        """`open: merit`, or `open: position, length`, over all judges; empty where every word is decided."""
+        named = dict.fromkeys(title.lower() for each in self.open.values() for title in each)
+        return f"open: {', '.join(named)}" if named else ""
+
+    def __str__(self) -> str:
+        words = {judge: SPELLED.get(word, word) for judge, word in self.words.items()}
+        alike = list(dict.fromkeys(words.values()))
+        each = alike if len(alike) == 1 else [f"{judge} {word}" for judge, word in words.items()]
+        return f"{self.profile}, {counted(self.calls, 'call')}: {', '.join(each)}"
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """What reports say of the run itself; by default every call was asked, as it was meant."""
@@ -107,6 +155,8 @@ class RunFacts:
     """Rows of the user's data that were shown; 0 where there are none."""
     unlabelled: int = 0
     """Rows among them without a label."""
+    looks: tuple[Look, ...] = ()
+    """Profiles of `--until verdict` in turn, as far as all their calls were made; none of other runs."""
     finished: str | None = None
     """When the last reply came; None where calls are open, or nobody knows."""
 
@@ -114,6 +164,16 @@ class RunFacts:
     def missing_labels(self) -> str:
         """How many rows have no label; empty where none or all have one."""
         return missing_labels(self.unlabelled, self.rows)
+
+    @property
+    def looks_told(self) -> str:
+        """The looks of `--until verdict` and why it stopped, in sentences; empty for other runs."""
+        if not self.looks:
+            return ""
+        end = self.looks[-1].end
+        still = self.looks[-1].open_told
+        why = "" if end is None else f" Stopped: {'; '.join(filter(None, (ENDS[end], still)))}."
+        return f"{'; '.join(map(str, self.looks))}.{why}"
 
     @property
     def ended(self) -> str:

@@ -96,6 +96,44 @@ def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
     )
 
 
+def at_error(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
+    """The estimate with limits that err in this share of runs; a word that they do not bear out is withheld.
+
+    The limits are as many times further from the value as the quantile of their law is larger. A word that
+    neither a limit nor a test stands behind is withheld.
+    """
+    wide = _widened(estimate, alpha)
+    word, interval = estimate.finding, wide.interval
+    if word not in (CLEAR, FLAGGED) or interval is None:
+        return wide
+    p = estimate.p if estimate.p_corrected is None else estimate.p_corrected
+    holds = limit is not None and estimate_word(wide, limit.allowed) == word
+    if limit is None and p is not None:
+        low, high = interval.low, interval.high
+        within = low is not None and high is not None and low > -MARGIN and high < MARGIN
+        holds = p <= alpha if word == FLAGGED else within
+    return wide if holds else replace(wide, finding=UNDERPOWERED)
+
+
+def _widened(estimate: Estimate, alpha: float) -> Estimate:
+    """The estimate with its recommended interval at another error than that of 95 %."""
+    interval, value = estimate.interval, estimate.value
+    if interval is None or value is None:
+        return estimate
+    clusters = 1 if estimate.probe == WHOLE_RUN else estimate.n_clusters
+    reach, usual = (
+        t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
+        for sure in (1 - alpha / 2, SURE)
+    )
+    times, size = reach / usual, _score_size(estimate)
+    ends = interval.low, interval.high
+    low, high = (None if end is None else value + times * (end - value) for end in ends)
+    if size is not None:
+        low, high = score(value, size / times**2, 1.0)
+    wide = Interval(interval.method, low, high, 1 - alpha)
+    return replace(estimate, intervals=(wide,))
+
+
 def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
     """The word for a proportion against its limit, clusters taken as independent.
 

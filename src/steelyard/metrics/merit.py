@@ -38,7 +38,9 @@ from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.balanced_mean import BalancedMean
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, Z, score
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
+from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.two_by_two import youden_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -50,8 +52,8 @@ CHANCE_OF_PAIRS = 0.5
 """Merit on pairs of a judge that reads nothing."""
 USEFUL_AT_LARGE_STEPS = 0.75
 """Least merit of a useful judge where the difference is large."""
-ONE_SIDED = 0.95
-"""Probability of the one-sided limits at the larger steps, of which a small run has few."""
+ONE_SIDED = 1
+"""Sides that the error of the limits at the larger steps is spent on: a small run has few of them."""
 USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
@@ -68,9 +70,16 @@ NO_VERDICT = "no call with a known answer ended in a verdict"
 
 
 def merit_estimates(
-    judge: str, observations: Observations, baselines: Mapping[str, Observations], seed: int
+    judge: str,
+    observations: Observations,
+    baselines: Mapping[str, Observations],
+    seed: int,
+    alpha: float = ALPHA,
 ) -> list[Estimate]:
-    """Merit by each kind of evidence in the run and each protocol; nothing where there is no evidence."""
+    """Merit by each kind of evidence in the run and each protocol; nothing where there is no evidence.
+
+    `alpha` is the error of the limits that decide, over both sides.
+    """
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
         rows = observations.among(protocol=protocol)
@@ -78,51 +87,54 @@ def merit_estimates(
         if len(steps := rows.among(LADDER)):
             heading = Heading.under(judge, LADDER, protocol, seed)
             rivals = [collect(seen.among(LADDER)) for seen in others.values()]
-            estimates += ladder_merit(heading, collect(steps), rivals)
+            estimates += ladder_merit(heading, collect(steps), rivals, alpha)
         if len(natural := rows.among(NATURAL_PROBE, labelled=True)):
             heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
             rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
-            estimates.append(natural_merit(heading, collect(natural), rivals))
+            estimates.append(natural_merit(heading, collect(natural), rivals, alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
-            estimates += agent_merit(Heading.under(judge, AGENTS, protocol, seed), Runs.of(rows))
+            heading = Heading.under(judge, AGENTS, protocol, seed)
+            estimates += agent_merit(heading, Runs.of(rows), alpha)
         elif len(plain := rows.among(ORIGINAL)) and plain.pointwise:
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
-            estimates += score_merit(heading, collect_scores(on_original_range(plain)))
+            estimates += score_merit(heading, collect_scores(on_original_range(plain)), alpha)
     return estimates
 
 
-def ladder_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Iterator[Estimate]:
+def ladder_merit(
+    heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
+) -> Iterator[Estimate]:
     """Merit over all quality steps, which decides, and over the larger ones."""
     pairs = pairs.where(pairs.delta > 0)
-    all_steps = _Choices.of(pairs)
-    large = _Choices.of(pairs.where(pairs.delta >= LARGE))
+    all_steps = _Choices.of(pairs, alpha)
+    large = _Choices.of(pairs.where(pairs.delta >= LARGE), alpha)
     if not all_steps.defined:
         yield heading.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
         return
-    word, gains = UNDERPOWERED, [_gain(pairs, other) for other in baselines]
+    word, gains = UNDERPOWERED, [_gain(pairs, other, alpha) for other in baselines]
     if not large.defined:
         if _above_all(all_steps, gains):
             word = CLEAR
         elif all_steps.surely_below(USEFUL_ON_LADDER):
             word = FLAGGED
-    elif large.surely_below(USEFUL_AT_LARGE_STEPS, ONE_SIDED) or (
+    elif large.surely_below(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED) or (
         all_steps.limits[0] <= CHANCE_OF_PAIRS and all_steps.surely_below(USEFUL_ON_LADDER)
     ):
         word = FLAGGED
-    elif large.surely_above(USEFUL_AT_LARGE_STEPS, ONE_SIDED) and _above_all(all_steps, gains):
+    elif large.surely_above(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED) and _above_all(all_steps, gains):
         word = CLEAR
     yield all_steps.estimate(heading, word)
     if large.defined:
         yield large.estimate(heading.within(steps=LARGE_STEPS), None)
 
 
-def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Estimate:
+def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA) -> Estimate:
     """Merit on pairs as they were met in use, against the choice of people."""
-    choices = _Choices.of(pairs)
+    choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return heading.undefined(MERIT, choices.reason, "call", choices.excluded)
-    word, gains = UNDERPOWERED, [_gain(pairs, other) for other in baselines]
+    word, gains = UNDERPOWERED, [_gain(pairs, other, alpha) for other in baselines]
     by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
     if by_chance or any(high < USEFUL_GAIN for _, high in gains):
         word = FLAGGED
@@ -131,7 +143,7 @@ def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs]) -> Est
     return _forecast(choices.estimate(heading, word), CHANCE_OF_PAIRS)
 
 
-def agent_merit(heading: Heading, runs: Runs) -> Iterator[Estimate]:
+def agent_merit(heading: Heading, runs: Runs, alpha: float = ALPHA) -> Iterator[Estimate]:
     """Merit on runs of agents whose answer is known, as they are or edited."""
     known = runs.where(runs.scores.labelled)
     if not len(known.scores):
@@ -140,15 +152,15 @@ def agent_merit(heading: Heading, runs: Runs) -> Iterator[Estimate]:
         lacking = MISSED_FAILURES if np.any(known.should_pass) else FALSE_ALARMS
         yield heading.undefined(MERIT, NONE_SUCH[lacking], "call", known.scores.lost())
     else:
-        yield from score_merit(heading, known.scores)
+        yield from score_merit(heading, known.scores, alpha)
 
 
-def score_merit(heading: Heading, scores: Scores) -> Iterator[Estimate]:
+def score_merit(heading: Heading, scores: Scores, alpha: float = ALPHA) -> Iterator[Estimate]:
     """Merit on labelled single texts: Youden's J, or rank agreement; one estimate for each kind of scale."""
     for binary in (True, False):
         mine = scores.where(scores.binary == binary)
         if len(mine):
-            yield _binary(heading, mine) if binary else _ordinal(heading, mine)
+            yield (_binary if binary else _ordinal)(heading, mine, alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +179,11 @@ class _Choices:
     """Distinct pairs."""
     excluded: Mapping[str, int]
     """Calls without a verdict."""
+    alpha: float
+    """Error of its limits, over both sides."""
 
     @classmethod
-    def of(cls, pairs: Pairs) -> _Choices:
+    def of(cls, pairs: Pairs, alpha: float) -> _Choices:
         """The calls of these rows."""
         rows = pairs.where(pairs.better > 0)
         seen = readable(rows.calls)
@@ -187,6 +201,7 @@ class _Choices:
             len(distinct(rows.cluster[row])),
             len(distinct(rows.pair[row])),
             {"unreadable": unreadable, "failed": len(gone) - unreadable},
+            alpha,
         )
 
     @cached_property
@@ -208,21 +223,21 @@ class _Choices:
 
     @property
     def limits(self) -> Span:
-        """The 95 % interval."""
-        return self.mean.share_limits()
+        """The interval that decides."""
+        return self.mean.share_limits(1 - self.alpha / 2)
 
     @cached_property
     def by_chance(self) -> float:
         """How far the value moves where calls without a verdict count as chance."""
         return _shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), sum(self.excluded.values()))
 
-    def surely_above(self, floor: float, probability: float = 0.975) -> bool:
+    def surely_above(self, floor: float, *, sides: int = 2) -> bool:
         """The lower limit lies above, missing verdicts counted as chance or not."""
-        return self.mean.share_limits(probability)[0] + min(0.0, self.by_chance) > floor
+        return self.mean.share_limits(1 - self.alpha / sides)[0] + min(0.0, self.by_chance) > floor
 
-    def surely_below(self, floor: float, probability: float = 0.975) -> bool:
+    def surely_below(self, floor: float, *, sides: int = 2) -> bool:
         """The upper limit lies below, missing verdicts counted as chance or not."""
-        return self.mean.share_limits(probability)[1] + max(0.0, self.by_chance) < floor
+        return self.mean.share_limits(1 - self.alpha / sides)[1] + max(0.0, self.by_chance) < floor
 
     def estimate(self, heading: Heading, word: str | None) -> Estimate:
         """The figure."""
@@ -245,7 +260,7 @@ def _above_all(choices: _Choices, gains: list[Span]) -> bool:
     return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
 
 
-def _gain(pairs: Pairs, other: Pairs) -> Span:
+def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
     """Limits of the difference in points from another judge, on the calls that both answered."""
     place = {(other.names[p], r): n for n, (p, r) in enumerate(zip(other.pair, other.replicate, strict=True))}
     keys = [(pairs.names[p], int(r)) for p, r in zip(pairs.pair, pairs.replicate, strict=True)]
@@ -264,20 +279,20 @@ def _gain(pairs: Pairs, other: Pairs) -> Span:
     first = (better[row] == 1) == (order == 0)
     if np.all(first) or not np.any(first):
         return -1.0, 1.0
-    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits()
+    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / 2)
 
 
-def _binary(heading: Heading, scores: Scores) -> Estimate:
+def _binary(heading: Heading, scores: Scores, alpha: float) -> Estimate:
     """Youden's J of the calls with a score."""
     rows = scores.where(scores.labelled)
-    found = youden_limits(label_table(rows, np.array([0, 1])).table)
+    found = youden_limits(label_table(rows, np.array([0, 1])).table, 1 - alpha / 2)
     if found is None:
         return _unknown(heading, scores, rows)
     value, low, high = found
     return _agreement(heading, rows, value, (low, high), "mover_cluster")
 
 
-def _ordinal(heading: Heading, scores: Scores) -> Estimate:
+def _ordinal(heading: Heading, scores: Scores, alpha: float) -> Estimate:
     """Rank agreement with the label; that of a judge that always answers the same is zero."""
     rows = scores.where(scores.labelled)
     seen = rows.where(rows.decided)
@@ -287,10 +302,11 @@ def _ordinal(heading: Heading, scores: Scores) -> Estimate:
     sums, levels = label_table(rows, values), values.astype(np.float64)
     rank = Beyond(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
     if isfinite(rank.value):
-        return _agreement(heading, rows, rank.value, rank.limits(0.975), rank.method)
+        return _agreement(heading, rows, rank.value, rank.limits(1 - alpha / 2), rank.method)
     # As many calls as the data allow might have followed the label.
     clusters = len(sums.table)
-    reach = t_quantile(0.975, clusters - 1) if clusters > 1 else Z
+    sure = 1 - alpha / 2
+    reach = t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
     return _agreement(heading, rows, 0.0, (0.0, score(0.0, float(clusters), reach)[1]), "wilson_cluster")
 
 

@@ -69,6 +69,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
         yield f"- spent: {escape(spent)}"
     if sheet.reference_told:
         yield f"- reference: {escape(sheet.reference_told)}"
+    if looks := sheet.facts.looks_told:
+        yield f"- looks: {escape(looks)}"
     if missing := sheet.facts.missing_labels:
         yield f"- labels: {missing}"
     for judge in sheet.judges:

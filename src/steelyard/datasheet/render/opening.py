@@ -40,6 +40,8 @@ class Opening(Printer):
         self.line(" · ".join(facts), "dim")
         if sheet.reference_told:
             self.line(f"Reference: {sheet.reference_told}.")
+        if looks := sheet.facts.looks_told:
+            self.line(f"Looks: {looks}")
         if missing := sheet.facts.missing_labels:
             self.line(f"Labels: {missing}.")
 

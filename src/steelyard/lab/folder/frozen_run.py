@@ -25,11 +25,17 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
     study = plan.study
     reread(folder, study)
     held = require(folder, study)
-    if held is not None and held.hash == study.hash:
+    if held is not None and held.hash == study.hash and not _half_grown(folder, study):
         _check_written(folder, plan)
         _check_stimuli(folder, plan)
         _keep_plan(folder, plan)
-        return replace(plan, study=replace(study, command=held.command, decides=held.decides))
+        looks = held.looks if study.looks is None else study.looks
+        going_on = replace(study, command=held.command, decides=held.decides, looks=looks)
+        if looks != held.looks:
+            write_text(folder.study, freeze(going_on))
+        return replace(plan, study=going_on)
+    if study.looks:  # first, so that what is interrupted goes on at the larger profile
+        write_text(folder.study, freeze(study))
     try:
         plan.kept.write(folder.stimuli)
     except OSError as error:
@@ -39,6 +45,14 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
     return plan
 
 
+def _half_grown(folder: RunFolder, study: Study) -> bool:
+    """Whether `--until verdict` was interrupted between the study of a larger profile and its stimuli."""
+    if not study.looks:
+        return False
+    with folder.store() as store:
+        return store.study != study.hash
+
+
 def require(folder: RunFolder, study: Study) -> Study | None:
     """The study that lies here, if any; one that the other does not go on with is refused."""
     if not folder.study.exists():
@@ -46,7 +60,7 @@ def require(folder: RunFolder, study: Study) -> Study | None:
     held = thaw(folder.study)
     check_replies(folder)
     _check_source(folder, held, study)
-    if not study.extends(held):
+    if not study.extends(held) and not study.grows(held):
         differing = _difference(held, study)
         raise ConfigError(f"{folder.path}: holds another study ({differing}); choose another --out.")
     return held

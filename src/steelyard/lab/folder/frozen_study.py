@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from steelyard.datasheet.run_facts import Look
 from steelyard.errors import ConfigError
+from steelyard.json_body import from_body
 from steelyard.lab.study.data_source import DataSource
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import FROZEN, StudyConfig, read_yaml
@@ -43,6 +45,7 @@ def freeze(study: Study) -> str:
         "judges": [_frozen(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
         **({} if study.decides is None else {"decides": study.decides}),
+        **({} if study.looks is None else {"looks": [look.to_json() for look in study.looks]}),
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
 
@@ -75,6 +78,7 @@ def thaw(path: Path) -> Study:
             source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             decides=None if body.get("decides") is None else str(body["decides"]),
+            looks=None if body.get("looks") is None else tuple(from_body(Look, o) for o in body["looks"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ConfigError(

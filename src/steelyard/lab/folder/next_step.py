@@ -138,7 +138,7 @@ class _Path:
             )
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
-            dropped += ["--profile"] if study.source is None else []
+            dropped += ["--profile", "--until"] if study.source is None else []
             words = (
                 *without(words, *dropped),
                 *(("-j", address) if address else ()),
@@ -176,7 +176,7 @@ class _Path:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
         if words is not None and self._study.source is None:
-            words = (*without(words, "--out", "--profile"), "--profile", profile)
+            words = (*without(words, "--out", "--profile", "--until"), "--profile", profile)
         elif words is not None:
             words = tuple(without(words, "--out"))
         if words is not None and afresh:

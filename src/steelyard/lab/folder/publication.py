@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
+from steelyard.datasheet.run_facts import Look
+from steelyard.datasheet.sequential import look_at
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
 from steelyard.lab.folder.evidence import Evidence
@@ -22,6 +25,7 @@ from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
 from steelyard.metrics.faults import Faults
 from steelyard.trials.judge import Judge
+from steelyard.verdicts.observations import Observations
 
 
 def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
@@ -46,6 +50,7 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     """Every figure, recomputed from the record."""
     study = plan.study
     entries = tuple(map(_entry, study.judges))
+    observations = record.observations(plan.trials)
     sheet = assemble(
         name=study.name,
         seed=study.seed,
@@ -53,14 +58,28 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         stimulus_set=plan.stimuli.hash,
         judges=entries,
         probes=study.build_probes(),
-        observations=record.observations(plan.trials),
+        observations=observations,
         run=run_facts(plan, record),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
         own_data=study.source is not None,
     )
+    if study.looks is not None:
+        sheet = _with_looks(sheet, study.looks, observations)
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
     return with_exhibits(_with_instruments(sheet, plan, record), Evidence.of_run(plan, record))
+
+
+def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observations) -> Datasheet:
+    """The datasheet with the looks of `--until verdict`; where a fault stops this one, the figures stand."""
+    faults = Faults()
+
+    def look() -> list[Look]:
+        return [look_at(sheet, observations, int(sheet.run["calls"]))]
+
+    mine = [] if sheet.partial else faults.guarded("", "look", look, lambda _: [])
+    run = {**sheet.run, "looks": [each.to_json() for each in (*before, *mine)]}
+    return replace(sheet, run=run, faults=(*sheet.faults, *faults.found))
 
 
 def _with_instruments(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:

@@ -27,7 +27,7 @@ from steelyard.lab.run.budget import cost, dearest_in_batch
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
 from steelyard.providers.batch.batches import Batches, Batching, Handed, Result
-from steelyard.providers.wire.dialect import Dialect
+from steelyard.providers.http.dialect import Dialect
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
 from steelyard.trials.exchange import Call
 from steelyard.wording import counted
@@ -169,7 +169,7 @@ class BatchSitting:
 
     async def _submit(self, part: Mapping[str, Call]) -> StoredBatch | None:
         """Hand calls in, with the intention on disk before and the vendor's name after."""
-        prepared = {key: self._provider.prepared(call.presentation()) for key, call in part.items()}
+        prepared = {key: self._provider.build_batch_item(call.presentation()) for key, call in part.items()}
         number = len(self._store.batches(self._run.judge.name))
         row = StoredBatch(
             name=content_hash([sorted(part), number]).removeprefix("sha256:")[:32],
@@ -239,7 +239,7 @@ class BatchSitting:
         try:
             if result.answer is None:
                 raise TransientError(NOT_REACHED, "the vendor did not get to the call; try again.")
-            reply = self._provider.delivered(call.presentation(), result.answer, dialect)
+            reply = self._provider.parse_batch_item(call.presentation(), result.answer, dialect)
         except (PermanentError, TransientError) as error:
             tries.append(error)
             if isinstance(error, PermanentError) or len(tries) >= self._run.limits.attempts:

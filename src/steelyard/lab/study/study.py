@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from steelyard.datasheet.run_facts import Look
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
 from steelyard.lab.study.data_source import DataSource
@@ -52,6 +53,9 @@ class Study:
     """Arguments of `measure` that describe it; None where no command did. Decides nothing."""
     decides: str | None = field(default=None, compare=False)
     """Rule of `--decide` that its calls are drawn for; None for a measurement. Decides no figure."""
+
+    looks: tuple[Look, ...] | None = field(default=None, compare=False)
+    """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
     kit: ProbeKit = field(default_factory=ProbeKit, compare=False, repr=False)
     """Where its probes are built; decides nothing."""
@@ -108,6 +112,13 @@ class Study:
             and all(protocols.items() <= mine.get(name, {}).items() for name, protocols in theirs.items())
             and all(any(covers(spec, held) for spec in self.probes) for held in other.probes)
         )
+
+    def grows(self, other: Study) -> bool:
+        """True where this study is the other at a larger profile, to which `--until verdict` has come."""
+        if not self.looks or self.looks[-1].profile != other.profile or self.source is not None:
+            return False
+        # Built-in items are drawn for the profile.
+        return self.extends(replace(other, profile=self.profile, items=(), frozen_items=self.items_hash))
 
     def build_probes(self) -> list[Probe]:
         """The probes, ready to use; one that does not fit the study's scale is refused."""

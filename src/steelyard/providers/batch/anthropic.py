@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from steelyard.providers.batch.batches import CLOCK_SKEW, Handed, Progress, Result, answered, parsed_line
-from steelyard.providers.wire.wire import Wire
+from steelyard.providers.http.http_client import HttpClient
 
 PLACE = ("messages", "batches")
 
@@ -35,9 +35,9 @@ class AnthropicBatches:
     single = True
     listed_after = 120.0
 
-    def __init__(self, wire: Wire) -> None:
-        """Over the connection of the judge."""
-        self._wire = wire
+    def __init__(self, client: HttpClient) -> None:
+        """Over the HTTP client of the judge."""
+        self._client = client
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
         """Batches of this size that were handed in since."""
@@ -45,7 +45,7 @@ class AnthropicBatches:
         found: list[str] = []
         after = ""
         while True:
-            body = await self._wire.fetch(*PLACE, limit="100", **({"after_id": after} if after else {}))
+            body = await self._client.get_json(*PLACE, limit="100", **({"after_id": after} if after else {}))
             page = [one for one in body.get("data") or [] if isinstance(one, dict)]
             recent = [one for one in page if _moment(one.get("created_at")) >= since - CLOCK_SKEW]
             found += [str(one["id"]) for one in recent if _size(one.get("request_counts")) == size]
@@ -56,18 +56,18 @@ class AnthropicBatches:
     async def submit(self, handed: Handed) -> str:
         """Hand the requests in."""
         requests = [{"custom_id": name, "params": body} for name, body in handed.requests.items()]
-        return self._wire.named(await self._wire.send({"requests": requests}, *PLACE))
+        return self._client.object_id(await self._client.post_json({"requests": requests}, *PLACE))
 
     async def progress(self, remote: str) -> Progress:
         """How far it is."""
-        body = await self._wire.fetch(*PLACE, remote)
+        body = await self._client.get_json(*PLACE, remote)
         return Progress(
             body.get("processing_status") == "ended", cancelled=bool(body.get("cancel_initiated_at"))
         )
 
     async def results(self, remote: str) -> AsyncIterator[Result]:
         """What came of each call; one that expired or was cancelled has no answer."""
-        async for line in self._wire.lines(*PLACE, remote, "results"):
+        async for line in self._client.get_lines(*PLACE, remote, "results"):
             body = parsed_line(line)
             yield Result(str(body.get("custom_id")), _answer(body.get("result") or {}))
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from steelyard.providers.wire.dialect import Dialect
-from steelyard.providers.wire.wire import Answer
+from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.http_client import HttpResponse
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
@@ -51,7 +51,7 @@ class Result:
 
     id: str
     """Of the call."""
-    answer: Answer | None
+    answer: HttpResponse | None
     """As it would have come over the wire; None where the vendor did not get to it."""
 
 
@@ -88,10 +88,12 @@ class Batching(Protocol):
     def batches(self, folder: Path) -> Batches:
         """Where they are handed in; files go into the folder."""
 
-    def prepared(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
+    def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         """The body of a call, and the dialect it is in."""
 
-    def delivered(self, presentation: Presentation, answer: Answer, dialect: Dialect) -> Reply | None:
+    def parse_batch_item(
+        self, presentation: Presentation, answer: HttpResponse, dialect: Dialect
+    ) -> Reply | None:
         """What came of a call in a dialect; None where it has to be put otherwise."""
 
 
@@ -114,6 +116,6 @@ def parsed_line(line: str) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def answered(status: Any, body: Any) -> Answer:
+def answered(status: Any, body: Any) -> HttpResponse:
     """A result as the answer to a call of its own."""
-    return Answer(status if type(status) is int else 500, {}, json.dumps(body), 0.0)
+    return HttpResponse(status if type(status) is int else 500, {}, json.dumps(body), 0.0)

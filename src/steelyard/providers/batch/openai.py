@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from steelyard.providers.batch.batches import CLOCK_SKEW, Handed, Progress, Result, answered, parsed_line
-from steelyard.providers.wire.error_body import excerpt
-from steelyard.providers.wire.wire import Wire
+from steelyard.providers.http.error_body import excerpt
+from steelyard.providers.http.http_client import HttpClient
 
 ENDPOINT = "/v1/chat/completions"
 MARK = "steelyard"
@@ -44,16 +44,16 @@ class OpenAIBatches:
     single = True
     listed_after = 120.0
 
-    def __init__(self, wire: Wire) -> None:
-        """Over the connection of the judge."""
-        self._wire = wire
+    def __init__(self, client: HttpClient) -> None:
+        """Over the HTTP client of the judge."""
+        self._client = client
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
         """Batches that carry our name."""
         del size
         after = ""
         while True:
-            body = await self._wire.fetch("batches", limit="100", **({"after": after} if after else {}))
+            body = await self._client.get_json("batches", limit="100", **({"after": after} if after else {}))
             page = [one for one in body.get("data") or [] if isinstance(one, dict)]
             ours = [str(one["id"]) for one in page if (one.get("metadata") or {}).get(MARK) == name]
             oldest = min((_number(one.get("created_at")) for one in page), default=0.0)
@@ -63,20 +63,20 @@ class OpenAIBatches:
 
     async def submit(self, handed: Handed) -> str:
         """Upload the requests and make a batch of them."""
-        uploaded = await self._wire.upload(
+        uploaded = await self._client.upload_file(
             "files", {"purpose": "batch"}, f"{handed.name}.jsonl", request_lines(handed)
         )
         batch = {
-            "input_file_id": self._wire.named(uploaded),
+            "input_file_id": self._client.object_id(uploaded),
             "endpoint": ENDPOINT,
             "completion_window": "24h",
             "metadata": {MARK: handed.name},
         }
-        return self._wire.named(await self._wire.send(batch, "batches"))
+        return self._client.object_id(await self._client.post_json(batch, "batches"))
 
     async def progress(self, remote: str) -> Progress:
         """How far it is; one that was refused has reasons."""
-        body = await self._wire.fetch("batches", remote)
+        body = await self._client.get_json("batches", remote)
         status = str(body.get("status"))
         reasons = (body.get("errors") or {}).get("data") or [] if status == "failed" else []
         said = "; ".join(excerpt(str(reason.get("message")), 200) for reason in reasons[:3])
@@ -85,10 +85,10 @@ class OpenAIBatches:
 
     async def results(self, remote: str) -> AsyncIterator[Result]:
         """Answers, then refusals; either file may be missing."""
-        body = await self._wire.fetch("batches", remote)
+        body = await self._client.get_json("batches", remote)
         for file in (body.get("output_file_id"), body.get("error_file_id")):
             if isinstance(file, str) and file:
-                async for line in self._wire.lines("files", file, "content"):
+                async for line in self._client.get_lines("files", file, "content"):
                     yield result_of(line)
 
 

@@ -14,10 +14,10 @@ from yarl import URL
 
 from steelyard.errors import ConfigError
 from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.thinking import ThinkingOptions
 from steelyard.providers.options import Line
 from steelyard.providers.traits import Example
-from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.thinking import ThinkingOptions
 from steelyard.trials.judge import Judge
 
 KEY, PLACE, VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
@@ -48,7 +48,7 @@ class Azure(ChatCompletions):
     )
 
     @classmethod
-    def located(cls, judge: Judge) -> Server:
+    def server_for(cls, judge: Judge) -> ServerDefaults:
         """The resource of the judge, which needs its key wherever it is."""
         place = judge.options.get("base_url")
         if not place:
@@ -56,15 +56,15 @@ class Azure(ChatCompletions):
                 f"judge {judge.address}: no address; set the environment variable {PLACE} to the resource's, "
                 "such as https://NAME.openai.azure.com, or give base_url."
             )
-        return Server(str(place), KEY)
+        return ServerDefaults(str(place), KEY)
 
     async def open(self) -> None:
-        """Find the key and make the session."""
-        await self.wire.open("api-key", before="")
+        """Find the key and open the client."""
+        await self.client.open("api-key", prefix="")
 
     def address(self) -> URL:
         """Where calls go: the address by deployment where there is a version, else that without."""
-        base, version = self.wire.endpoint.base_url, self.judge.options.get("api_version")
+        base, version = self.client.endpoint.base_url, self.judge.options.get("api_version")
         parts = base.parts[1:]  # pages of the portal show whole addresses
         before = parts[: parts.index("openai")] if "openai" in parts else parts
         resource = base.origin().joinpath(*filter(None, before))

@@ -10,57 +10,57 @@ from yarl import URL
 
 from steelyard.providers.chat.reply import PROTOCOL, read_embedding, read_reply
 from steelyard.providers.chat.request import FIELDS, TOGGLE, TOKEN_LIMITS, embedding_body, request_body
+from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.error_body import parse_error
+from steelyard.providers.http.http_client import HttpResponse
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.traits import Traits
-from steelyard.providers.wire.dialect import Dialect
-from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.error_body import parse_error
-from steelyard.providers.wire.http_provider import HttpProvider
-from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
-from steelyard.providers.wire.wire import Answer
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
-OPENAI = Server("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+OPENAI = ServerDefaults("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """The public server, and the variables that are honoured for any other of its kind."""
 
-_NO_SUCH_PLACE = re.compile("unexpected endpoint or method", re.I)
+_UNKNOWN_URL = re.compile("unexpected endpoint or method", re.I)
 """How LM Studio says, under status 200, that base_url leads nowhere."""
 
 
 class ChatCompletions(HttpProvider):
     """One judge's connection to a chat-completions server."""
 
-    server: ClassVar[Server] = OPENAI
+    server: ClassVar[ServerDefaults] = OPENAI
     traits: ClassVar[Traits] = Traits(options=ThinkingOptions, room=thinking_room)
     """A model behind an address: prompted, paid for, able to write."""
     protocol = PROTOCOL
-    verbatim = True
+    template_safe = True
     fields = FIELDS
 
     def address(self) -> URL:
         """Where calls go."""
-        return self.wire.endpoint.at("chat", "completions")
+        return self.client.endpoint.url("chat", "completions")
 
-    def wanted(self, presentation: Presentation) -> dict[str, Any]:
+    def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
         """No effort at all is a budget of none, where a server has a word for that."""
-        wanted = super().wanted(presentation)
-        if wanted.get("effort") == "none" and any(TOGGLE in each.forms for each in self.fields):
-            del wanted["effort"]
-            wanted.setdefault("thinking_tokens", 0)
-        return wanted
+        requested = super().requested_fields(presentation)
+        if requested.get("effort") == "none" and any(TOGGLE in each.forms for each in self.fields):
+            del requested["effort"]
+            requested.setdefault("thinking_tokens", 0)
+        return requested
 
     def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""
-        return request_body(self.judge.model, presentation, self.sent(presentation, dialect))
+        return request_body(self.judge.model, presentation, self.sent_fields(presentation, dialect))
 
     def read(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body."""
-        return read_reply(body, self.wire.where)
+        return read_reply(body, self.client.where)
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The parameters in force instead of ours; the token limit under the name it went by."""
         changed = super().effective(presentation, dialect)
-        form, limit = self.sent(presentation, dialect).get("max_tokens", (TOKEN_LIMITS[0], None))
+        form, limit = self.sent_fields(presentation, dialect).get("max_tokens", (TOKEN_LIMITS[0], None))
         return changed if form == TOKEN_LIMITS[0] else changed | {"max_tokens": None, form: limit}
 
     async def ask(self, presentation: Presentation) -> Reply:
@@ -69,20 +69,20 @@ class ChatCompletions(HttpProvider):
             return await self._embed(presentation)
         return await super().ask(presentation)
 
-    def received(self, answer: Answer) -> Reply:
+    def parse_reply(self, response: HttpResponse) -> Reply:
         """The reply; some servers report a failure under status 200."""
-        body = self.wire.parsed(answer)
-        error = parse_error(answer.text) if "error" in body and not body.get("choices") else None
-        status = None if error is None else 404 if error.says(_NO_SUCH_PLACE) else error.status
+        body = self.client.parse_json(response)
+        error = parse_error(response.text) if "error" in body and not body.get("choices") else None
+        status = None if error is None else 404 if error.matches(_UNKNOWN_URL) else error.status
         if status is not None and 400 <= status < 600:
-            return self.wire.refused(replace(answer, status=status))
-        return self.reading(body)
+            return self.client.reply_or_raise(replace(response, status=status))
+        return self.read_checked(body)
 
     async def _embed(self, presentation: Presentation) -> Reply:
         """The vector of the one text that is shown."""
         body = embedding_body(self.judge.model, presentation)
-        answer = await self.wire.post(self.wire.endpoint.at("embeddings"), body, presentation.trial)
-        if not answer.succeeded:
-            return self.wire.refused(answer)
-        vector = read_embedding(self.wire.parsed(answer), self.wire.where)
-        return replace(vector, latency_ms=answer.latency_ms)
+        response = await self.client.post(self.client.endpoint.url("embeddings"), body, presentation.trial)
+        if not response.is_success:
+            return self.client.reply_or_raise(response)
+        vector = read_embedding(self.client.parse_json(response), self.client.where)
+        return replace(vector, latency_ms=response.latency_ms)

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from steelyard.errors import TransientError
-from steelyard.providers.wire.error_body import excerpt, printable
-from steelyard.providers.wire.first_token import finite, first_token
-from steelyard.providers.wire.token_count import count
-from steelyard.providers.wire.wire import garbled as not_in_protocol
+from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.http_client import malformed_response
+from steelyard.providers.http.response_values import finite_number, first_token_logprobs, token_count
 from steelyard.trials.reply import Reply, Usage
 
 PROTOCOL = "chat-completions"
@@ -39,7 +38,7 @@ def read_reply(body: dict[str, Any], where: str) -> Reply:
     try:
         return _read(body, where)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise garbled(where, f"a body of unexpected shape ({type(error).__name__})") from error
+        raise _malformed(where, f"a body of unexpected shape ({type(error).__name__})") from error
 
 
 def read_embedding(body: dict[str, Any], where: str) -> Reply:
@@ -47,10 +46,10 @@ def read_embedding(body: dict[str, Any], where: str) -> Reply:
     data = body.get("data")
     first = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
     numbers = first.get("embedding")
-    vector = [finite(number) for number in numbers] if isinstance(numbers, list) else []
+    vector = [finite_number(number) for number in numbers] if isinstance(numbers, list) else []
     scores = tuple(number for number in vector if number is not None)
     if not scores or len(scores) < len(vector):
-        raise garbled(where, f"no embedding in {excerpt(json.dumps(body))!r}")
+        raise _malformed(where, f"no embedding in {excerpt(json.dumps(body))!r}")
     served = body.get("model")
     return Reply(
         "",
@@ -60,9 +59,9 @@ def read_embedding(body: dict[str, Any], where: str) -> Reply:
     )
 
 
-def garbled(where: str, finding: str) -> TransientError:
+def _malformed(where: str, finding: str) -> TransientError:
     """The error for a reply that is not what the protocol says."""
-    return not_in_protocol(where, finding, PROTOCOL)
+    return malformed_response(where, finding, PROTOCOL)
 
 
 def _read(body: dict[str, Any], where: str) -> Reply:
@@ -70,7 +69,7 @@ def _read(body: dict[str, Any], where: str) -> Reply:
     choice = _first(choices) if isinstance(choices, list) and choices else None
     message = choice.get("message", _unsaid(choice)) if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise garbled(where, f"no choices in {excerpt(json.dumps(body))!r}")
+        raise _malformed(where, f"no choices in {excerpt(json.dumps(body))!r}")
     if choice.get("finish_reason") in _BROKEN_OFF:
         raise TransientError("server_error", f"{where}: the server broke off with an error; try again.")
     refusal = message.get("refusal")
@@ -121,31 +120,31 @@ def _content(content: Any, where: str) -> str:
         parts = [part.get("text") for part in spoken]
         return "".join(part for part in parts if isinstance(part, str))
     if not isinstance(content, str):
-        raise garbled(where, f"content {excerpt(repr(content))!r}")
+        raise _malformed(where, f"content {excerpt(repr(content))!r}")
     return content
 
 
 def _usage(usage: Any) -> Usage:
     fields = usage if isinstance(usage, dict) else {}
-    given, made = count(fields, "prompt_tokens"), count(fields, "completion_tokens")
-    cached = count(fields.get("prompt_tokens_details"), "cached_tokens")
-    reasoning = count(fields.get("completion_tokens_details"), "reasoning_tokens")
+    given, made = token_count(fields, "prompt_tokens"), token_count(fields, "completion_tokens")
+    cached = token_count(fields.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = token_count(fields.get("completion_tokens_details"), "reasoning_tokens")
     # Some servers leave hidden reasoning out of the completion; the total gives it away.
-    if reasoning and count(fields, "total_tokens") == given + made + reasoning:
+    if reasoning and token_count(fields, "total_tokens") == given + made + reasoning:
         made += reasoning
-    cached = cached or count(fields, "prompt_cache_hit_tokens")
+    cached = cached or token_count(fields, "prompt_cache_hit_tokens")
     return Usage(given, made, cached, reasoning, billed=_billed(fields))
 
 
 def _billed(usage: dict[str, Any]) -> float | None:
     """What a gateway says it charged; with a key of the user's own, the vendor behind it charges beside."""
-    cost, details = finite(usage.get("cost")), usage.get("cost_details")
+    cost, details = finite_number(usage.get("cost")), usage.get("cost_details")
     if cost is None or not 0 <= cost <= _DEAREST_CALL:
         return None
     upstream = details.get("upstream_inference_cost") if isinstance(details, dict) else None
-    beside = finite(upstream) if usage.get("is_byok") is True else None
+    beside = finite_number(upstream) if usage.get("is_byok") is True else None
     return cost + (beside if beside is not None and 0 <= beside <= _DEAREST_CALL else 0.0)
 
 
 def _logprobs(logprobs: Any) -> dict[str, float] | None:
-    return first_token(logprobs.get("content")) if isinstance(logprobs, dict) else None
+    return first_token_logprobs(logprobs.get("content")) if isinstance(logprobs, dict) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.providers.wire.dialect import Field
+from steelyard.providers.http.dialect import RequestField
 from steelyard.trials.presentation import Presentation
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
@@ -18,13 +18,13 @@ TOGGLE = "thinking.type"
 """Form of a budget for thoughts where a server can only be told to think or not to."""
 
 FIELDS = (
-    Field("response_format", ("json_schema", "json_object", None), ("response_format", "json_schema")),
-    Field("max_tokens", TOKEN_LIMITS, TOKEN_LIMITS),
-    Field("temperature", ("temperature", None)),
-    Field("seed", ("seed", None)),
-    Field("logprobs", ("logprobs", None), ("logprobs", "top_logprobs", "log_probs")),
-    Field("effort", ("reasoning_effort",), ("reasoning_effort", "reasoningEffort")),
-    Field("thinking_tokens", (ROOM,)),
+    RequestField("response_format", ("json_schema", "json_object", None), ("response_format", "json_schema")),
+    RequestField("max_tokens", TOKEN_LIMITS, TOKEN_LIMITS),
+    RequestField("temperature", ("temperature", None)),
+    RequestField("seed", ("seed", None)),
+    RequestField("logprobs", ("logprobs", None), ("logprobs", "top_logprobs", "log_probs")),
+    RequestField("effort", ("reasoning_effort",), ("reasoning_effort", "reasoningEffort")),
+    RequestField("thinking_tokens", (ROOM,)),
 )
 """What a call may ask for; a budget for thoughts is but room under the token limit, unless a server has a
 name for it. A name with a point is that of a field in another."""

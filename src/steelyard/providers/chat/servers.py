@@ -13,15 +13,15 @@ from steelyard.providers.batch.files import FileBatches
 from steelyard.providers.batch.openai import OpenAIBatches
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
+from steelyard.providers.http.dialect import RequestField
+from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.thinking import ThinkingOptions
 from steelyard.providers.options import Line
 from steelyard.providers.traits import Example
-from steelyard.providers.wire.dialect import Field as Part
-from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.thinking import ThinkingOptions
 
 
 class OpenAIOptions(ThinkingOptions):
-    """The address may come from the environment; it is part of the judge all the same."""
+    """The address may come from the environment; it is field of the judge all the same."""
 
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(OPENAI.url_variable) or None)
 
@@ -45,7 +45,7 @@ class OpenAI(ChatCompletions):
     def batches(self, folder: Path) -> Batches:
         """By files and batches of the server."""
         del folder
-        return OpenAIBatches(self.wire)
+        return OpenAIBatches(self.client)
 
 
 class Filed(ChatCompletions):
@@ -55,7 +55,7 @@ class Filed(ChatCompletions):
 
     def batches(self, folder: Path) -> Batches:
         """By files."""
-        return FileBatches(folder, self.wire.where, self.judge.model)
+        return FileBatches(folder, self.client.where, self.judge.model)
 
 
 def provider_of(known: KnownServer) -> type[ChatCompletions]:
@@ -68,19 +68,21 @@ def provider_of(known: KnownServer) -> type[ChatCompletions]:
         environment=() if known.local else (known.key_variable,),
         examples=(Example(f"{known.name}/NAME", known.meaning),),
     )
-    server = Server(known.url, known.key_variable)
+    server = ServerDefaults(known.url, known.key_variable)
     members = {"__doc__": f"Models of {known.title}.", "server": server, "traits": traits}
     return type(known.title.replace(" ", ""), (base,), members | {"fields": _fields(known)})
 
 
-def _fields(known: KnownServer) -> tuple[Part, ...]:
+def _fields(known: KnownServer) -> tuple[RequestField, ...]:
     """The fields of every server, some under a name of this one's own."""
     return tuple(
-        replace(part, forms=(name, *part.forms[1:]), refused_as=(name.partition(".")[0], *part.refused_as))
+        replace(
+            field, forms=(name, *field.forms[1:]), error_names=(name.partition(".")[0], *field.error_names)
+        )
         if name
-        else part
-        for part in ChatCompletions.fields
-        for name in (known.spelled.get(part.name),)
+        else field
+        for field in ChatCompletions.fields
+        for name in (known.spelled.get(field.name),)
     )
 
 

@@ -10,23 +10,25 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field as Default
+from pydantic import Field
 from yarl import URL
 
 from steelyard.providers.batch.anthropic import AnthropicBatches
 from steelyard.providers.batch.batches import Batches
+from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.response_values import token_count
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.options import Line
 from steelyard.providers.traits import Example, Traits
-from steelyard.providers.wire.dialect import Dialect, Field
-from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.error_body import excerpt, printable
-from steelyard.providers.wire.http_provider import HttpProvider
-from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
-from steelyard.providers.wire.token_count import count
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
-ANTHROPIC = Server("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1")
+ANTHROPIC = ServerDefaults(
+    "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1"
+)
 """The public server; its own clients give an address without the version."""
 
 VERSION = "2023-06-01"
@@ -51,7 +53,7 @@ _OUTPUT_FORMAT = (
 class AnthropicOptions(ThinkingOptions):
     """The address may come from the environment; it is part of the judge all the same."""
 
-    base_url: Line | None = Default(default_factory=lambda: os.environ.get(ANTHROPIC.url_variable) or None)
+    base_url: Line | None = Field(default_factory=lambda: os.environ.get(ANTHROPIC.url_variable) or None)
 
 
 class Anthropic(HttpProvider):
@@ -59,8 +61,8 @@ class Anthropic(HttpProvider):
 
     server = ANTHROPIC
     protocol = "messages"
-    verbatim = True
-    cools_thoughts = False
+    template_safe = True
+    temperature_with_thinking = False
     traits = Traits(
         options=AnthropicOptions,
         room=thinking_room,
@@ -73,40 +75,40 @@ class Anthropic(HttpProvider):
         ),
     )
     fields = (
-        Field("response_format", ("json_schema", None), _OUTPUT_FORMAT),
-        Field("max_tokens", ("max_tokens",)),
-        Field("temperature", ("temperature", None)),
-        Field("effort", ("effort",), ("effort",)),
-        Field("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
-        Field("thinking", ("adaptive", None), ("thinking", "adaptive")),
+        RequestField("response_format", ("json_schema", None), _OUTPUT_FORMAT),
+        RequestField("max_tokens", ("max_tokens",)),
+        RequestField("temperature", ("temperature", None)),
+        RequestField("effort", ("effort",), ("effort",)),
+        RequestField("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
+        RequestField("thinking", ("adaptive", None), ("thinking", "adaptive")),
     )
 
     async def open(self) -> None:
-        """Find the key and make the session."""
-        await self.wire.open("x-api-key", before="", anthropic_version=VERSION)
+        """Find the key and open the client."""
+        await self.client.open("x-api-key", prefix="", anthropic_version=VERSION)
 
     def batches(self, folder: Path) -> Batches:
         """By message batches."""
         del folder
-        return AnthropicBatches(self.wire)
+        return AnthropicBatches(self.client)
 
     def address(self) -> URL:
         """Where calls go."""
-        return self.wire.endpoint.at("messages")
+        return self.client.endpoint.url("messages")
 
-    def wanted(self, presentation: Presentation) -> dict[str, Any]:
+    def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
         """Effort goes with thoughts of a length that the model chooses, none of it without any."""
-        wanted = super().wanted(presentation)
-        if wanted.get("effort") == "none":
-            del wanted["effort"]
-            wanted.setdefault("thinking_tokens", 0)
-        elif "effort" in wanted and "thinking_tokens" not in wanted:
-            wanted["thinking"] = "adaptive"
-        return wanted
+        requested = super().requested_fields(presentation)
+        if requested.get("effort") == "none":
+            del requested["effort"]
+            requested.setdefault("thinking_tokens", 0)
+        elif "effort" in requested and "thinking_tokens" not in requested:
+            requested["thinking"] = "adaptive"
+        return requested
 
     def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""
-        sent = {name: value for name, (_, value) in self.sent(presentation, dialect).items()}
+        sent = {name: value for name, (_, value) in self.sent_fields(presentation, dialect).items()}
         system = "\n\n".join(m.content for m in presentation.messages if m.role == "system")
         turns = [{"role": m.role, "content": m.content} for m in presentation.messages if m.role != "system"]
         body: dict[str, Any] = {"model": self.judge.model, "messages": turns}
@@ -128,7 +130,7 @@ class Anthropic(HttpProvider):
         """The reply in a parsed body: its text blocks together; thoughts are not part of the answer."""
         blocks = body.get("content")
         if not isinstance(blocks, list):
-            raise self.wire.garbled(f"no content in {excerpt(str(body))!r}")
+            raise self.client.malformed_response(f"no content in {excerpt(str(body))!r}")
         text = "".join(block["text"] for block in blocks if block.get("type") == "text")
         finish = _FINISH.get(str(body.get("stop_reason")), "stop")
         if finish == "refusal" and not text:
@@ -145,12 +147,15 @@ class Anthropic(HttpProvider):
 
 def _usage(usage: Any) -> Usage:
     """Tokens from and to the cache are counted apart from the rest of the prompt."""
-    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    read, written = (
+        token_count(usage, "cache_read_input_tokens"),
+        token_count(usage, "cache_creation_input_tokens"),
+    )
     details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
     return Usage(
-        count(usage, "input_tokens") + read + written,
-        count(usage, "output_tokens"),
+        token_count(usage, "input_tokens") + read + written,
+        token_count(usage, "output_tokens"),
         cached_tokens=read,
-        reasoning_tokens=count(details, "thinking_tokens"),
+        reasoning_tokens=token_count(details, "thinking_tokens"),
         cache_write_tokens=written,
     )

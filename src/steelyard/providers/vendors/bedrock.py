@@ -12,19 +12,19 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import Field as Default
+from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError, ProviderRefusedError
+from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.response_values import token_count
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.options import Line
 from steelyard.providers.traits import Example, Traits
 from steelyard.providers.vendors.signature import Signer
-from steelyard.providers.wire.dialect import Dialect, Field
-from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.error_body import excerpt, printable
-from steelyard.providers.wire.http_provider import HttpProvider
-from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
-from steelyard.providers.wire.token_count import count
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -56,17 +56,17 @@ def _region() -> str | None:
 class BedrockOptions(ThinkingOptions):
     """Region and address may come from the environment; they are part of the judge all the same."""
 
-    region: Line | None = Default(default_factory=_region, pattern=r"^[a-z0-9-]+$")
+    region: Line | None = Field(default_factory=_region, pattern=r"^[a-z0-9-]+$")
     """Where the model runs, such as us-east-1."""
-    base_url: Line | None = Default(default_factory=lambda: os.environ.get(URL_VARIABLE) or None)
+    base_url: Line | None = Field(default_factory=lambda: os.environ.get(URL_VARIABLE) or None)
 
 
 class Bedrock(HttpProvider):
     """Models of Amazon Bedrock, by Converse."""
 
     protocol = "Converse"
-    verbatim = True
-    cools_thoughts = False
+    template_safe = True
+    temperature_with_thinking = False
     traits = Traits(
         options=BedrockOptions,
         room=thinking_room,
@@ -80,15 +80,15 @@ class Bedrock(HttpProvider):
         ),
     )
     fields = (
-        Field("response_format", ("json_schema", None), _OUTPUT_FORMAT),
-        Field("max_tokens", ("maxTokens",), ("maxTokens", "max_tokens")),
-        Field("temperature", ("temperature", None)),
-        Field("effort", ("effort",), ("effort", "reasoning_?[cC]onfig", "maxReasoningEffort")),
-        Field("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
+        RequestField("response_format", ("json_schema", None), _OUTPUT_FORMAT),
+        RequestField("max_tokens", ("maxTokens",), ("maxTokens", "max_tokens")),
+        RequestField("temperature", ("temperature", None)),
+        RequestField("effort", ("effort",), ("effort", "reasoning_?[cC]onfig", "maxReasoningEffort")),
+        RequestField("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
     )
 
     @classmethod
-    def located(cls, judge: Judge) -> Server:
+    def server_for(cls, judge: Judge) -> ServerDefaults:
         """The server of the judge's region."""
         region = judge.options.get("region")
         if not region and not judge.options.get("base_url"):
@@ -96,20 +96,20 @@ class Bedrock(HttpProvider):
                 f"judge {judge.address}: no region; set the environment variable {REGIONS[0]}, or write "
                 f"bedrock/{judge.model}?region=us-east-1."
             )
-        return Server(f"https://bedrock-runtime.{region}.amazonaws.com", KEY, URL_VARIABLE)
+        return ServerDefaults(f"https://bedrock-runtime.{region}.amazonaws.com", KEY, URL_VARIABLE)
 
     async def open(self) -> None:
-        """Find the bearer key, or the keys that sign, and make the session."""
-        endpoint = self.wire.endpoint
+        """Find the bearer key, or the keys that sign, and open the client."""
+        endpoint = self.client.endpoint
         access, secret, token = (os.environ.get(name, "").strip() for name in SIGNING_KEYS)
         signs = bool(access and secret) and endpoint.key_variable == KEY and not os.environ.get(KEY)
         if signs:
             region = str(self.judge.options.get("region") or "us-east-1")
             signer = Signer(access, secret, token, region, "bedrock")
-            await self.wire.open_signed(signer.headers, (secret, token))
+            await self.client.open_with_signer(signer.headers, (secret, token))
             return
         try:
-            await self.wire.open()
+            await self.client.open()
         except ProviderRefusedError as error:
             alone = endpoint.key_variable == KEY and not os.environ.get(KEY)
             instead = f"{str(error).rstrip('.')}, or {' and '.join(SIGNING_KEYS[:2])}."
@@ -117,12 +117,12 @@ class Bedrock(HttpProvider):
 
     def address(self) -> URL:
         """Where calls go; an identifier may hold colons and slashes."""
-        base = str(self.wire.endpoint.base_url.with_query(None)).rstrip("/")
+        base = str(self.client.endpoint.base_url.with_query(None)).rstrip("/")
         return URL(f"{base}/model/{quote(self.judge.model, safe='')}/converse", encoded=True)
 
     def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call; thoughts are a field of the models that have them."""
-        sent = self.sent(presentation, dialect)
+        sent = self.sent_fields(presentation, dialect)
         system = [{"text": m.content} for m in presentation.messages if m.role == "system"]
         turns = [m for m in presentation.messages if m.role != "system"]
         body: dict[str, Any] = {"system": system} if system else {}
@@ -140,7 +140,7 @@ class Bedrock(HttpProvider):
         """The reply in a parsed body; it does not name the model that was served."""
         message = (body.get("output") or {}).get("message")
         if not isinstance(message, dict):
-            raise self.wire.garbled(f"no message in {excerpt(str(body))!r}")
+            raise self.client.malformed_response(f"no message in {excerpt(str(body))!r}")
         text = "".join(block["text"] for block in message.get("content") or [] if "text" in block)
         return Reply(
             printable(text),
@@ -174,10 +174,10 @@ def _own_fields(model: str, sent: Mapping[str, Any]) -> dict[str, Any]:
 
 def _usage(usage: Any) -> Usage:
     """Tokens from and to the cache are counted apart from the rest of the prompt."""
-    read, written = count(usage, "cacheReadInputTokens"), count(usage, "cacheWriteInputTokens")
+    read, written = token_count(usage, "cacheReadInputTokens"), token_count(usage, "cacheWriteInputTokens")
     return Usage(
-        count(usage, "inputTokens") + read + written,
-        count(usage, "outputTokens"),
+        token_count(usage, "inputTokens") + read + written,
+        token_count(usage, "outputTokens"),
         cached_tokens=read,
         cache_write_tokens=written,
     )

@@ -10,22 +10,21 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field as Default
+from pydantic import Field
 from yarl import URL
 
+from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.response_values import first_token_logprobs, token_count
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.options import Line
 from steelyard.providers.traits import Example, Traits
-from steelyard.providers.wire.dialect import Dialect, Field
-from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.error_body import excerpt, printable
-from steelyard.providers.wire.first_token import first_token
-from steelyard.providers.wire.http_provider import HttpProvider
-from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
-from steelyard.providers.wire.token_count import count
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
-GOOGLE = Server(
+GOOGLE = ServerDefaults(
     "https://generativelanguage.googleapis.com/v1beta",
     "GEMINI_API_KEY",
     "GOOGLE_GEMINI_BASE_URL",
@@ -44,7 +43,7 @@ _PLACES = {"max_tokens": "maxOutputTokens", "temperature": "temperature", "seed"
 class GoogleOptions(ThinkingOptions):
     """The address may come from the environment; it is part of the judge all the same."""
 
-    base_url: Line | None = Default(default_factory=lambda: os.environ.get(GOOGLE.url_variable) or None)
+    base_url: Line | None = Field(default_factory=lambda: os.environ.get(GOOGLE.url_variable) or None)
 
 
 class Google(HttpProvider):
@@ -52,7 +51,7 @@ class Google(HttpProvider):
 
     server = GOOGLE
     protocol = "generateContent"
-    verbatim = True
+    template_safe = True
     traits = Traits(
         options=GoogleOptions,
         room=thinking_room,
@@ -60,39 +59,39 @@ class Google(HttpProvider):
         examples=(Example("google/NAME", "Gemini, by Google's generateContent; needs GEMINI_API_KEY"),),
     )
     fields = (
-        Field(
+        RequestField(
             "response_format",
             ("responseJsonSchema", "responseMimeType", None),
             ("response_?[jJ]son_?[sS]chema", "response_?[mM]ime_?[tT]ype", "[Ss]chema", "JSON mode"),
         ),
-        Field("max_tokens", ("maxOutputTokens",), ("max_?[oO]utput_?[tT]okens",)),
-        Field("temperature", ("temperature", None)),
-        Field("seed", ("seed", None)),
-        Field("logprobs", ("logprobs", None), ("(response_?)?[Ll]ogprobs",)),
-        Field("effort", ("thinkingLevel",), ("[tT]hinking[_ ]?[lL]evel",)),
-        Field("thinking_tokens", ("thinkingBudget",), ("[tT]hinking[_ ]?[bB]udget", r"[Bb]udget \d+")),
+        RequestField("max_tokens", ("maxOutputTokens",), ("max_?[oO]utput_?[tT]okens",)),
+        RequestField("temperature", ("temperature", None)),
+        RequestField("seed", ("seed", None)),
+        RequestField("logprobs", ("logprobs", None), ("(response_?)?[Ll]ogprobs",)),
+        RequestField("effort", ("thinkingLevel",), ("[tT]hinking[_ ]?[lL]evel",)),
+        RequestField("thinking_tokens", ("thinkingBudget",), ("[tT]hinking[_ ]?[bB]udget", r"[Bb]udget \d+")),
     )
 
     async def open(self) -> None:
-        """Find the key and make the session."""
-        await self.wire.open("x-goog-api-key", before="")
+        """Find the key and open the client."""
+        await self.client.open("x-goog-api-key", prefix="")
 
     def address(self) -> URL:
         """Where calls go; a tuned model has a folder of its own."""
         folder, _, name = self.judge.model.rpartition("/")
-        return self.wire.endpoint.at(folder or "models", f"{name}:generateContent")
+        return self.client.endpoint.url(folder or "models", f"{name}:generateContent")
 
-    def wanted(self, presentation: Presentation) -> dict[str, Any]:
+    def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
         """No effort at all is a budget of none."""
-        wanted = super().wanted(presentation)
-        if wanted.get("effort") == "none":
-            del wanted["effort"]
-            wanted.setdefault("thinking_tokens", 0)
-        return wanted
+        requested = super().requested_fields(presentation)
+        if requested.get("effort") == "none":
+            del requested["effort"]
+            requested.setdefault("thinking_tokens", 0)
+        return requested
 
     def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call; `extra` may add to the configuration."""
-        sent = self.sent(presentation, dialect)
+        sent = self.sent_fields(presentation, dialect)
         config: dict[str, Any] = {_PLACES[name]: sent[name][1] for name in sent if name in _PLACES}
         if "response_format" in sent:
             form, schema = sent["response_format"]
@@ -119,7 +118,7 @@ class Google(HttpProvider):
             said = f"the prompt was blocked: {feedback['blockReason']}"
             return Reply(printable(said), usage=usage, finish="filter", served_model=model)
         if not candidates and "usageMetadata" not in body:
-            raise self.wire.garbled(f"no candidates in {excerpt(str(body))!r}")
+            raise self.client.malformed_response(f"no candidates in {excerpt(str(body))!r}")
         candidate = candidates[0] if candidates else {}
         parts = (candidate.get("content") or {}).get("parts") or []
         return Reply(
@@ -137,11 +136,11 @@ def _role(role: str) -> str:
 
 def _usage(usage: Any) -> Usage:
     """Thoughts are counted beside the answer and paid like it."""
-    thoughts = count(usage, "thoughtsTokenCount")
+    thoughts = token_count(usage, "thoughtsTokenCount")
     return Usage(
-        count(usage, "promptTokenCount"),
-        count(usage, "candidatesTokenCount") + thoughts,
-        cached_tokens=count(usage, "cachedContentTokenCount"),
+        token_count(usage, "promptTokenCount"),
+        token_count(usage, "candidatesTokenCount") + thoughts,
+        cached_tokens=token_count(usage, "cachedContentTokenCount"),
         reasoning_tokens=thoughts,
     )
 
@@ -149,7 +148,7 @@ def _usage(usage: Any) -> Usage:
 def _logprobs(result: Mapping[str, Any]) -> dict[str, float] | None:
     """Chosen tokens and their alternatives stand in two lists of one length."""
     steps = zip(result.get("chosenCandidates") or [], result.get("topCandidates") or [], strict=False)
-    return first_token(
+    return first_token_logprobs(
         [
             {**_entry(chosen), "top_logprobs": [_entry(one) for one in others.get("candidates") or []]}
             for chosen, others in steps

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
+from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.response_values import first_token_logprobs
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.traits import Check, Example, Traits
-from steelyard.providers.wire.error_body import excerpt, printable
-from steelyard.providers.wire.first_token import first_token
-from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -126,7 +126,7 @@ class InspectBridge:
         changed |= {"max_tokens": presentation.decoding.max_tokens + self._room} if self._room else {}
         return Reply(
             printable(choice.message.text),
-            logprobs=first_token(tokens),
+            logprobs=first_token_logprobs(tokens),
             usage=Usage() if usage is None else _usage(usage),
             finish=_FINISH.get(choice.stop_reason, "stop"),
             served_model=printable(output.model) or None,

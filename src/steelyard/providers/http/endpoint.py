@@ -16,8 +16,8 @@ from steelyard.trials.judge import Judge
 
 
 @dataclass(frozen=True)
-class Server:
-    """What is known of a server by its provider's name."""
+class ServerDefaults:
+    """URL and environment variables of a server that is known by its provider's name."""
 
     url: str
     """Where it listens unless told otherwise."""
@@ -41,7 +41,7 @@ _SECRETS = frozenset(
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address, the name of the key's variable, and the time limit of a call."""
+    """A base URL, the environment variable of the key, and the timeout of a call."""
 
     base_url: URL
     """Up to and including the version, such as `…/v1`."""
@@ -50,35 +50,43 @@ class Endpoint:
     key_required: bool
     """Whether a missing key is an error."""
     timeout: float | None
-    """Seconds a call may take; None where the judge sets none and the runner's limit alone counts."""
+    """Timeout of a call in seconds; None where the judge sets none and the runner's limit alone counts."""
     other_keys: tuple[str, ...] = ()
     """Environment variables that may hold the key where the first does not."""
 
     @classmethod
-    def of(cls, judge: Judge, server: Server, environ: Mapping[str, str] = os.environ) -> Endpoint:
+    def for_judge(
+        cls, judge: Judge, server: ServerDefaults, environ: Mapping[str, str] = os.environ
+    ) -> Endpoint:
         """The endpoint that a judge's options, the environment and its server describe."""
         where = f"judge {judge.address}"
-        base = _url(judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where)
+        base = _parse_url(
+            judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where
+        )
         if server.version and base.path == "/":
             base = base.joinpath(server.version).with_query(base.query)
-        named = judge.options.get("api_key_env")
-        required = named is not None or (bool(server.key_variable) and base == URL(server.url))
-        seconds = _timeout(judge.options, where)
+        key_name = judge.options.get("api_key_env")
+        required = key_name is not None or (bool(server.key_variable) and base == URL(server.url))
+        seconds = _parse_timeout(judge.options, where)
         return cls(
-            base, str(named or server.key_variable), required, seconds, () if named else server.other_keys
+            base,
+            str(key_name or server.key_variable),
+            required,
+            seconds,
+            () if key_name else server.other_keys,
         )
 
-    def at(self, *parts: str) -> URL:
+    def url(self, *parts: str) -> URL:
         """The address of a call, such as `chat/completions`; a query such as an API version is kept."""
-        return _joined(self.base_url, parts)
+        return _join(self.base_url, parts)
 
     @property
-    def place(self) -> str:
+    def display_url(self) -> str:
         """The address for messages, without the query, which may hold a secret."""
         return str(self.base_url.with_query(None))
 
     @property
-    def local(self) -> bool:
+    def is_local(self) -> bool:
         """True for this machine, which no proxy should stand before."""
         return self.base_url.host in _LOOPBACK
 
@@ -98,17 +106,17 @@ class Endpoint:
 
 
 @lru_cache(maxsize=64)
-def _joined(base: URL, parts: tuple[str, ...]) -> URL:
+def _join(base: URL, parts: tuple[str, ...]) -> URL:
     return base.joinpath(*parts).with_query(base.query)
 
 
-def _url(text: Any, where: str) -> URL:
+def _parse_url(text: Any, where: str) -> URL:
     try:
         url = URL(str(text).rstrip("/"))
-        sound = url.scheme in ("http", "https") and bool(url.host) and bool(url.port)
+        is_valid = url.scheme in ("http", "https") and bool(url.host) and bool(url.port)
     except ValueError:
-        sound = False
-    if not sound:
+        is_valid = False
+    if not is_valid:
         raise ConfigError(
             f"{where}: base_url is not an address, expected one like http://127.0.0.1:8000/v1; correct it."
         )
@@ -126,7 +134,7 @@ def _url(text: Any, where: str) -> URL:
     return url.with_fragment(None)
 
 
-def _timeout(options: Mapping[str, Any], where: str) -> float | None:
+def _parse_timeout(options: Mapping[str, Any], where: str) -> float | None:
     value = options.get("timeout")
     if value is None:
         return None

@@ -1,6 +1,6 @@
-"""What is rare goes by way of aiohttp: files of batches, lists, and every call for which there is a proxy.
+"""The second HTTP client, aiohttp: for batch files, lists, and every call that goes through a proxy.
 
-Its errors are told as those of our own lines, so that nobody else knows of it.
+Its errors are raised as those of the connection pool, so that nobody else knows of it.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from steelyard.providers.wire.lines import BrokenReplyError, NoLineError
+from steelyard.providers.http.connection_pool import ConnectError, ProtocolError
 
 
-class Session:
-    """A client with the same headers for every request."""
+class AiohttpClient:
+    """An aiohttp session with the same headers for every request."""
 
     def __init__(self, headers: Mapping[str, str], timeout: float | None, *, proxies: bool) -> None:
-        """`proxies` says whether those of the environment are asked."""
+        """`proxies` says whether those of the environment are used."""
         # The runner limits concurrency: a second limit here would count waiting as latency.
-        self._client = aiohttp.ClientSession(
+        self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=timeout),
@@ -31,28 +31,28 @@ class Session:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._client.close()
+        await self._session.close()
 
     @asynccontextmanager
-    async def response(self, method: str, address: URL, **sent: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def request(self, method: str, url: URL, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
         """One attempt, whose body is read by the caller."""
         try:
-            async with self._client.request(method, address, allow_redirects=False, **sent) as response:
+            async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 yield response
         except TimeoutError:
             raise
         except aiohttp.ClientConnectorCertificateError as error:
             raise error.certificate_error from error
         except aiohttp.ClientConnectorError as error:
-            raise NoLineError(str(error)) from error
+            raise ConnectError(str(error)) from error
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-            raise BrokenReplyError(str(error)) from error
+            raise ProtocolError(str(error)) from error
         except aiohttp.ClientError as error:
             raise ConnectionResetError(str(error) or type(error).__name__) from error
 
 
-def form(fields: Mapping[str, str], name: str, data: bytes) -> aiohttp.Payload:
+def multipart_form(fields: Mapping[str, str], name: str, data: bytes) -> aiohttp.Payload:
     """A file with the fields that go with it, as browsers send them."""
-    made = aiohttp.FormData(dict(fields))
-    made.add_field("file", data, filename=name, content_type="application/jsonl")
-    return made()
+    form = aiohttp.FormData(dict(fields))
+    form.add_field("file", data, filename=name, content_type="application/jsonl")
+    return form()

@@ -1,4 +1,4 @@
-"""Lines to servers: whatever bytes come, one reply or one error, and no line is used that is not clean."""
+"""The connection pool: one response or one error whatever bytes come, and no unclean connection is reused."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
-from steelyard.providers.wire import lines
-from steelyard.providers.wire.lines import (
-    BUFFER,
-    BrokenReplyError,
-    Lines,
-    LongReplyError,
-    NoLineError,
-    Received,
-    unpacked,
+from steelyard.providers.http import connection_pool
+from steelyard.providers.http.connection_pool import (
+    BUFFER_SIZE,
+    ConnectError,
+    ConnectionPool,
+    ProtocolError,
+    RawResponse,
+    ResponseTooLargeError,
 )
+from steelyard.providers.http.decompression import decompress
 
 LARGEST = 1000
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -33,7 +33,7 @@ HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
 class Bytes:
-    """A server that answers each request with pieces of bytes, in turn; `None` closes the line."""
+    """A server that answers each request with pieces of bytes, in turn; `None` closes the connection."""
 
     def __init__(self, *answers: Sequence[bytes | None]) -> None:
         self.answers = list(answers)
@@ -41,7 +41,7 @@ class Bytes:
         self.tasks: list[asyncio.Task[object]] = []
 
     @property
-    def lines(self) -> int:
+    def connections(self) -> int:
         """How many were opened."""
         return len(self.tasks)
 
@@ -67,22 +67,22 @@ class Bytes:
             await asyncio.gather(writer.wait_closed(), return_exceptions=True)
 
 
-def post(server: Bytes, times: int = 1) -> list[Received | BaseException]:
+def post(server: Bytes, times: int = 1) -> list[RawResponse | BaseException]:
     """So many requests, one after another."""
 
-    async def run() -> list[Received | BaseException]:
+    async def run() -> list[RawResponse | BaseException]:
         listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
         url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/x?a=b")
-        lines = Lines({"X-Same": "yes"}, LARGEST)
+        pool = ConnectionPool({"X-Same": "yes"}, LARGEST)
         try:
-            outcomes: list[Received | BaseException] = []
+            outcomes: list[RawResponse | BaseException] = []
             for _ in range(times):
                 outcomes += await asyncio.gather(
-                    lines.post(url, {"X-Own": "1"}, b"{}"), return_exceptions=True
+                    pool.post(url, {"X-Own": "1"}, b"{}"), return_exceptions=True
                 )
             return outcomes
         finally:
-            await lines.close()
+            await pool.close()
             listening.close()
             await asyncio.gather(*server.tasks)
 
@@ -92,8 +92,8 @@ def post(server: Bytes, times: int = 1) -> list[Received | BaseException]:
 def test_a_request_as_it_goes_out() -> None:
     server = Bytes([HELLO])
     (reply,) = post(server)
-    assert isinstance(reply, Received)
-    assert (reply.status, bytes(reply.data), reply.headers) == (200, b"hello", {"content-length": "5"})
+    assert isinstance(reply, RawResponse)
+    assert (reply.status, bytes(reply.body), reply.headers) == (200, b"hello", {"content-length": "5"})
     first, *headers = server.requests[0].split(b"\r\n\r\n")[0].split(b"\r\n")
     assert first == b"POST /v1/x?a=b HTTP/1.1"
     assert headers[0].startswith(b"Host: 127.0.0.1:")
@@ -109,7 +109,7 @@ WHOLE = {
         b"3\r\nllo\r\n0\r\nT: 1\r\n\r\n",
     ],
     "after a promise": [b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", HELLO],
-    "until the line ends": [ENDLESS, b"hello", None],
+    "until the connection ends": [ENDLESS, b"hello", None],
     "of an old server": [b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", None],
 }
 
@@ -117,22 +117,22 @@ WHOLE = {
 @pytest.mark.parametrize("pieces", WHOLE.values(), ids=WHOLE)
 def test_a_reply_is_whole_however_it_comes(pieces: list[bytes | None]) -> None:
     (reply,) = post(Bytes(pieces))
-    assert isinstance(reply, Received), reply
-    assert (reply.status, bytes(reply.data)) == (200, b"hello")
+    assert isinstance(reply, RawResponse), reply
+    assert (reply.status, bytes(reply.body)) == (200, b"hello")
 
 
 BROKEN: dict[str, tuple[list[bytes | None], type[Exception]]] = {
     "nothing": ([None], ConnectionResetError),
-    "half a head": ([HELLO[:20], None], BrokenReplyError),
-    "half a body": ([HELLO[:-2], None], BrokenReplyError),
-    "half a chunk": ([CHUNKED, b"9\r\nhe", None], BrokenReplyError),
-    "no chunk": ([CHUNKED, b"zz\r\nhe"], BrokenReplyError),
-    "another protocol": ([b"220 SMTP ready\r\n"], BrokenReplyError),
-    "another protocol, agreed upon": ([UPGRADE], BrokenReplyError),
-    "two lengths": ([HELLO.replace(b"OK", b"OK\r\nContent-Length: 6")], BrokenReplyError),
-    "a head without end": ([ENDLESS[:-2], *[b"X: y\r\n" * 6000] * 2], LongReplyError),
-    "a body too long": ([HELLO.replace(b"5", b"1001") + b"x" * 996], LongReplyError),
-    "a body without end": ([ENDLESS, *[b"x" * 100] * 11], LongReplyError),
+    "half a head": ([HELLO[:20], None], ProtocolError),
+    "half a body": ([HELLO[:-2], None], ProtocolError),
+    "half a chunk": ([CHUNKED, b"9\r\nhe", None], ProtocolError),
+    "no chunk": ([CHUNKED, b"zz\r\nhe"], ProtocolError),
+    "another protocol": ([b"220 SMTP ready\r\n"], ProtocolError),
+    "another protocol, agreed upon": ([UPGRADE], ProtocolError),
+    "two lengths": ([HELLO.replace(b"OK", b"OK\r\nContent-Length: 6")], ProtocolError),
+    "a head without end": ([ENDLESS[:-2], *[b"X: y\r\n" * 6000] * 2], ResponseTooLargeError),
+    "a body too long": ([HELLO.replace(b"5", b"1001") + b"x" * 996], ResponseTooLargeError),
+    "a body without end": ([ENDLESS, *[b"x" * 100] * 11], ResponseTooLargeError),
 }
 
 
@@ -144,8 +144,8 @@ def test_what_is_no_reply_is_an_error(pieces: list[bytes | None], error: type[Ex
 
 def test_a_line_is_used_again_only_where_it_is_clean() -> None:
     clean = Bytes(*[[HELLO]] * 3)
-    assert all(isinstance(reply, Received) for reply in post(clean, 3))
-    assert clean.lines == 1
+    assert all(isinstance(reply, RawResponse) for reply in post(clean, 3))
+    assert clean.connections == 1
     for answer in (
         HELLO.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"),
         HELLO.replace(b"HTTP/1.1", b"HTTP/1.0"),
@@ -154,8 +154,8 @@ def test_a_line_is_used_again_only_where_it_is_clean() -> None:
     ):
         server = Bytes(*[[answer]] * 3)
         replies = post(server, 3)
-        assert [bytes(reply.data) for reply in replies if isinstance(reply, Received)] == [b"hello"] * 3
-        assert server.lines == 3
+        assert [bytes(reply.body) for reply in replies if isinstance(reply, RawResponse)] == [b"hello"] * 3
+        assert server.connections == 3
 
 
 def test_loops_of_other_makers_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,19 +163,19 @@ def test_loops_of_other_makers_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     uvloop = pytest.importorskip("uvloop")
     monkeypatch.setattr(asyncio, "run", uvloop.run)
     server = Bytes([HELLO], [HELLO], [None])
-    assert [type(outcome) for outcome in post(server, 3)] == [Received, Received, ConnectionResetError]
-    assert server.lines == 1
+    assert [type(outcome) for outcome in post(server, 3)] == [RawResponse, RawResponse, ConnectionResetError]
+    assert server.connections == 1
 
 
 def test_a_line_that_broke_leaves_the_next_one_whole() -> None:
     server = Bytes([HELLO[:-2], None], [HELLO], [None], [HELLO])
     outcomes = post(server, 4)
-    assert [isinstance(outcome, Received) for outcome in outcomes] == [False, True, False, True]
+    assert [isinstance(outcome, RawResponse) for outcome in outcomes] == [False, True, False, True]
 
 
-def test_lines_that_share_a_buffer_keep_their_replies_apart() -> None:
-    """Replies longer than the buffer come piece by piece on several lines at once."""
-    sizes = [BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER]
+def test_connections_that_share_a_buffer_keep_their_replies_apart() -> None:
+    """Replies longer than the buffer come piece by piece on several connections at once."""
+    sizes = [BUFFER_SIZE - 1, BUFFER_SIZE, BUFFER_SIZE + 1, 3 * BUFFER_SIZE]
     bodies = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
 
     async def run() -> list[bytes]:
@@ -195,19 +195,19 @@ def test_lines_that_share_a_buffer_keep_their_replies_apart() -> None:
 
         listening = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
-        lines = Lines({}, max(sizes))
-        asked = (lines.post(url, {}, b"%d!" % number) for number in range(len(bodies)))
+        pool = ConnectionPool({}, max(sizes))
+        asked = (pool.post(url, {}, b"%d!" % number) for number in range(len(bodies)))
         replies = await asyncio.gather(*asked)
-        await lines.close()
+        await pool.close()
         listening.close()
         await asyncio.gather(*filter(None, tasks))
-        return [bytes(reply.data) for reply in replies]
+        return [bytes(reply.body) for reply in replies]
 
     assert asyncio.run(run()) == bodies
 
 
 def test_who_is_cancelled_takes_no_other_reply() -> None:
-    """A request that was given up has its answer on a line that nobody uses again."""
+    """A request that was given up has its answer on a connection that nobody uses again."""
 
     async def run() -> tuple[int, bytes]:
         asked, given_up, tasks = asyncio.Event(), asyncio.Event(), list[asyncio.Task[object] | None]()
@@ -226,17 +226,17 @@ def test_who_is_cancelled_takes_no_other_reply() -> None:
 
         listening = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
-        lines = Lines({}, LARGEST)
-        call = asyncio.create_task(lines.post(url, {}, b"{}"))
+        pool = ConnectionPool({}, LARGEST)
+        call = asyncio.create_task(pool.post(url, {}, b"{}"))
         await asked.wait()
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         given_up.set()
-        reply = await lines.post(url, {}, b"{}")
-        await lines.close()
+        reply = await pool.post(url, {}, b"{}")
+        await pool.close()
         listening.close()
         await asyncio.gather(*filter(None, tasks))
-        return len(tasks), bytes(reply.data)
+        return len(tasks), bytes(reply.body)
 
     assert asyncio.run(run()) == (2, b"hello")
 
@@ -247,15 +247,15 @@ def test_nobody_listens() -> None:
         port = listening.sockets[0].getsockname()[1]
         listening.close()
         await listening.wait_closed()
-        await Lines({}, LARGEST).post(URL(f"http://127.0.0.1:{port}/"), {}, b"")
+        await ConnectionPool({}, LARGEST).post(URL(f"http://127.0.0.1:{port}/"), {}, b"")
 
-    with pytest.raises(NoLineError, match=r"127\.0\.0\.1"):
+    with pytest.raises(ConnectError, match=r"127\.0\.0\.1"):
         asyncio.run(run())
 
 
 def test_a_header_is_one_line() -> None:
     with pytest.raises(ValueError, match="line break"):
-        Lines({"X": "a\r\nY: b"}, LARGEST)
+        ConnectionPool({"X": "a\r\nY: b"}, LARGEST)
 
 
 @given(text=st.binary(max_size=LARGEST))
@@ -268,7 +268,7 @@ def test_what_was_packed_is_unpacked(text: bytes) -> None:
         (zlib.compress(text), "deflate"),
         (bare.compress(text) + bare.flush(), "deflate"),
     ):
-        assert unpacked(packed, encoding, LARGEST) == text
+        assert decompress(packed, encoding, LARGEST) == text
 
 
 @settings(max_examples=50)
@@ -276,29 +276,29 @@ def test_what_was_packed_is_unpacked(text: bytes) -> None:
 def test_what_is_not_wholly_packed_is_broken(cut: int, junk: bytes) -> None:
     packed = gzip.compress(b"a fair number of letters, none of them wasted")
     for data in (packed[: -min(cut, len(packed) - 1)], b"no gzip " + junk):
-        with pytest.raises(BrokenReplyError):
-            unpacked(data, "gzip", LARGEST)
-    with pytest.raises(LongReplyError):
-        unpacked(gzip.compress(bytes(LARGEST + 1)), "gzip", LARGEST)
+        with pytest.raises(ProtocolError):
+            decompress(data, "gzip", LARGEST)
+    with pytest.raises(ResponseTooLargeError):
+        decompress(gzip.compress(bytes(LARGEST + 1)), "gzip", LARGEST)
 
 
-def test_a_line_that_is_closed_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line and parser know each other: bodies of megabytes would wait for a search for garbage."""
+def test_a_closed_connection_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connection and parser hold each other: bodies of megabytes would wait for a garbage collection."""
     made: list[weakref.ref[object]] = []
-    usual = lines._Line
+    usual = connection_pool.Connection
 
-    def line(largest: int, buffer: memoryview) -> object:
+    def connection(largest: int, buffer: memoryview) -> object:
         one = usual(largest, buffer)
         made.append(weakref.ref(one))
         return one
 
-    monkeypatch.setattr(lines, "_Line", line)
+    monkeypatch.setattr(connection_pool, "Connection", connection)
     half = [b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + b"x" * 500, None]
     gc.collect()
     gc.disable()
     try:
         outcomes = post(Bytes(half, [HELLO], [b"no HTTP at all", None], [ENDLESS, b"hi", None]), times=4)
-        assert [type(one) for one in outcomes] == [BrokenReplyError, Received, BrokenReplyError, Received]
+        assert [type(one) for one in outcomes] == [ProtocolError, RawResponse, ProtocolError, RawResponse]
         del outcomes
         assert len(made) == 3
         assert [one() for one in made] == [None] * 3

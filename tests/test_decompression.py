@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from servers import Answer, ScriptedServer
 from steelyard.errors import TransientError
+from steelyard.providers.http.decompression import CHUNK_SIZE, Decompressor
+from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
+from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect
-from steelyard.providers.wire.http_provider import HttpProvider
-from steelyard.providers.wire.inflation import PIECE, Inflation
-from steelyard.providers.wire.wire import LARGEST_REPLY
 from steelyard.trials.judge import Judge
 from vendors import ANTHROPIC, KEY, PROTOCOLS, error_of
 
@@ -38,15 +38,15 @@ def test_a_body_is_the_same_however_it_is_compressed_and_cut(data: bytes, encodi
         "raw": raw.compress(data) + raw.flush(),
         "": data,
     }[encoding]
-    inflation = Inflation("deflate" if encoding == "raw" else encoding)
+    decompressor = Decompressor("deflate" if encoding == "raw" else encoding)
     chunks = [sent[start : start + size] for start in range(0, len(sent), size)]
-    assert b"".join(piece for chunk in chunks for piece in inflation.pieces(chunk)) == data
-    assert inflation.whole
+    assert b"".join(piece for chunk in chunks for piece in decompressor.decompress(chunk)) == data
+    assert decompressor.is_complete
 
 
 def test_a_few_bytes_that_stand_for_many_are_taken_in_pieces() -> None:
-    pieces = Inflation("gzip").pieces(gzip.compress(bytes(50 * PIECE)))
-    assert max(len(piece) for piece in pieces) <= PIECE
+    pieces = Decompressor("gzip").decompress(gzip.compress(bytes(50 * CHUNK_SIZE)))
+    assert max(len(piece) for piece in pieces) <= CHUNK_SIZE
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -58,7 +58,7 @@ def test_a_bomb_takes_no_memory(encoding: str) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert "more than 4000000 bytes" in str(error)
-    assert peak < 8 * LARGEST_REPLY
+    assert peak < 8 * MAX_RESPONSE_BYTES
 
 
 def test_a_bomb_in_place_of_a_list_of_batches_takes_none_either() -> None:
@@ -71,13 +71,13 @@ def test_a_bomb_in_place_of_a_list_of_batches_takes_none_either() -> None:
             await provider.open()
             tracemalloc.start()
             with pytest.raises(TransientError, match="more than 4000000 bytes"):
-                await provider.wire.fetch("batches")
+                await provider.client.get_json("batches")
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             await provider.close()
             return peak
 
-    assert asyncio.run(fetched()) < 8 * LARGEST_REPLY
+    assert asyncio.run(fetched()) < 8 * MAX_RESPONSE_BYTES
 
 
 def test_a_compressed_body_that_was_cut_is_no_reply() -> None:

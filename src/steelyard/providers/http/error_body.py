@@ -1,4 +1,4 @@
-"""Error objects of several dialects, and what of a server's words can be shown."""
+"""Error objects of several vendors in one form, and excerpts of them for messages."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class ErrorBody:
     status: int | None = None
     """A status inside the body, where a server reports failure under 200."""
     wait: str = ""
-    """How long to wait, where the body says so."""
-    held_back: str = ""
-    """What the model wrote, where the server did not let it pass."""
+    """Retry-after of the body, where it has one."""
+    withheld_output: str = ""
+    """What the model wrote, where the server withheld it."""
 
-    def names(self, field: str) -> bool:
+    def mentions(self, field: str) -> bool:
         """Whether the server objects to this field; the message counts only where no field is named."""
         if self.param:
             return field in re.split(r"[^\w-]+", self.param)
         return re.search(rf"\b{field}\b", self.message) is not None
 
-    def says(self, pattern: re.Pattern[str]) -> bool:
+    def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether code or message match."""
         return pattern.search(self.code) is not None or pattern.search(self.message) is not None
 
@@ -42,13 +42,13 @@ class ErrorBody:
 def parse_error(text: str) -> ErrorBody:
     """Read an error object; of a page its words, and of anything else the beginning becomes the message."""
     try:
-        error = error_in(json.loads(text))
+        error = find_error(json.loads(text))
     except (ValueError, RecursionError):
         error = None
-    return error or ErrorBody(message=excerpt(_words(text) or text))
+    return error or ErrorBody(message=excerpt(_page_text(text) or text))
 
 
-def error_in(body: Any) -> ErrorBody | None:
+def find_error(body: Any) -> ErrorBody | None:
     """The error object of a parsed body, alone in a list or by itself; None where there is none."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
@@ -63,46 +63,46 @@ def error_in(body: Any) -> ErrorBody | None:
     details = inner.get("details")
     about = [one for one in (details if isinstance(details, list) else [details]) if isinstance(one, dict)]
     reasons = [one.get(name) for one in about for name in ("error_code", "reason")]
-    named = (inner.get("code"), inner.get("type"), *reasons, *_quotas(about))
+    named = (inner.get("code"), inner.get("type"), *reasons, *_quota_ids(about))
     code = " ".join(str(name) for name in named if name)
     wait = next((str(one["retryDelay"]) for one in about if one.get("retryDelay")), "")
     status = inner.get("code") if type(inner.get("code")) is int else None
-    held_back = inner.get("failed_generation")
+    withheld_output = inner.get("failed_generation")
     error = ErrorBody(
         excerpt(str(message), 300),
         code,
         str(inner.get("param") or ""),
         status,
         wait,
-        printable(held_back) if isinstance(held_back, str) else "",
+        printable(withheld_output) if isinstance(withheld_output, str) else "",
     )
-    return _of_both(error, inner.get("metadata"))
+    return _with_upstream_error(error, inner.get("metadata"))
 
 
-def _of_both(error: ErrorBody, metadata: Any) -> ErrorBody:
+def _with_upstream_error(error: ErrorBody, metadata: Any) -> ErrorBody:
     """A gateway's error, with what the vendor behind it said where it passes that on."""
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if not isinstance(raw, str) or not raw.strip():
         return error
-    behind = parse_error(raw)
+    upstream = parse_error(raw)
     return replace(
         error,
-        message=excerpt(f"{error.message}: {behind.message}", 300),
-        code=f"{error.code} {behind.code}".strip(),
-        param=error.param or behind.param,
-        held_back=error.held_back or behind.held_back,
+        message=excerpt(f"{error.message}: {upstream.message}", 300),
+        code=f"{error.code} {upstream.code}".strip(),
+        param=error.param or upstream.param,
+        withheld_output=error.withheld_output or upstream.withheld_output,
     )
 
 
-def _words(text: str) -> str:
-    """What a reader of a page sees of it; nothing where the text is no page."""
+def _page_text(text: str) -> str:
+    """The visible text of an HTML page; empty where the text is no page."""
     if text.lstrip()[:1] != "<":
         return ""
     return re.sub(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", " ", text[:20_000])
 
 
-def _quotas(details: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Names of the allowances that were used up, where a server lists them."""
+def _quota_ids(details: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Ids of the quotas that were exceeded, where a server lists them."""
     listed = [one.get("violations") for one in details]
     every = [each for violations in listed if isinstance(violations, list) for each in violations]
     return [each.get("quotaId") for each in every if isinstance(each, dict)]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.chat.servers import OpenAI
+from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.request_template import request_template
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.anthropic import Anthropic
-from steelyard.providers.wire.dialect import Dialect
-from steelyard.providers.wire.frame import framed
-from steelyard.providers.wire.http_provider import HttpProvider
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from vendors import PROTOCOLS
@@ -78,7 +78,7 @@ def test_every_body_is_the_json_of_its_request(
 ) -> None:
     """Calls of one manner after each other, so that the later ones find the frame of the first."""
     provider = provider_of(name)
-    assert provider.verbatim
+    assert provider.template_safe
     for said in several:
         for dialect in (Dialect(), Dialect({"response_format": 1, "temperature": 1})):
             presentation = shown(said, decoding, wants)
@@ -99,7 +99,7 @@ def test_texts_that_are_joined_or_left_out_have_none() -> None:
     assert isinstance(provider._body(shown(twice, Decoding()), Dialect()), dict)
     assert isinstance(provider._body(shown(silent, Decoding()), Dialect()), dict)
     assert "system" not in json.loads(sent(provider, shown(silent, Decoding()), Dialect()))
-    assert framed(lambda _: {"messages": "none of them"}, twice) is None
+    assert request_template(lambda _: {"messages": "none of them"}, twice) is None
 
 
 def test_who_spells_requests_anew_says_anew_whether_they_are_verbatim() -> None:
@@ -114,8 +114,8 @@ def test_who_spells_requests_anew_says_anew_whether_they_are_verbatim() -> None:
     class Faithful(Anthropic):
         pass
 
-    assert all(kind.verbatim for kind in (ChatCompletions, OpenAI, Faithful))
-    assert not any(kind.verbatim for kind in (Loud, Louder, HttpProvider))
+    assert all(kind.template_safe for kind in (ChatCompletions, OpenAI, Faithful))
+    assert not any(kind.template_safe for kind in (Loud, Louder, HttpProvider))
     judge = Judge("j", "openai", "m", PROTOCOLS, options={"base_url": "http://127.0.0.1:1/v1"})
     body = json.loads(sent(Louder(judge), shown([Message("user", "which?")], Decoding()), Dialect()))
     assert body["messages"] == [{"role": "user", "content": "WHICH?"}]

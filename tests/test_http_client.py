@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
+from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
 from steelyard.providers.options import TRANSPORT_OPTIONS
-from steelyard.providers.wire.wire import LARGEST_REPLY
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.judge import PASSING_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
@@ -118,7 +118,7 @@ BODIES = {
     "no JSON": (b"<html>", "'<html>'"),
     "nothing": (b" ", "an empty body"),
     "a list": (b"[1]", "'[1]'"),
-    "too much": (b" " * (LARGEST_REPLY + 1), f"more than {LARGEST_REPLY} bytes"),
+    "too much": (b" " * (MAX_RESPONSE_BYTES + 1), f"more than {MAX_RESPONSE_BYTES} bytes"),
     "another shape": (b'{"content": []}', "a body without text or usage"),
 }
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from steelyard.providers.http.quirks import quirks_of
 from steelyard.providers.options import WireOptions
-from steelyard.providers.wire.quirks import quirks_of
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How hard a model is asked to think; which of these a model takes is its vendor's to say."""

@@ -1,4 +1,4 @@
-"""Hosts are looked up once, their addresses tried in order, and what came to nothing leaves nothing open."""
+"""Hosts are resolved once, their addresses tried in order, and what fails leaves nothing open."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from contextlib import closing, contextmanager
 import pytest
 from yarl import URL
 
-from steelyard.providers.wire import hosts
-from steelyard.providers.wire.hosts import Hosts
-from steelyard.providers.wire.lines import Lines, NoLineError
+from steelyard.providers.http import dns_cache
+from steelyard.providers.http.connection_pool import ConnectError, ConnectionPool
+from steelyard.providers.http.dns_cache import DnsCache
 
 
 @contextmanager
@@ -59,21 +59,21 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Names]:
     return named
 
 
-async def peers(known: Hosts, times: int) -> list[tuple[str, int]]:
+async def peers(known: DnsCache, times: int) -> list[tuple[str, int]]:
     """Where so many sockets, opened together, lead to."""
-    made = await asyncio.gather(*(known.connected("judge.example", 1) for _ in range(times)))
+    made = await asyncio.gather(*(known.connect("judge.example", 1) for _ in range(times)))
     ends = [one.getpeername() for one in made]
     for one in made:
         one.close()
     return ends
 
 
-def test_all_lines_share_one_lookup(names: Callable[..., Names]) -> None:
+def test_all_connections_share_one_lookup(names: Callable[..., Names]) -> None:
     with listening() as (_, address):
         asked = names([address, address])
 
         async def run() -> list[tuple[str, int]]:
-            known = Hosts()
+            known = DnsCache()
             return await peers(known, 20) + await peers(known, 3)
 
         assert asyncio.run(run()) == [address] * 23
@@ -81,12 +81,12 @@ def test_all_lines_share_one_lookup(names: Callable[..., Names]) -> None:
 
 
 def test_addresses_grow_old(names: Callable[..., Names], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "FRESH", 0.0)
+    monkeypatch.setattr(dns_cache, "TTL", 0.0)
     with listening() as (_, old), listening() as (_, moved):
         asked = names([old], [moved])
 
         async def run() -> list[tuple[str, int]]:
-            known = Hosts()
+            known = DnsCache()
             return await peers(known, 1) + await peers(known, 1)
 
         assert asyncio.run(run()) == [old, moved]
@@ -97,22 +97,22 @@ def test_an_address_that_refuses_gives_way_and_comes_last_from_then_on(
     names: Callable[..., Names], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = list[object]()
-    usual = hosts._connected
+    usual = dns_cache._connect
 
-    async def connected(address: hosts.Address, seconds: float | None) -> socket.socket:
+    async def connected(address: dns_cache.Address, seconds: float | None) -> socket.socket:
         tried.append((address[1], seconds))
         return await usual(address, seconds)
 
-    monkeypatch.setattr(hosts, "_connected", connected)
+    monkeypatch.setattr(dns_cache, "_connect", connected)
     with refusing() as gone, listening() as (_, there):
         asked = names([gone, there])
 
         async def run() -> list[tuple[str, int]]:
-            known = Hosts()
+            known = DnsCache()
             return await peers(known, 1) + await peers(known, 1)
 
         assert asyncio.run(run()) == [there, there]
-    assert tried == [(gone, hosts.PATIENCE), (there, None), (there, hosts.PATIENCE)]
+    assert tried == [(gone, dns_cache.CONNECT_TIMEOUT), (there, None), (there, dns_cache.CONNECT_TIMEOUT)]
     assert len(asked.asked) == 1
 
 
@@ -120,10 +120,10 @@ def test_an_address_that_is_silent_gives_way(
     names: Callable[..., Names], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody has this address: a machine with a network waits in vain, one without is told so at once."""
-    monkeypatch.setattr(hosts, "PATIENCE", 0.05)
+    monkeypatch.setattr(dns_cache, "CONNECT_TIMEOUT", 0.05)
     with listening() as (_, there):
         names([("192.0.2.1", 9), there])
-        assert asyncio.run(peers(Hosts(), 1)) == [there]
+        assert asyncio.run(peers(DnsCache(), 1)) == [there]
 
 
 @pytest.mark.parametrize("first", ["unknown", "refusing"])
@@ -133,9 +133,9 @@ def test_a_failure_is_not_remembered(first: str, names: Callable[..., Names]) ->
         asked = names(unknown if first == "unknown" else [gone], [there])
 
         async def run() -> list[tuple[str, int]]:
-            known = Hosts()
+            known = DnsCache()
             with pytest.raises(OSError, match=r"not known|Connect call failed"):
-                await known.connected("judge.example", 1)
+                await known.connect("judge.example", 1)
             return await peers(known, 1)
 
         assert asyncio.run(run()) == [there]
@@ -144,11 +144,11 @@ def test_a_failure_is_not_remembered(first: str, names: Callable[..., Names]) ->
 
 def test_every_address_that_failed_is_told(names: Callable[..., Names]) -> None:
     async def run() -> None:
-        await Lines({}, 1000).post(URL("http://judge.example/"), {}, b"")
+        await ConnectionPool({}, 1000).post(URL("http://judge.example/"), {}, b"")
 
     with refusing() as one, refusing() as other:
         names([one, other])
-        with pytest.raises(NoLineError, match=f"{one[1]}.*{other[1]}"):
+        with pytest.raises(ConnectError, match=f"{one[1]}.*{other[1]}"):
             asyncio.run(run())
 
 
@@ -158,9 +158,9 @@ def test_who_gives_up_takes_the_lookup_from_nobody(names: Callable[..., Names]) 
         asked.may_answer.clear()
 
         async def run() -> tuple[bool, tuple[str, int]]:
-            known = Hosts()
-            hasty = asyncio.create_task(known.connected("judge.example", 1))
-            patient = asyncio.create_task(known.connected("judge.example", 1))
+            known = DnsCache()
+            hasty = asyncio.create_task(known.connect("judge.example", 1))
+            patient = asyncio.create_task(known.connect("judge.example", 1))
             await asyncio.sleep(0)
             hasty.cancel()
             await asyncio.gather(hasty, return_exceptions=True)
@@ -179,7 +179,7 @@ def test_a_connection_that_is_called_off_leaves_nothing_open(names: Callable[...
         names([there])
 
         async def run(turns: int) -> None:
-            call = asyncio.create_task(Lines({}, 1000).post(URL("http://judge.example/"), {}, b""))
+            call = asyncio.create_task(ConnectionPool({}, 1000).post(URL("http://judge.example/"), {}, b""))
             for _ in range(turns):
                 await asyncio.sleep(0)
             call.cancel()
@@ -197,8 +197,8 @@ def test_a_lookup_that_fails_when_nobody_waits_is_silent(
     asked.may_answer.clear()
 
     async def run() -> None:
-        known = Hosts()
-        call = asyncio.create_task(known.connected("judge.example", 1))
+        known = DnsCache()
+        call = asyncio.create_task(known.connect("judge.example", 1))
         await asyncio.sleep(0)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)

@@ -1,0 +1,100 @@
+"""When the word on a judge is decided, so that a run may stop before the largest profile.
+
+`measure --until verdict` looks at the sheet of each profile in turn. Limits that err in 5 % of runs at one
+look err more often at one of three, so the 5 % are spent beforehand, a third on each look: by Bonferroni, a
+claim that is false holds at some look in at most 3 · 5 % / 3 = 5 % of runs, however the looks, whose calls
+are nested, depend on each other. Merit and flags are the claims that a word makes, so a word is decided where
+the sheet says it and would say it with limits that err in 5 % / 3 = 1.7 % of runs:
+
+    unfit             merit is refuted, or hardly any reply can be read
+    usable with care  merit is shown, and a fault is flagged
+    no fault found    merit is shown, and the sheet leaves nothing open that could draw answers from quality
+
+"No fault found" claims no absence of faults: what the sheet calls clear has the error of one sheet. "Too
+little data" is never decided. Where the largest profile is reached the ordinary sheet stands, whatever is
+open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.readings.readings import readings_of
+from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, Look
+from steelyard.datasheet.verdict import IN_FILES, NO_FAULT, TOO_LITTLE, Verdict
+from steelyard.datasheet.verdicts.conclude import NO_SERVER, UNDEFINED, verdicts_of
+from steelyard.datasheet.verdicts.rules import FAULTS, Gravity
+from steelyard.datasheet.words import titles
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.common import MERIT
+from steelyard.metrics.faults import Faults
+from steelyard.metrics.findings import FLAGGED, UNDERPOWERED, at_error
+from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.stats.power import ALPHA
+from steelyard.stimuli.allocation import PROFILES
+from steelyard.verdicts.observations import Observations
+
+ERROR = ALPHA / len(PROFILES)
+"""Error that is spent on one look."""
+GRAVE = tuple(dict.fromkeys(rule.title for rule in FAULTS if rule.gravity == Gravity.BIASED))
+"""Titles of what could draw answers away from quality."""
+
+
+def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
+    """What the sheet of a profile says of every judge, and whether it may be the last; calls are all made."""
+    strict = _strict(sheet, observations)
+    open_ = {
+        verdict.judge: still
+        for verdict, again in zip(sheet.verdicts, strict.verdicts, strict=True)
+        if (still := _open(sheet, strict, verdict, again))
+    }
+    words = {verdict.judge: IN_FILES[verdict.word] for verdict in sheet.verdicts}
+    return Look(sheet.profile, calls, words, open_, _end(sheet, open_))
+
+
+def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:
+    """The sheet with the limits of one look."""
+    baselines = {judge.name: observations.of_judge(judge.name) for judge in sheet.judges if judge.baseline}
+    estimates = [
+        at_error(estimate, metric_named(estimate.metric).limit, ERROR)
+        for estimate in sheet.estimates
+        if estimate.metric != MERIT.id
+    ]
+    for judge in sheet.judges:
+        if not judge.baseline:
+            mine = observations.of_judge(judge.name)
+            estimates += merit_estimates(judge.name, mine, baselines, sheet.seed, ERROR)
+    faults = Faults()
+    strict = replace(
+        sheet, estimates=tuple(estimates), readings=tuple(readings_of(sheet.judges, estimates, faults))
+    )
+    return replace(strict, verdicts=tuple(verdicts_of(strict, faults)))
+
+
+def _open(sheet: Datasheet, strict: Datasheet, verdict: Verdict, again: Verdict) -> tuple[str, ...]:
+    """Titles of what keeps a word from being decided; none where it is."""
+    usual, stricter = (_words(each, verdict.judge) for each in (sheet, strict))
+    if TOO_LITTLE in (verdict.word, again.word):
+        return (titles.MERIT,)
+    if verdict.word == NO_FAULT:
+        return tuple(title for title in GRAVE if usual.get(title) == UNDERPOWERED)
+    if verdict.word == again.word:
+        return ()
+    return tuple(title for title, word in usual.items() if word == FLAGGED != stricter.get(title))
+
+
+def _words(sheet: Datasheet, judge: str) -> dict[str, str]:
+    """The word of each reading of a judge."""
+    return {reading.title: reading.word for reading in sheet.readings if reading.judge == judge}
+
+
+def _end(sheet: Datasheet, open_: dict[str, tuple[str, ...]]) -> str | None:
+    """Why the profile is the last; None where a larger one may decide more."""
+    if not open_:
+        return DECIDED
+    if any(verdict.so == NO_SERVER for verdict in sheet.verdicts):
+        return FAILING
+    if all(_words(sheet, judge).get(titles.MERIT, UNDEFINED) == UNDEFINED for judge in open_):
+        return UNASKED
+    return LARGEST if sheet.profile == PROFILES[-1] else None

@@ -1,0 +1,345 @@
+"""The HTTP client of one judge: one attempt per call, an exception for whatever goes wrong.
+
+A provider brings the URL, the header that carries its key, and the format of its bodies. Timeouts, broken
+connections, certificates, proxies, sizes, encodings, and a key that is quoted back are handled here. Calls go
+through the connection pool, or through aiohttp where the environment names a proxy. Retries with backoff are
+the runner's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import ssl
+import time
+import zlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies, proxy_bypass
+
+from yarl import URL
+
+from steelyard.errors import TransientError, UnreachableError
+from steelyard.providers.http.connection_pool import (
+    ConnectError,
+    ConnectionPool,
+    ProtocolError,
+    RawResponse,
+    ResponseTooLargeError,
+)
+from steelyard.providers.http.decompression import ENCODINGS, Decompressor, decompress
+from steelyard.providers.http.endpoint import Endpoint
+from steelyard.providers.http.error_body import excerpt, parse_error
+from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
+from steelyard.trials.reply import Reply
+from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+    from steelyard.providers.http.aiohttp_client import AiohttpClient
+
+MAX_RESPONSE_BYTES = 4_000_000
+"""Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
+
+UNREQUESTED_ENCODING = "a content encoding that was not asked for"
+
+_MIN_SECRET_LENGTH = 8
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """The response to one attempt, as text."""
+
+    status: int
+    """Its status."""
+    headers: Mapping[str, str]
+    """Its headers, by names in lower case."""
+    text: str
+    """Its body, without the key."""
+    latency_ms: float
+    """Time from the request to the end of the body."""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the body is what was asked for, or should be."""
+        return 200 <= self.status < 300
+
+
+class HttpClient:
+    """Posts JSON bodies to an endpoint, one attempt each."""
+
+    def __init__(self, endpoint: Endpoint, where: str, protocol: str) -> None:
+        """`where` begins every message; `protocol` names what a body should have been."""
+        self.endpoint = endpoint
+        """Where requests go."""
+        self.where = where
+        """The judge and its address, for messages."""
+        self._protocol = protocol
+        self._secrets: tuple[str, ...] = ()
+        self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
+        self._headers: Mapping[str, str] | None = None
+        self._aiohttp: AiohttpClient | None = None
+        self._pool: ConnectionPool | None = None
+
+    async def open(self, header: str = "Authorization", prefix: str = "Bearer ", **headers: str) -> None:
+        """Find the key and set the headers; the key goes into one of them, after `prefix`."""
+        key = self.endpoint.key(self.where)
+        key_header = {header: f"{prefix}{key}"} if key else {}
+        self._open({n.replace("_", "-"): v for n, v in headers.items()} | key_header, (key,))
+
+    async def open_with_signer(
+        self, sign: Callable[[URL, bytes], Mapping[str, str]], secrets: tuple[str, ...]
+    ) -> None:
+        """Sign every request; the secrets are replaced in whatever comes back."""
+        self._sign = sign
+        self._open({}, secrets)
+
+    def _open(self, headers: Mapping[str, str], secrets: tuple[str, ...]) -> None:
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH)
+        sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
+        sent |= {"Accept-Encoding": "gzip, deflate"} | dict(headers)
+        self._headers = sent
+        if self.endpoint.is_local or not _uses_proxy(self.endpoint.base_url):
+            self._pool = ConnectionPool({"Accept": "*/*"} | sent, MAX_RESPONSE_BYTES)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+        if self._aiohttp is not None:
+            await self._aiohttp.close()
+            self._aiohttp = None
+        self._headers = None
+
+    async def post(self, address: URL, body: Mapping[str, Any] | bytes, trial: str = "") -> HttpResponse:
+        """Make one attempt; a response of any status is returned, everything else is raised."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Idempotency-Key": trial} if trial else {}
+        if self._sign is not None:
+            headers |= self._sign(address, data)
+        started = time.perf_counter()
+        status, received_headers, text = await self._send_post(address, data, headers)
+        latency = 1000 * (time.perf_counter() - started)
+        return HttpResponse(status, received_headers, self._redact(text, is_error=status >= 400), latency)
+
+    async def _send_post(
+        self, address: URL, data: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], str]:
+        """Status, headers and text of the response: through the connection pool, or through a proxy."""
+        if self._pool is None:
+            async with self._request("POST", address, data=data, headers=headers) as response:
+                return response.status, _headers(response), await self._read_text(response)
+        try:
+            post = self._pool.post(address, headers, data)
+            raw = await (post if self.endpoint.timeout is None else self._with_timeout(post))
+            body: bytes | bytearray = raw.body
+            if encoding := raw.headers.get("content-encoding"):
+                self._check_encoding(encoding)
+                body = decompress(body, encoding.strip().lower(), MAX_RESPONSE_BYTES)
+        except ResponseTooLargeError as error:
+            raise self.malformed_response(f"more than {MAX_RESPONSE_BYTES} bytes") from error
+        except (TimeoutError, OSError, ProtocolError) as error:
+            raise self._transport_error(error) from error
+        return raw.status, raw.headers, _decode(body)
+
+    async def _with_timeout(self, response: Coroutine[Any, Any, RawResponse]) -> RawResponse:
+        """Apply the judge's timeout; the runner's own timeout counts besides."""
+        async with asyncio.timeout(self.endpoint.timeout):
+            return await response
+
+    async def post_json(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
+        """Post a body that is no call of a judge; the object that answers it."""
+        return self._json_or_raise(await self.post(self.endpoint.url(*parts), body))
+
+    async def get_json(self, *parts: str, **query: str) -> dict[str, Any]:
+        """The object at an address."""
+        address = self.endpoint.url(*parts).update_query(query)
+        async with self._request("GET", address) as response:
+            return self._json_or_raise(await self._read_response(response))
+
+    async def upload_file(
+        self, part: str, fields: Mapping[str, str], name: str, data: bytes
+    ) -> dict[str, Any]:
+        """Post a file with the fields that go with it; the object that answers it."""
+        from steelyard.providers.http.aiohttp_client import multipart_form
+
+        body = multipart_form(fields, name, data)
+        kind = {"Content-Type": str(body.headers["Content-Type"])}
+        async with self._request("POST", self.endpoint.url(part), data=body, headers=kind) as response:
+            return self._json_or_raise(await self._read_response(response))
+
+    async def get_lines(self, *parts: str) -> AsyncIterator[str]:
+        """The lines at an address, as a stream."""
+        async with self._request("GET", self.endpoint.url(*parts)) as response:
+            if response.status != 200:
+                self.reply_or_raise(await self._read_response(response))
+            rest = b""
+            async for piece in self._chunks(response):
+                *complete, rest = (rest + piece).split(b"\n")
+                for line in complete:
+                    if line.strip():
+                        yield self._redact(line.decode("utf-8", "replace"))
+                if len(rest) > MAX_RESPONSE_BYTES:
+                    raise self.malformed_response(f"a line of more than {MAX_RESPONSE_BYTES} bytes")
+            if rest.strip():
+                yield self._redact(rest.decode("utf-8", "replace"))
+
+    def object_id(self, body: Mapping[str, Any]) -> str:
+        """The id that a server gives to what it was sent."""
+        name = body.get("id")
+        if not isinstance(name, str) or not name:
+            raise self.malformed_response("no id")
+        return name
+
+    def _json_or_raise(self, response: HttpResponse) -> dict[str, Any]:
+        if not response.is_success:
+            self.reply_or_raise(response)
+        return self.parse_json(response)
+
+    @asynccontextmanager
+    async def _request(self, method: str, address: URL, **options: Any) -> AsyncIterator[ClientResponse]:
+        """One attempt, whose body is read by the caller; whatever breaks is raised as an error of ours."""
+        try:
+            async with self._aiohttp_client().request(method, address, **options) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
+                yield response
+        except (TimeoutError, OSError, ProtocolError) as error:
+            raise self._transport_error(error) from error
+
+    def _aiohttp_client(self) -> AiohttpClient:
+        """The client for uploads, lists and proxies, made at its first use."""
+        if self._aiohttp is None:
+            from steelyard.providers.http.aiohttp_client import AiohttpClient
+
+            if self._headers is None:
+                raise RuntimeError("open() must come before ask()")
+            self._aiohttp = AiohttpClient(
+                self._headers, self.endpoint.timeout, proxies=not self.endpoint.is_local
+            )
+        return self._aiohttp
+
+    def parse_json(self, response: HttpResponse) -> dict[str, Any]:
+        """The JSON object of a body."""
+        if not response.text or response.text.isspace():
+            raise self.malformed_response("an empty body")
+        if response.text[0] != "{" and response.text.lstrip()[0] == "<":
+            raise self.malformed_response(f"a page ({excerpt(response.text)!r}), which base_url leads to")
+        try:
+            body = json.loads(response.text)
+        except (ValueError, RecursionError) as error:
+            raise self.malformed_response(f"{excerpt(response.text)!r}") from error
+        if not isinstance(body, dict):
+            raise self.malformed_response(f"{excerpt(response.text)!r}")
+        return body
+
+    def reply_or_raise(self, response: HttpResponse) -> Reply:
+        """The reply where an error response is the judge's own refusal; every other error is raised."""
+        error = parse_error(response.text)
+        if (refusal := refusal_reply(response.status, error)) is not None:
+            return Reply(refusal[0], finish=refusal[1], latency_ms=response.latency_ms)
+        moment = server_time(response.headers, time.time())
+        raise error_for_response(response.status, error, response.headers, self.where, moment)
+
+    def malformed_response(self, finding: str) -> TransientError:
+        """The error for a response that is not what the protocol says."""
+        return malformed_response(self.where, finding, self._protocol)
+
+    def _check_encoding(self, encoding: str) -> None:
+        if encoding.strip().lower() not in ENCODINGS:
+            raise self.malformed_response(f"{UNREQUESTED_ENCODING} ({excerpt(encoding)})")
+
+    async def _read_response(self, response: ClientResponse) -> HttpResponse:
+        """The response to a request that is no call of a judge; its latency is not measured."""
+        text = self._redact(await self._read_text(response), is_error=response.status >= 400)
+        return HttpResponse(response.status, _headers(response), text, 0.0)
+
+    async def _read_text(self, response: ClientResponse) -> str:
+        data = bytearray()
+        async for piece in self._chunks(response):
+            data += piece
+            if len(data) > MAX_RESPONSE_BYTES:
+                raise self.malformed_response(f"more than {MAX_RESPONSE_BYTES} bytes")
+        return _decode(data)
+
+    async def _chunks(self, response: ClientResponse) -> AsyncIterator[bytes]:
+        """The body as it comes, decompressed."""
+        decompressor = Decompressor(response.headers.get("Content-Encoding", ""))
+        try:
+            async for chunk in response.content.iter_any():
+                for piece in decompressor.decompress(chunk):
+                    yield piece
+        except zlib.error as error:
+            raise self.malformed_response(f"a broken reply ({error})") from error
+        if not decompressor.is_complete:
+            raise self.malformed_response("a broken reply (its compressed body was cut)")
+
+    def _redact(self, text: str, *, is_error: bool = False) -> str:
+        """Replace the key, which servers quote back, in errors in part; it reaches no message and no file."""
+        for secret in self._secrets:
+            # JSON may spell a slash in two ways.
+            text = text.replace(secret, "[key]").replace(secret.replace("/", "\\/"), "[key]")
+            if is_error:
+                text = _masked_key_pattern(secret).sub("[key]", text)
+        return text
+
+    def _transport_error(self, error: Exception) -> TransientError | UnreachableError:
+        """The error for an exchange without a complete response; a certificate gets no better by waiting."""
+        cause = self._redact(excerpt(str(error) or type(error).__name__, 200))
+        if isinstance(error, ssl.CertificateError):
+            complaint = getattr(error, "verify_message", cause)
+            return UnreachableError(
+                f"{self.where}: its certificate is not accepted ({complaint}); renew it, or name a file with "
+                "the authority that signed it in SSL_CERT_FILE."
+            )
+        if isinstance(error, TimeoutError):
+            limit = self.endpoint.timeout
+            limit_text = "in time" if limit is None else f"within {limit:g} s"
+            return TransientError(
+                "timeout", f"{self.where}: no reply {limit_text}; raise timeout or try again."
+            )
+        if isinstance(error, ConnectError):
+            return TransientError(
+                "unreachable", f"{self.where}: no connection ({cause}); is the server running?"
+            )
+        if isinstance(error, ProtocolError):
+            broken = UNREQUESTED_ENCODING if "content-encoding" in str(error).lower() else "a broken reply"
+            return self.malformed_response(f"{broken} ({cause})")
+        return TransientError(
+            "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
+        )
+
+
+def _masked_key_pattern(secret: str) -> re.Pattern[str]:
+    """A key of which a server shows the beginning and the end; fewer letters tell where there are stars."""
+    stars, dots = (
+        rf"{re.escape(secret[:2])}[\w-]*\*{{2,}}",
+        rf"{re.escape(secret[:4])}[\w-]*(\.{{3}}|…|\\u2026)",
+    )
+    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*-]*")
+
+
+def _headers(response: ClientResponse) -> dict[str, str]:
+    """Those of a reply, by names in lower case."""
+    return {name.lower(): value for name, value in response.headers.items()}
+
+
+def _decode(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _uses_proxy(address: URL) -> bool:
+    """The environment names a proxy for this address."""
+    host = address.host or ""
+    return address.scheme in getproxies() and not proxy_bypass(f"{host}:{address.port}")
+
+
+def malformed_response(where: str, finding: str, protocol: str) -> TransientError:
+    """The error for a reply that is not what its protocol says."""
+    return TransientError(
+        "garbled_reply", f"{where}: found {finding}, expected a {protocol} JSON object; try again."
+    )

@@ -1,0 +1,280 @@
+"""A model behind HTTP: one attempt per call, in the dialect that its server accepts.
+
+The runner retries, with backoff. The only repeats here are of requests that the server rejected because it
+does not know one of our fields; what it rejects is remembered and put on record. A protocol brings two
+formats, of a request and of a response.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from yarl import URL
+
+from steelyard.errors import CallError, ConfigError, ProviderRefusedError
+from steelyard.providers.http.answer_schema import answer_schema
+from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
+from steelyard.providers.http.error_body import ErrorBody, parse_error
+from steelyard.providers.http.http_client import HttpClient, HttpResponse
+from steelyard.providers.http.quirks import quirks_of
+from steelyard.providers.http.request_template import RequestTemplate, request_template
+from steelyard.providers.http.response_errors import error_for_response, refusal_reply
+from steelyard.providers.http.thinking import thinking_room
+from steelyard.providers.traits import Traits
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
+
+_MISSING = RequestTemplate((), ())
+CACHE_SIZE = 1024
+"""Request keys whose templates are cached; one for each seed of a repeat."""
+
+
+class HttpProvider(ABC):
+    """One judge at a server."""
+
+    traits: ClassVar[Traits]
+    """What its models are."""
+    server: ClassVar[ServerDefaults]
+    """Where it is and how it is addressed unless the judge says otherwise."""
+    protocol: ClassVar[str]
+    """What its bodies are called in messages."""
+    fields: ClassVar[tuple[RequestField, ...]]
+    """What its requests hold beside model and messages; it knows no others."""
+    template_safe: ClassVar[bool] = False
+    """Its requests contain the texts of messages unchanged, and depend on nothing that these say."""
+    temperature_with_thinking: ClassVar[bool] = True
+    """Accepts a temperature where the model is asked to think."""
+
+    concurrency = 1024
+
+    def __init__(self, judge: Judge) -> None:
+        """Check the options; nothing is sent yet."""
+        known = self.traits.options.model_fields
+        for option in sorted(set(judge.options) - set(known)):
+            raise ConfigError(
+                f"judge {judge.address}: unknown option {option!r}; known here: {', '.join(known)}."
+            )
+        self.judge = judge
+        endpoint = Endpoint.for_judge(judge, self.server_for(judge))
+        self.client = HttpClient(endpoint, f"judge {judge.address} at {endpoint.display_url}", self.protocol)
+        self._thinking_tokens = thinking_room(judge.model, judge.options)
+        self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
+        """What is known, and what was learnt from refusals that an answer followed."""
+        self._answered = False
+        self._sent: dict[object, dict[str, tuple[str, Any]]] = {}
+        self._effective: dict[object, dict[str, Any]] = {}
+        self._templates: dict[object, RequestTemplate | None] = {}
+
+    def __init_subclass__(cls) -> None:
+        """A class that builds other requests has to declare again that they are template-safe."""
+        super().__init_subclass__()
+        if "request" in vars(cls) and "template_safe" not in vars(cls):
+            cls.template_safe = False
+
+    @classmethod
+    def server_for(cls, judge: Judge) -> ServerDefaults:
+        """The server of a judge, for subclasses where it depends on the judge."""
+        del judge
+        return cls.server
+
+    @property
+    def endpoint(self) -> str:
+        """The server, whose limits all its judges share."""
+        return self.client.endpoint.display_url
+
+    @abstractmethod
+    def address(self) -> URL:
+        """Where calls go."""
+
+    @abstractmethod
+    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The JSON body of one call."""
+
+    @abstractmethod
+    def read(self, body: dict[str, Any]) -> Reply:
+        """The reply in a parsed body; latency and effective parameters are added."""
+
+    async def open(self) -> None:
+        """Find the key and open the client."""
+        await self.client.open()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.client.close()
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Make one attempt at one call, in the server's dialect."""
+        dialect = self._dialect
+        while True:
+            response = await self.client.post(
+                self._address, self._body(presentation, dialect), presentation.trial
+            )
+            if response.is_success:
+                reply = self.parse_reply(response)
+                self._dialect, self._answered = self._dialect.merge(dialect), True
+                effective = self._cached_effective(presentation, dialect)
+                return reply.served(effective, response.latency_ms)
+            next_dialect = self._next_dialect(response, dialect, presentation)
+            if next_dialect is None:
+                return self.client.reply_or_raise(response)
+            dialect = dialect.merge(next_dialect).merge(self._dialect)
+
+    @cached_property
+    def _address(self) -> URL:
+        return self.address()
+
+    def _body(self, presentation: Presentation, dialect: Dialect) -> bytes | dict[str, Any]:
+        """The body of one call; rendered from a template where requests allow it."""
+        messages = presentation.messages
+        roles = [message.role if message.content else None for message in messages]
+        if not self.template_safe or None in roles:
+            return self.request(presentation, dialect)
+        key = request_key(presentation, dialect), *roles
+        template = self._templates.get(key, _MISSING)
+        if template is _MISSING:
+            if len(self._templates) >= CACHE_SIZE:
+                self._templates.clear()
+            template = self._templates[key] = request_template(
+                lambda placeholders: self.request(replace(presentation, messages=placeholders), dialect),
+                messages,
+            )
+        return self.request(presentation, dialect) if template is None else template.render(messages)
+
+    def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
+        """The body of a call in a batch, and the dialect it is in."""
+        return self.request(presentation, self._dialect), self._dialect
+
+    def parse_batch_item(
+        self, presentation: Presentation, response: HttpResponse, dialect: Dialect
+    ) -> Reply | None:
+        """The reply to a call in a batch; None where it has to be sent again in another dialect."""
+        if response.is_success:
+            reply = self.parse_reply(response)
+            self._dialect, self._answered = self._dialect.merge(dialect), True
+            usage = replace(reply.usage, batched=True)
+            return replace(reply, effective=self._cached_effective(presentation, dialect), usage=usage)
+        next_dialect = self._next_dialect(response, dialect, presentation)
+        if next_dialect is None:
+            return self.client.reply_or_raise(response)
+        self._dialect = self._dialect.merge(dialect).merge(next_dialect)
+        return None
+
+    def parse_reply(self, response: HttpResponse) -> Reply:
+        """The reply that a response holds."""
+        return self.read_checked(self.client.parse_json(response))
+
+    def read_checked(self, body: dict[str, Any]) -> Reply:
+        """The reply in a body of any shape; one that is not of the protocol raises an error."""
+        try:
+            return self.read(body)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise self.client.malformed_response(
+                f"a body of unexpected shape ({type(error).__name__})"
+            ) from error
+
+    def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
+        """What a call asks for beside its messages, by the judge's keys; what `extra` holds goes before."""
+        decoding, options = presentation.decoding, self.judge.options
+        asked = {
+            "response_format": answer_schema(presentation) if presentation.wants == "json" else None,
+            "max_tokens": decoding.max_tokens + self._thinking_tokens,
+            "temperature": decoding.temperature,
+            "seed": decoding.seed,
+            "logprobs": True if presentation.wants == "logprobs" else None,
+            "effort": options.get("effort"),
+            "thinking_tokens": options.get("thinking_tokens"),
+        }
+        return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
+
+    def sent_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
+        """The fields that are really sent: form and value of each, by its name; cached by request key."""
+        key = request_key(presentation, dialect)
+        if key not in self._sent:
+            if len(self._sent) >= CACHE_SIZE:
+                self._sent.clear()
+                self._effective.clear()
+            self._sent[key] = self._choose_forms(presentation, dialect)
+        return self._sent[key]
+
+    def _choose_forms(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
+        requested = self.requested_fields(presentation)
+        if not self.temperature_with_thinking and (
+            requested.get("effort") or requested.get("thinking_tokens")
+        ):
+            requested.pop("temperature", None)
+        forms = {each.name: dialect.form(each) for each in self.fields if each.name in requested}
+        return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
+
+    def _cached_effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        key = request_key(presentation, dialect)
+        known = self._effective.get(key)
+        if known is None:
+            known = self._effective[key] = self.effective(presentation, dialect)
+        return known
+
+    def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The parameters in force instead of ours; None stands for the server's own choice."""
+        sent, known = self.sent_fields(presentation, dialect), {each.name: each for each in self.fields}
+        changed: dict[str, Any] = {}
+        for name, value in self.requested_fields(presentation).items():
+            if name not in sent:
+                changed[name] = None
+            elif sent[name][0] != known[name].forms[0]:
+                changed[name] = sent[name][0]
+            elif name == "max_tokens" and self._thinking_tokens:
+                changed[name] = value
+        return changed
+
+    def _next_dialect(
+        self, response: HttpResponse, dialect: Dialect, presentation: Presentation
+    ) -> Dialect | None:
+        """The dialect to try next after an error response; None where another dialect would not help."""
+        if response.status not in (400, 422):
+            return None
+        error = parse_error(response.text)
+        if refusal_reply(response.status, error) is not None:
+            return None
+        exception = error_for_response(response.status, error, response.headers, self.client.where, 0.0)
+        # An overflow may name max_tokens too, but no other field would make the prompt fit.
+        if not isinstance(exception, CallError) or exception.reason == "context_overflow":
+            return None
+        sent = self.sent_fields(presentation, dialect)
+        fields = [each for each in self.fields if each.name in sent]
+        next_dialect = dialect.next_after(error, fields)
+        if (
+            next_dialect is None
+            and not self._answered
+            and (field := dialect.exhausted_field(error, fields)) is not None
+        ):
+            raise ProviderRefusedError(
+                f"{self.client.where}: {self._rejection_message(field, sent[field.name][1], error)}"
+            )
+        return next_dialect
+
+    def _rejection_message(self, field: RequestField, value: Any, error: ErrorBody) -> str:
+        """What to do about a required field that the server rejects in every form."""
+        if field.name == "max_tokens":
+            names = " nor ".join(str(form) for form in field.forms)
+            takes = f"takes neither {names}" if len(field.forms) > 1 else f"does not take {names}"
+            shown = f"{value - self._thinking_tokens}" + (
+                f" plus {self._thinking_tokens} for thoughts" if self._thinking_tokens else ""
+            )
+            return (
+                f"the server {takes} ({error.message}); "
+                f"set max_tokens, {shown} here, to what it allows, or use another server."
+            )
+        return (
+            f"the server does not take {field.name}={value} ({error.message}); change the judge's key "
+            f"{field.name!r}, or remove it."
+        )
+
+
+def request_key(presentation: Presentation, dialect: Dialect) -> object:
+    """The cache key of a request: all that decides about it beside its messages."""
+    shown = len(presentation.slots.texts)
+    return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical

@@ -1,0 +1,280 @@
+"""`measure --until verdict`: one folder grows from quick to full and stops where the word is decided."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from calibration.until import simulate_until
+from commands import Command
+from servers import ScriptedServer
+from steelyard.datasheet.sequential import ERROR
+from steelyard.lab.folder import frozen_run
+from steelyard.metrics.common import DARK_CURRENT
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, at_error
+from steelyard.metrics.stats.intervals import score
+from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.student_law import t_quantile
+from test_resume import Teller
+
+PROBES = ("-p", "vacuum", "-p", "ladder")
+QUICK, STANDARD, FULL = 76, 660, 2064
+"""Calls of the two probes under the base protocol."""
+EXCELLENT = "planted/probit?s=6&beta=0&tau=2&sigma=0.1&lapse=0"
+LIMIT = DARK_CURRENT.limit
+
+
+def looks(folder: Path) -> list[dict[str, Any]]:
+    """The looks that a datasheet tells of."""
+    return list(json.loads((folder / "datasheet.json").read_text())["run"]["looks"])
+
+
+def study(folder: Path) -> dict[str, Any]:
+    """What the folder keeps of its study."""
+    return dict(yaml.safe_load((folder / "study.yaml").read_text()))
+
+
+# The error of one look
+
+
+def share(events: int, trials: int, finding: str) -> Estimate:
+    """A dark current with one call in each of its clusters."""
+    reach = t_quantile(0.975, trials - 1)
+    interval = Interval("wilson_cluster", *score(events / trials, trials, reach))
+    found = Estimate("j", "vacuum", DARK_CURRENT.id, {"protocol": "base"}, "call", events / trials)
+    counts = {"numerator": events, "denominator": trials, "n_calls": trials, "n_units": trials}
+    return replace(found, **counts, n_clusters=trials, intervals=(interval,), finding=finding)
+
+
+def test_a_third_of_the_error_is_spent_on_each_of_three_looks() -> None:
+    assert pytest.approx(0.05 / 3) == ERROR
+    assert normal_quantile(1 - ERROR / 2) == pytest.approx(2.394, abs=5e-4)
+
+
+@pytest.mark.parametrize(("events", "word"), [(6, UNDERPOWERED), (8, FLAGGED)])
+def test_a_flag_has_to_hold_at_the_limits_of_one_look(events: int, word: str) -> None:
+    # Wilson with t(39): 6 of 40 reach down to .070 at 95 % and .062 at 98.3 %, 8 of 40 to .105 and .095;
+    # the limit of dark current lies between.
+    assert LIMIT is not None
+    usual, strict = share(events, 40, FLAGGED), at_error(share(events, 40, FLAGGED), LIMIT, ERROR)
+    by_hand = score(events / 40, 40, t_quantile(1 - ERROR / 2, 39))
+    assert strict.interval is not None
+    assert usual.interval is not None
+    assert (strict.interval.low, strict.interval.high) == pytest.approx(by_hand)
+    assert strict.interval.low < (usual.interval.low or 0.0)
+    assert strict.finding == (FLAGGED if by_hand[0] > LIMIT.value else UNDERPOWERED)
+
+
+def test_a_test_has_to_hold_at_the_error_of_one_look() -> None:
+    lean = Estimate("j", "ladder", "net_slot_preference", {}, "pair", 0.4, n_clusters=30)
+    lean = replace(lean, intervals=(Interval("t_cluster", 0.05, 0.75),), finding=FLAGGED, p_corrected=0.03)
+    assert at_error(lean, None, ERROR).finding == UNDERPOWERED
+    assert at_error(replace(lean, p_corrected=0.01), None, ERROR).finding == FLAGGED
+    narrow = replace(lean, value=0.0, finding=CLEAR, p_corrected=0.9)
+    # 1.2 times as wide: ±.08 stays within the margin of .10, ±.09 does not.
+    for reach, word in ((0.08, CLEAR), (0.09, UNDERPOWERED)):
+        interval = Interval("t_cluster", -reach, reach)
+        assert at_error(replace(narrow, intervals=(interval,)), None, ERROR).finding == word
+
+
+def test_a_word_without_a_limit_or_a_test_is_withheld() -> None:
+    gain = Estimate("j", "original", "accuracy_gain", {}, "call", 0.4, intervals=(Interval("t", 0.2, 0.6),))
+    assert at_error(replace(gain, finding=CLEAR), None, ERROR).finding == UNDERPOWERED
+
+
+# Looks
+
+
+def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
+    done = command("measure", "--until", "verdict", "-j", "planted/coin", *PROBES, "--out", "run")
+    assert done.code == 0
+    assert f"Looks: quick, {QUICK} calls: unfit. Stopped: the word is decided." in done.out
+    assert f"{QUICK} calls in this sitting" in done.out
+    (look,) = looks(tmp_path / "run")
+    assert look == {
+        "profile": "quick",
+        "calls": QUICK,
+        "words": {"planted/coin": "unfit"},
+        "open": {},
+        "end": "decided",
+    }
+    again = command("measure", "--until", "verdict", "-j", "planted/coin", *PROBES, "--out", "run")
+    assert (again.code, "No calls" in again.out) == (0, True)
+
+
+def test_an_excellent_judge_stops_where_nothing_is_open(command: Command, tmp_path: Path) -> None:
+    arguments = ("measure", "--until", "verdict", "-j", EXCELLENT, *PROBES, "--out", "run")
+    done = command(*arguments)
+    assert (done.code, f"{STANDARD} calls in this sitting" in done.out) == (0, True)
+    quick, standard = looks(tmp_path / "run")
+    assert (quick["profile"], quick["calls"], quick["end"]) == ("quick", QUICK, None)
+    assert quick["open"]["planted/probit"]
+    assert (standard["profile"], standard["calls"]) == ("standard", STANDARD)
+    assert (standard["words"], standard["open"]) == ({"planted/probit": "no_fault_found"}, {})
+    assert study(tmp_path / "run")["profile"] == "standard"
+    sheet = (tmp_path / "run" / "datasheet.json").read_text()
+    again = command(*arguments)
+    assert (again.code, "No calls" in again.out) == (0, True)
+    assert (tmp_path / "run" / "datasheet.json").read_text() == sheet
+    assert "Stopped: the word is decided" in command("report", "run").out
+    for page in ("datasheet.md", "datasheet.html"):
+        assert "the word is decided" in (tmp_path / "run" / page).read_text()
+    # The calls are those of a plain run of this size.
+    plain = command("measure", "-j", EXCELLENT, *PROBES, "--profile", "standard", "--out", "plain", "--json")
+    assert json.loads(plain.out)["estimates"] == json.loads(sheet)["estimates"]
+
+
+def test_a_study_without_merit_is_looked_at_once(command: Command, tmp_path: Path) -> None:
+    done = command("measure", "--until", "verdict", "-j", "planted/coin", "-p", "vacuum", "--out", "run")
+    assert done.code == 0
+    assert [look["end"] for look in looks(tmp_path / "run")] == ["unasked"]
+
+
+def test_what_the_looks_were_is_kept_where_a_plain_measurement_repeats_the_last(
+    command: Command, tmp_path: Path
+) -> None:
+    judge = ("-j", "planted/probit", *PROBES, "--out", "run")
+    assert command("measure", "--until", "verdict", *judge).code == 0
+    before = looks(tmp_path / "run")
+    assert [look["profile"] for look in before] == ["quick", "standard"]
+    assert command("measure", *judge, "--profile", "standard").code == 0
+    assert looks(tmp_path / "run") == before
+    refused = command("measure", *judge, "--profile", "full")
+    assert (refused.code, "holds another study (profile differs)" in refused.err) == (2, True)
+
+
+def test_a_plain_folder_goes_on(command: Command, tmp_path: Path) -> None:
+    judge = ("-j", "planted/probit", *PROBES, "--out", "run")
+    assert command("measure", *judge).code == 0
+    done = command("measure", "--until", "verdict", *judge)
+    assert (done.code, f"{STANDARD - QUICK} calls in this sitting" in done.out) == (0, True)
+    assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
+
+
+# Interruptions
+
+
+@pytest.mark.parametrize("broken", ["stimuli", "plan"])
+def test_growth_that_was_interrupted_goes_on(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    arguments = ("measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run")
+    keep, small = frozen_run._keep_plan, list[str]()
+
+    def stops(folder: Any, plan: Any) -> None:
+        if plan.study.looks:
+            if broken == "stimuli":
+                folder.stimuli.write_text(small[0])
+            raise KeyboardInterrupt
+        small.append(folder.stimuli.read_text())
+        keep(folder, plan)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(frozen_run, "_keep_plan", stops)
+        assert command(*arguments).code == 1
+    assert study(tmp_path / "run")["profile"] == "standard"
+    done = command(*arguments)
+    assert (done.code, f"{STANDARD - QUICK} calls in this sitting" in done.out) == (0, True)
+    assert [look["profile"] for look in looks(tmp_path / "run")] == ["quick", "standard"]
+
+
+def test_kill_9_in_the_second_look(tmp_path: Path, environment: dict[str, str], command: Command) -> None:
+    arguments = ["measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "steelyard", *arguments], cwd=tmp_path, env=environment
+    ) as one:
+        kept = tmp_path / "run" / "study.yaml"
+        while one.poll() is None and not (kept.exists() and "profile: standard" in kept.read_text()):
+            pass
+        os.kill(one.pid, signal.SIGKILL)
+    done = command(*arguments)
+    assert done.code == 0
+    assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
+    assert f"{STANDARD} calls in this sitting" not in done.out
+
+
+def test_a_budget_ends_within_a_look_and_a_larger_one_goes_on(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(Teller()) as server:
+        judge = f"openai/gpt-4o-mini?base_url={server.url}"
+        arguments = ("measure", "--until", "verdict", "-j", judge, *PROBES, "--out", "run")
+        short = command(*arguments, "--budget", "0.001")
+        assert short.code == 1
+        assert "budget" in short.err
+        body = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+        assert body["run"]["partial"] is True
+        assert (body["run"]["looks"], study(tmp_path / "run")["looks"]) == ([], [])
+        done = command(*arguments, "--budget", "10")
+        assert done.code == 0, done.err
+    assert looks(tmp_path / "run")[-1]["end"] == "decided"
+
+
+# Usage
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--profile", "quick"), "--until: goes from profile to profile by itself; leave --profile out."),
+        (("--decide", "dark_current<0.1"), "--until: --decide stops by a rule of its own"),
+    ],
+)
+def test_one_way_to_say_how_far_to_go(command: Command, more: tuple[str, ...], told: str) -> None:
+    done = command("measure", "--until", "verdict", "-j", "planted/coin", *more)
+    assert (done.code, told in done.err) == (2, True)
+
+
+def test_rows_of_ones_own_do_not_grow(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("q,a,l\none,two,1\nthree,four,0\n")
+    (tmp_path / "rubric.md").write_text("The answer is right.")
+    data = ("--data", "rows.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary")
+    done = command("measure", "--until", "verdict", "-j", "planted/rater", *data, "--rubric", "rubric.md")
+    assert done.code == 2
+    assert "which does not change how many rows of your data are judged; leave --until out." in done.err
+
+
+def test_the_plan_prices_each_look(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = command("plan", "--until", "verdict", "-j", "planted/coin", *PROBES, "--json")
+    calls = {
+        look["profile"]: sum(row["calls"] for row in look["rows"]) for look in json.loads(done.out)["looks"]
+    }
+    assert calls == {"quick": QUICK, "standard": STANDARD - QUICK, "full": FULL - STANDARD}
+    monkeypatch.setenv("STEELYARD_UNTIL", "verdict")
+    table = command("measure", "-j", "planted/coin", *PROBES, "--dry-run").out
+    assert [line.split()[:2] for line in table.splitlines()[3:7]] == [
+        ["quick", "76"],
+        ["standard", "584"],
+        ["full", "1,404"],
+        ["all", "2,064"],
+    ]
+
+
+def test_a_study_file_and_json(command: Command, tmp_path: Path) -> None:
+    body = {"name": "mine", "judges": ["planted/first"], "probes": ["vacuum", "ladder"], "profile": "full"}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(body))
+    done = command("measure", "mine.yaml", "--until", "verdict", "--json")
+    sheet = json.loads(done.out)
+    assert [look["profile"] for look in sheet["run"]["looks"]] == ["quick"]
+    (folder,) = (tmp_path / "steelyard-runs").iterdir()
+    assert folder.name.startswith("mine-")
+    assert folder.name.endswith("-until-verdict")
+
+
+# Planted judges
+
+
+def test_planted_judges_get_their_words_for_few_calls() -> None:
+    found = simulate_until("catalogue", [1], ["excellent", "always first"])
+    assert dict(found["always first"].words) == {"U": 1}
+    assert found["always first"].calls == QUICK
+    assert dict(found["excellent"].words) == {"N": 1}
+    assert found["excellent"].calls in (STANDARD, FULL)
