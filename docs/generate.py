@@ -41,7 +41,7 @@ from steelyard.lab.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, 
 from steelyard.lab.study.study_probes import DEFAULT_PROBES
 from steelyard.metrics.metric import Metric
 from steelyard.probes.catalogue import installed, metrics_of
-from steelyard.providers.planted.house_judges import DEFAULT_JUDGES
+from steelyard.providers.planted.baselines import DEFAULT_JUDGES
 from steelyard.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.scale import scale_name

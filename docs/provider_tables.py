@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from steelyard.providers.http.quirks import TABLE
 from steelyard.providers.http.thinking import ROOM
-from steelyard.providers.provider import PROVIDERS, provider_traits
+from steelyard.providers.provider import PROVIDERS, provider_info
 
 TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)
 
@@ -20,11 +20,11 @@ def filled(text: str) -> str:
 def _providers() -> Iterator[str]:
     yield from ("| judge | what it is | reads from the environment |", "| :-- | :-- | :-- |")
     for name in PROVIDERS.in_order():
-        traits = provider_traits(name)
-        if not traits.prompted or traits.in_turn:
+        info = provider_info(name)
+        if not info.prompted or info.sequential:
             continue
-        for example in traits.examples:
-            variables = ", ".join(f"`{variable}`" for variable in traits.environment)
+        for example in info.examples:
+            variables = ", ".join(f"`{variable}`" for variable in info.environment)
             yield f"| `{example.judge}` | {example.meaning} | {variables or 'nothing'} |"
 
 

@@ -134,7 +134,7 @@ def _observed(study: Study, judge: Judge) -> Iterator[Observation]:
     """What a planted judge answers to everything that its study shows."""
     provider = Planted(judge)
     shown = _showings(study, frozenset(judge.protocols))
-    provider.learn({showing.stimulus.id: showing.stimulus for showing in shown}.values())
+    provider.set_labels({showing.stimulus.id: showing.stimulus for showing in shown}.values())
     for showing in shown:
         stimulus = showing.stimulus
         scale = study.task.scale if stimulus.scale is None else parse_scale(stimulus.scale)

@@ -15,8 +15,8 @@ import pytest
 from batch_server import BatchServer, MessageBatchServer
 from commands import Command
 from servers import Answer, Received, ScriptedServer, drop, fails
-from steelyard.providers.batch.anthropic import AnthropicBatches
-from steelyard.providers.batch.openai import OpenAIBatches
+from steelyard.providers.batch.anthropic import AnthropicBatchApi
+from steelyard.providers.batch.openai import OpenAIBatchApi
 from test_batch import BATCH, SERVERS, every_vendor, options
 from vendors import KEY
 
@@ -33,8 +33,8 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vendors whose lists are never late."""
-    for vendor in (OpenAIBatches, AnthropicBatches):
-        monkeypatch.setattr(vendor, "listed_after", 0.0)
+    for vendor in (OpenAIBatchApi, AnthropicBatchApi):
+        monkeypatch.setattr(vendor, "listing_delay", 0.0)
 
 
 def once(moment: str, answer: Answer) -> Any:

@@ -16,7 +16,7 @@ from steelyard.providers.chat.servers import SERVERS
 from steelyard.providers.http.dialect import Dialect
 from steelyard.providers.http.quirks import quirks_of
 from steelyard.providers.provider import connect
-from steelyard.providers.vendors.signature import Signer
+from steelyard.providers.vendors.aws_signature import Signer
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import AZURE, BEDROCK, KEY, MISTRAL, PROTOCOLS, Vendor, ask, error_of, reply_of, sent_to, shown
@@ -218,7 +218,7 @@ def test_every_name_of_the_table_is_a_provider() -> None:
         judge = Judge("j", known.name, "org/model", PROTOCOLS)
         address = connect(judge).address()  # type: ignore[attr-defined]
         assert str(address) == f"{known.url}/chat/completions"
-        assert SERVERS[known.name].traits.free == (address.host == "127.0.0.1")
+        assert SERVERS[known.name].info.free == (address.host == "127.0.0.1")
 
 
 def test_another_name_for_the_seed() -> None:

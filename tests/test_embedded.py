@@ -20,13 +20,13 @@ import pytest
 from numpy.typing import NDArray
 
 from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableError
+from steelyard.providers.embedded.async_cache import AsyncCache
 from steelyard.providers.embedded.chat import DEFAULT_SYSTEM, Chat
 from steelyard.providers.embedded.embedded import Embedded
 from steelyard.providers.embedded.gguf import read_gguf
+from steelyard.providers.embedded.inference import InferenceEngine
 from steelyard.providers.embedded.model import LanguageModel, load_model, shared_model
 from steelyard.providers.embedded.prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
-from steelyard.providers.embedded.reader import Reader
-from steelyard.providers.embedded.recall import Recall
 from steelyard.providers.embedded.tokens import Tokenizer, split_words
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import Provider
@@ -217,11 +217,11 @@ def test_a_long_continuation_is_scored_in_parts(tiny: LanguageModel) -> None:
     assert tiny.continuation_logprob(5, long) == pytest.approx(parts, rel=1e-5)
 
 
-def reading(path: Path, work: Callable[[Reader], Awaitable[T]]) -> T:
+def reading(path: Path, work: Callable[[InferenceEngine], Awaitable[T]]) -> T:
     """Work with a reader that knows nothing yet."""
 
     async def session() -> T:
-        reader = Reader(load_model(path)[0], cores=4)
+        reader = InferenceEngine(load_model(path)[0], cores=4)
         try:
             return await work(reader)
         finally:
@@ -250,13 +250,13 @@ def test_stages_change_nothing_but_rounding(
 def test_what_is_remembered_changes_not_a_bit(tiny_path: Path) -> None:
     prompts = [cut(10, place) for place in range(11, 39)]
 
-    async def alone(reader: Reader) -> list[Any]:
+    async def alone(reader: InferenceEngine) -> list[Any]:
         return [await reader.next_logprobs(prompts[0])]
 
-    async def together(reader: Reader) -> list[Any]:
+    async def together(reader: InferenceEngine) -> list[Any]:
         return await asyncio.gather(*(reader.next_logprobs(stages) for stages in prompts * 2))
 
-    async def backwards(reader: Reader) -> list[Any]:
+    async def backwards(reader: InferenceEngine) -> list[Any]:
         await reader.continuation_logprob([PROMPT[:10], PROMPT[10:11]], PROMPT[11:])
         return [await reader.next_logprobs(stages) for stages in reversed(prompts)][::-1]
 
@@ -304,7 +304,7 @@ def test_words_follow_the_models_rules() -> None:
 
 
 def test_recall_forgets_what_was_asked_for_longest_ago() -> None:
-    recall: Recall[int] = Recall(room=5, size=lambda value: value)
+    cache: AsyncCache[int] = AsyncCache(capacity=5, size=lambda value: value)
     worked: list[str] = []
 
     async def work_out(key: str, value: int) -> int:
@@ -325,14 +325,14 @@ def test_recall_forgets_what_was_asked_for_longest_ago() -> None:
             ("d", 9),
         ]
         for key, value in asked:
-            assert await recall.get(key, partial(work_out, key, value)) == value
+            assert await cache.get(key, partial(work_out, key, value)) == value
 
     asyncio.run(session())
     assert worked == ["a", "b", "c", "b", "d", "e", "d"]
 
 
 def test_recall_works_out_once_for_all_who_wait() -> None:
-    recall: Recall[int] = Recall(room=10, size=lambda _: 1)
+    cache: AsyncCache[int] = AsyncCache(capacity=10, size=lambda _: 1)
     calls: list[int] = []
 
     async def session() -> list[int]:
@@ -343,7 +343,7 @@ def test_recall_works_out_once_for_all_who_wait() -> None:
             await go.wait()
             return 7
 
-        doomed, *waiting = [asyncio.create_task(recall.get("key", work_out)) for _ in range(4)]
+        doomed, *waiting = [asyncio.create_task(cache.get("key", work_out)) for _ in range(4)]
         await asyncio.wait([doomed], timeout=0)
         doomed.cancel()
         go.set()
@@ -356,15 +356,15 @@ def test_recall_works_out_once_for_all_who_wait() -> None:
 
 
 def test_recall_does_not_keep_a_failure() -> None:
-    recall: Recall[float] = Recall(room=10, size=lambda _: 1)
+    cache: AsyncCache[float] = AsyncCache(capacity=10, size=lambda _: 1)
 
     async def divide(by: int) -> float:
         return 1 / by
 
     async def session() -> float:
         with pytest.raises(ZeroDivisionError):
-            await recall.get("key", lambda: divide(0))
-        return await recall.get("key", lambda: divide(4))
+            await cache.get("key", lambda: divide(0))
+        return await cache.get("key", lambda: divide(4))
 
     assert asyncio.run(session()) == 0.25
 

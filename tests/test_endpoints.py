@@ -22,7 +22,7 @@ from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.provider import PROVIDERS, connect
-from steelyard.providers.traits import Traits
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -169,7 +169,7 @@ def test_two_judges_of_one_server_come_to_their_end(tmp_path: Path) -> None:
 class Shared:
     """Judges at one address; the model's name says how many calls make sense at the same time."""
 
-    traits = Traits(free=True, prompted=False, writes=False, scores=False)
+    info = ProviderInfo(free=True, prompted=False, writes=False, scores=False)
     endpoint = "there"
     in_flight: Counter[str]
     most: Counter[str]

@@ -19,7 +19,7 @@ from steelyard.lab.study.judge_address import DEEPEST
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.planted.model import Parameters
-from steelyard.providers.planted.traits import STRICT_STEP
+from steelyard.providers.planted.planted_judges import STRICT_STEP
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge

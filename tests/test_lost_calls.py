@@ -47,7 +47,7 @@ def test_a_judge_that_is_hardly_ever_read_is_not_called_usable(command: Command,
     body = measured(command, tmp_path, lambda _: wins("tie") if next(number) < GOOD else says("hm"))
     (verdict,) = body["verdicts"]
     assert verdict["facts"][0]["sentence"] == "no readable reply in 56 of 76 calls"
-    assert verdict["verdict"] == "too_little_data"
+    assert verdict["verdict"] == "unfit"
     assert verdict["next"]["purpose"].startswith(
         "after the change, try one call with `steelyard doctor`, then measure"
     )
@@ -92,12 +92,12 @@ def test_a_judge_that_calls_every_pair_a_tie_is_not_taken_for_a_reversed_one(
     command("measure", "-j", "planted/tie", *given, "--out", "run")
     (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text())["verdicts"]
     assert verdict["verdict"] == "unfit"
-    assert ", worse than " in verdict["facts"][0]["sentence"]
+    assert "does not tell good from bad: merit 0.50 [" in verdict["facts"][0]["sentence"]
     assert "reversed" not in verdict["remedy"]
     assert "it calls most pairs a tie; ask for a choice" in verdict["remedy"]
 
 
-def test_a_reversed_judge_is_told_to_be_worse_than_a_rule(command: Command, tmp_path: Path) -> None:
+def test_a_reversed_judge_is_told_to_say_the_opposite(command: Command, tmp_path: Path) -> None:
     rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(60))
     Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
     Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
@@ -106,5 +106,5 @@ def test_a_reversed_judge_is_told_to_be_worse_than_a_rule(command: Command, tmp_
     command("measure", "-j", judge, *words, "--rubric", "r.md", "-p", "stochastic_stability", "--out", "run")
     (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text())["verdicts"]
     assert verdict["verdict"] == "unfit"
-    assert ", worse than " in verdict["facts"][0]["sentence"]
+    assert verdict["facts"][0]["sentence"].startswith("says the opposite of what is right: merit −")
     assert "reversed" in verdict["remedy"]

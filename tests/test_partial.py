@@ -27,7 +27,7 @@ from steelyard.lab.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
 
 NAME = "openai/scripted"
-POLICY = "dark_current: {max: 1.0}\nunreadable_rate: {max: 0.5}\n"
+POLICY = "dark_current: {max: 1.0}\nunreadable_rate: {max: 0.5}\nflags: allow\n"
 
 
 def sheet(folder: Path) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError, DataError, PermanentError
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.providers.chat.completions import ChatCompletions
-from steelyard.providers.planted.house_judges import baseline_judges
+from steelyard.providers.planted.baselines import baseline_judges
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.rater import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.server import start
 from steelyard.providers.planted.truth_key import Truth, TruthKey
-from steelyard.providers.provider import Keyed, connect
+from steelyard.providers.provider import SupportsLabels, connect
 from steelyard.stimuli.original import original_of, perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
@@ -91,7 +91,7 @@ def test_a_rater_errs_on_an_item_and_its_variants_together() -> None:
     rater = Planted(judge("planted/rater?sensitivity=0.6&specificity=0.6&noise=0"))
     originals = [original_of(item, TASK) for item in items()]
     edited = [perturbed(item, TASK, "typos", 0, item.responses[0].upper(), "capitals") for item in items()]
-    rater.learn([*originals, *edited])
+    rater.set_labels([*originals, *edited])
     before = [rater.score(shown(stimulus, "a")) for stimulus in originals]
     after = [rater.score(shown(stimulus, "b")) for stimulus in edited]
     assert before == after
@@ -128,9 +128,9 @@ def test_a_rater_knows_the_pack(scale: Scale) -> None:
 
 
 def test_labels_reach_planted_judges_only() -> None:
-    assert isinstance(connect(judge("planted/rater")), Keyed)
-    assert not isinstance(connect(judge("openai/m?base_url=http://127.0.0.1:9/v1")), Keyed)
-    assert not isinstance(connect(judge("embedded/smollm2-135m")), Keyed)
+    assert isinstance(connect(judge("planted/rater")), SupportsLabels)
+    assert not isinstance(connect(judge("openai/m?base_url=http://127.0.0.1:9/v1")), SupportsLabels)
+    assert not isinstance(connect(judge("embedded/smollm2-135m")), SupportsLabels)
 
 
 # Baselines
@@ -242,7 +242,7 @@ def test_the_served_judge_answers_as_the_one_in_process(text: str, scale: Scale)
         client: Any = ChatCompletions(served)
         await client.open()
         inside = Planted(planted)
-        inside.learn(stimuli)
+        inside.set_labels(stimuli)
         calls = [Trial(planted, "base", stimulus, task).presentation() for stimulus in stimuli]
         try:
             expected = [(await inside.ask(call)).text for call in calls]

@@ -14,8 +14,8 @@ from steelyard.lab.checkup import checkup
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.judge_config import JudgeConfig, parse_judge
 from steelyard.lab.study.role_config import parse_roles
-from steelyard.providers import Options, Provider, Traits
-from steelyard.providers.provider import PROVIDERS, connect, examples_of, provider_traits, traits_of
+from steelyard.providers import Options, Provider, ProviderInfo
+from steelyard.providers.provider import PROVIDERS, connect, examples_of, model_info, provider_info
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -69,10 +69,10 @@ EXPECTED = {
 
 @pytest.mark.parametrize("address", EXPECTED)
 def test_what_a_provider_is(address: str) -> None:
-    traits = traits_of(address)
+    info = model_info(address)
     said = (
-        *(traits.free, traits.in_turn, traits.prompted, traits.writes),
-        *(traits.compares, traits.scores, traits.knows_labels, traits.replays),
+        *(info.free, info.sequential, info.prompted, info.writes),
+        *(info.compares, info.scores, info.knows_labels, info.replays),
     )
     assert tuple(map(int, said)) == EXPECTED[address]
 
@@ -82,12 +82,12 @@ def test_every_example_is_a_judge(name: str) -> None:
     absent = ("FILE", "MODULE")
     examples = [
         example
-        for example in provider_traits(name).every_example()
+        for example in provider_info(name).every_example()
         if not any(word in example.judge for word in absent)
     ]
     assert list(examples_of(name))
     for example in examples:
-        scale = Pairwise() if traits_of(example.address).compares else Binary()
+        scale = Pairwise() if model_info(example.address).compares else Binary()
         judge = parse_judge(example.judge.replace("URL", "http://127.0.0.1:1/v1"), Path(), scale)
         assert isinstance(connect(judge), Provider)
         assert judge.address == example.address
@@ -97,8 +97,8 @@ def test_no_option_takes_a_common_key_for_something_else() -> None:
     """A key that is the provider's and everybody's must take the same values."""
     shared = {}
     for name in PROVIDERS.names():
-        traits = provider_traits(name)
-        for each in (traits, *traits.models.values()):
+        info = provider_info(name)
+        for each in (info, *info.models.values()):
             for key, field in each.options.model_fields.items():
                 if key in JudgeConfig.model_fields:
                     shared[key] = (field.annotation, field.metadata)
@@ -135,7 +135,7 @@ class LooseOptions(Options):
 
 
 class Loose(Plain):
-    traits = Traits(options=LooseOptions)
+    info = ProviderInfo(options=LooseOptions)
 
 
 @pytest.fixture(autouse=True)
@@ -194,16 +194,16 @@ def test_the_common_prompt_reaches_those_that_read_it(tmp_path: Path) -> None:
 
 def test_the_checks_of_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    traits = provider_traits("openai")
-    assert (list(traits.every_check()), traits.missing_key) == ([], "OPENAI_API_KEY")
+    info = provider_info("openai")
+    assert (list(info.every_check()), info.missing_key) == ([], "OPENAI_API_KEY")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    checks = [(check.subject, check.state, check.found) for check in traits.every_check()]
-    assert (checks, traits.missing_key) == ([("OPENAI_API_KEY", "ok", "set")], None)
+    checks = [(check.subject, check.state, check.found) for check in info.every_check()]
+    assert (checks, info.missing_key) == ([("OPENAI_API_KEY", "ok", "set")], None)
 
 
 def test_doctor_names_the_keys_that_are_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PROVIDERS.names():
-        for variable in provider_traits(name).environment:
+        for variable in provider_info(name).environment:
             monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
     checks = {check.subject: check for check in checkup()}

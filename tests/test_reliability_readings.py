@@ -49,7 +49,7 @@ def test_a_flagged_edit_leads() -> None:
         )
     ) or ("", "")
     assert word == "flagged"
-    assert said.startswith("its verdict is moved by longer (+0.25 [+0.15, +0.35]); ")
+    assert said.startswith("its verdict is moved by longer (changes beyond repeats +0.25 [+0.15, +0.35]); ")
     assert "its verdict is not moved by typing errors" in said
     assert "undecided for want of items: Markdown" in said
 
@@ -125,7 +125,10 @@ def test_all_clear_is_clear() -> None:
 def test_without_repeats_kept_verdicts_carry_the_word() -> None:
     figures = read(row("typos", "excess_flip", None), row("typos", "invariance", 0.7, "flagged"))
     word, said = robustness(figures) or ("", "")
-    assert (word, said) == ("flagged", "its verdict is moved by typing errors (0.70 [0.60, 0.80])")
+    assert (word, said) == (
+        "flagged",
+        "its verdict is moved by typing errors (keeps its verdict 0.70 [0.60, 0.80])",
+    )
 
 
 def test_repeats_are_held_against_a_floor() -> None:

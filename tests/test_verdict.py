@@ -79,6 +79,18 @@ def test_a_cause_stands_for_what_it_brings() -> None:
     assert verdict.word == CARE
 
 
+def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = replace(next(r for r in FAULTS if r.title == "Accuracy" and r.when is not None), when=None)
+    rules = (never, *(rule for rule in FAULTS if rule.title in ("Leniency", "Robustness")))
+    monkeypatch.setattr("steelyard.datasheet.verdicts.conclude.FAULTS", rules)
+    verdict = judged(dict.fromkeys(("Accuracy", "Leniency", "Robustness"), "flagged"))
+    assert [(fact.title, fact.brings) for fact in verdict.facts] == [
+        ("Accuracy", ()),
+        ("Leniency", ()),
+        ("Robustness", ()),
+    ]
+
+
 def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> None:
     coin = judged({"Merit": "flagged", "Zero point": "flagged", "Sensitivity": "flagged"})
     assert (coin.word, titles(coin)) == (UNFIT, ["Merit"])
@@ -124,6 +136,12 @@ def test_biased_comes_before_imprecise() -> None:
 def test_three_facts_at_most() -> None:
     many = ("Length", "Leniency", "Robustness", "Repeatability", "Position", "Surface", "Failures")
     assert len(judged(dict.fromkeys(many, "flagged")).facts) == 3
+
+
+def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
+    verdict = judged({"Sensitivity": "clear", "Natural pairs": "undefined"})
+    assert (verdict.word, verdict.so) == (NO_FAULT, "What is undecided may still hide a fault.")
+    assert verdict.facts[-1].sentence.startswith("whether it favours a slot cannot be told: ")
 
 
 def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:

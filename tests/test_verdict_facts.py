@@ -144,7 +144,11 @@ def step(metric: str, k: int, n: int, delta: int) -> Estimate:
 
 def test_a_judge_whose_answers_never_vary_is_told_what_it_answers() -> None:
     always = of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 6, 6, 3))
-    assert same_answer(always) == "answers tie whatever the texts are: in 14 of 14 calls on texts that differ"
+    said = "answers tie whatever the texts are: in 14 of 14 calls on texts that differ in quality"
+    assert same_answer(always) == said
+    padded = share("ladder", "raw_false_preference", 4, 4, {**BASE, "delta": 0, "kind": "filler"})
+    by_length = of(step("miss_by_tie", 8, 8, 1), padded)
+    assert same_answer(by_length) == "answers tie in 8 of 8 calls on texts that differ in quality"
     assert same_answer(of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 5, 6, 3))) is None
     by_slot = [share("position", "accuracy", k, 20, {**BASE, "slot": slot}) for slot, k in ((1, 20), (2, 0))]
     assert same_answer(of(*by_slot)) == "names the first text whatever the texts are"

@@ -25,7 +25,7 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.planted.planted import Planted
-from steelyard.providers.provider import Immediate
+from steelyard.providers.provider import SyncProvider
 from steelyard.store.rows import PORTIONS, insert
 from steelyard.trials.presentation import Decoding, Message, Presentation
 from steelyard.trials.prompt import PromptTemplate
@@ -131,7 +131,7 @@ def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_fail
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A planted judge that cannot answer about one pair: its calls fail, all others are answered."""
-    assert issubclass(Planted, Immediate)
+    assert issubclass(Planted, SyncProvider)
     usual, poisoned = Planted.reply, list[str]()
 
     def reply(self: Planted, presentation: Presentation) -> Reply:

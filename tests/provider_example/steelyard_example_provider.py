@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from steelyard.providers import Example, Expected, Options, Settings, Traits
+from steelyard.providers import Example, Expected, Options, ProviderInfo, Settings
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -31,7 +31,7 @@ class KeywordSettings(Settings):
 class Keywords:
     """Prefers the text that says a word more often."""
 
-    traits = Traits(
+    info = ProviderInfo(
         free=True,
         prompted=False,
         writes=False,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from steelyard.lab.judge_check import JudgeCheck
-    from steelyard.providers.traits import Check
+    from steelyard.providers.provider_info import DoctorCheck
 
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
@@ -60,7 +60,7 @@ def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
         yield from check_judge(text)
 
 
-def _print_table(console: Console, findings: Iterable[Check]) -> None:
+def _print_table(console: Console, findings: Iterable[DoctorCheck]) -> None:
     from rich import box
     from rich.table import Table
 

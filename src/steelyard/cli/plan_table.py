@@ -15,7 +15,7 @@ from steelyard.datasheet.words.visible import visible
 from steelyard.lab.run.planner import Plan, PlanRow
 from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.study.study import Study
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.trials.judge import Judge
 from steelyard.wording import counted, plural
 
@@ -103,7 +103,7 @@ def _batch(price: Price) -> str:
 
 def _thoughts(judge: Judge) -> str:
     """What a model may spend beside its answer; how much of it will be used nobody knows before."""
-    room = traits_of(judge.address).room(judge.model, judge.options)
+    room = model_info(judge.address).thinking_tokens(judge.model, judge.options)
     return f"; thoughts come on top, up to {room:,} tokens a call" if room else ""
 
 

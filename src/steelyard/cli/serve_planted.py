@@ -30,13 +30,13 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from steelyard.lab.study.judge_config import parse_judge
     from steelyard.providers.planted.planted import Planted
     from steelyard.providers.planted.server import client_address, serve
-    from steelyard.providers.provider import connect, traits_of
+    from steelyard.providers.provider import connect, model_info
     from steelyard.stimuli.stimulus_set import StimulusSet
     from steelyard.tasks.scale import Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED
 
-    traits = traits_of(judge.partition("?")[0])
-    scores, rates = not traits.compares, traits.knows_labels
+    info = model_info(judge.partition("?")[0])
+    scores, rates = not info.compares, info.knows_labels
     planted = parse_judge(judge, Path(), Binary() if scores else Pairwise(), GRADED)
     if not isinstance(connect(planted), Planted):
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected a planted judge.")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from steelyard.errors import SteelyardError, UnreachableError
 from steelyard.lab.run.budget import cost
-from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.pilot import ranked
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prime_provider import prime_provider
 from steelyard.lab.study.made_judges import MadeJudge
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.providers.provider import Provider, connect, traits_of
+from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -64,7 +64,7 @@ def _compares(text: str) -> bool:
     """The judge can say which of two texts is better; one made of others where all of them can."""
     made = MadeJudge.of(text)
     if made is None:
-        return traits_of(text.partition("?")[0]).compares
+        return model_info(text.partition("?")[0]).compares
     return not made.averages and all(_compares(str(member)) for member in made.written)
 
 
@@ -91,7 +91,7 @@ def _telling(trials: Sequence[Trial]) -> Trial:
 async def _asked(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
     provider = connect(judge)
     try:
-        impart(provider, trials)
+        prime_provider(provider, trials)
         await provider.open()
         return [await _call(provider, trial) for trial in trials]
     except SteelyardError as error:

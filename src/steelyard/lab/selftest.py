@@ -30,7 +30,7 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.providers.planted.planted import Parameters, Planted, expected_pair_rates, expected_rates
-from steelyard.providers.planted.traits import PROBIT
+from steelyard.providers.planted.planted_judges import PROBIT
 from steelyard.trials.judge import Judge
 
 SEED = 8

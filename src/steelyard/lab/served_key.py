@@ -9,7 +9,7 @@ from steelyard.lab.study.pack_study import PACK_ITEMS, pack_scales
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.probes.probe import PROBES, reads_runs
 from steelyard.probes.suites import SUITES
-from steelyard.providers.planted.house_judges import DUMMY_SCORER
+from steelyard.providers.planted.baselines import DUMMY_SCORER
 from steelyard.registry import Spec
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import AGENT_TASK

@@ -58,6 +58,8 @@ USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
 """The same on natural pairs, on which people disagree as well."""
+SURER = 0.2
+"""Share of the error that merit on natural pairs may take: no floor but chance parts a coin from a judge."""
 USEFUL_GAIN = 0.05
 """Least gain over a baseline that reads nothing that is of use."""
 USEFUL_AGREEMENT = 0.30
@@ -138,7 +140,7 @@ def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha:
     by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
     if by_chance or any(high < USEFUL_GAIN for _, high in gains):
         word = FLAGGED
-    elif _above_all(choices, gains):
+    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and _above_all(choices, gains):
         word = CLEAR
     return _forecast(choices.estimate(heading, word), CHANCE_OF_PAIRS)
 

@@ -1,18 +1,18 @@
 """The edge to models, and the face for plug-in providers: what they say of themselves."""
 
-from steelyard.providers.options import CalledOptions, Options, Settings, WireOptions
+from steelyard.providers.options import CallOptions, HttpOptions, Options, Settings
 from steelyard.providers.provider import Provider
-from steelyard.providers.traits import Check, Example, Traits
+from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
 from steelyard.validation import Expected
 
 __all__ = [
-    "CalledOptions",
-    "Check",
+    "CallOptions",
+    "DoctorCheck",
     "Example",
     "Expected",
+    "HttpOptions",
     "Options",
     "Provider",
+    "ProviderInfo",
     "Settings",
-    "Traits",
-    "WireOptions",
 ]

@@ -1,6 +1,6 @@
 """Keys of a judge that are its provider's own: strict, and checked before anything is spent.
 
-A provider names a model of these in its traits. `planted/probit?s=0.8` and `{model: planted/probit, s: 0.8}`
+A provider names a model of these in its info. `planted/probit?s=0.8` and `{model: planted/probit, s: 0.8}`
 come to the same; what is not said stays None or has the default that the model gives it.
 """
 
@@ -63,7 +63,7 @@ class Options(BaseModel):
         return self.model_dump(mode="json", exclude_none=True)
 
 
-class CalledOptions(Options):
+class CallOptions(Options):
     """Of judges that are called at a price and within a time."""
 
     owner = "judges behind HTTP"
@@ -76,7 +76,7 @@ class CalledOptions(Options):
     """Dollars per million tokens of the answer."""
 
     @model_validator(mode="after")
-    def _both_prices(self) -> CalledOptions:
+    def _both_prices(self) -> CallOptions:
         if (self.input_price is None) != (self.output_price is None):
             raise ValueError(
                 "found one of input_price and output_price, expected both or neither "
@@ -85,7 +85,7 @@ class CalledOptions(Options):
         return self
 
 
-class WireOptions(CalledOptions):
+class HttpOptions(CallOptions):
     """Of judges behind an address with a key."""
 
     base_url: Line | None = None
@@ -98,7 +98,7 @@ class WireOptions(CalledOptions):
     """Tokens a minute, of prompts and answers together."""
 
 
-TRANSPORT_OPTIONS = frozenset((*WireOptions.model_fields, "path"))
+TRANSPORT_OPTIONS = frozenset((*HttpOptions.model_fields, "path"))
 """Options that say how to reach a model, whoever it is."""
 
 

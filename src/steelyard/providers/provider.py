@@ -1,4 +1,4 @@
-"""The seam to the world: a provider turns a Presentation into a Reply, and says what it is."""
+"""The interface of a provider, which turns a Presentation into a Reply, and the registry of providers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
-from steelyard.providers.traits import Example, Traits
+from steelyard.providers.provider_info import Example, ProviderInfo
 from steelyard.registry import Registry
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
@@ -25,7 +25,7 @@ class Provider(Protocol):
     UnreachableError (nobody answers: the run stops).
     """
 
-    traits: ClassVar[Traits]
+    info: ClassVar[ProviderInfo]
     """What this provider is; the laboratory knows no provider by name."""
 
     concurrency: int
@@ -42,7 +42,7 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class Addressed(Protocol):
+class HasEndpoint(Protocol):
     """A provider whose judges may share a server."""
 
     @property
@@ -51,26 +51,26 @@ class Addressed(Protocol):
 
 
 @runtime_checkable
-class Immediate(Protocol):
-    """A provider that works its answers out without waiting for anybody, so that many are one step."""
+class SyncProvider(Protocol):
+    """A provider that answers without waiting, so that many calls are one step of the event loop."""
 
     def reply(self, presentation: Presentation) -> Reply:
         """What `ask` returns or raises."""
 
 
 @runtime_checkable
-class Keyed(Protocol):
+class SupportsLabels(Protocol):
     """A provider that knows reference labels: a planted rater, never a model."""
 
-    def learn(self, stimuli: Iterable[Stimulus]) -> None:
+    def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
         """Take the labels of stimuli that will be shown."""
 
 
 @runtime_checkable
-class Replaying(Protocol):
+class SupportsReplay(Protocol):
     """A provider that answers from a recording."""
 
-    def recall(self, answers: Mapping[str, str]) -> None:
+    def set_replies(self, answers: Mapping[str, str]) -> None:
         """Take the recorded answers of trials that will be shown, by the hash in their presentation."""
 
 
@@ -86,40 +86,40 @@ PROVIDERS: Registry[Provider] = Registry(
         **{known.name: f"steelyard.providers.chat.servers:{known.name}" for known in KNOWN_SERVERS},
         "inspect": "steelyard.providers.vendors.inspect_bridge:InspectBridge",
         "python": "steelyard.providers.function.python_function:PythonFunction",
-        "recorded": "steelyard.providers.recorded:Recorded",
+        "recorded": "steelyard.providers.recorded:RecordedProvider",
         "planted": "steelyard.providers.planted.planted:Planted",
     },
 )
-"""Factories that take `judge=Judge` and have `traits`, in the order in which they are listed."""
+"""Factories that take `judge=Judge` and have `info`, in the order in which they are listed."""
 
 
-def provider_traits(provider: str) -> Traits:
+def provider_info(provider: str) -> ProviderInfo:
     """What the provider of this name is."""
-    traits = getattr(_factory(provider), "traits", None)
-    return traits if isinstance(traits, Traits) else Traits()
+    info = getattr(_factory(provider), "info", None)
+    return info if isinstance(info, ProviderInfo) else ProviderInfo()
 
 
-def traits_of(address: str) -> Traits:
+def model_info(address: str) -> ProviderInfo:
     """What the model `provider/model` is."""
     provider, _, model = address.partition("/")
-    return provider_traits(provider).of(model)
+    return provider_info(provider).for_model(model)
 
 
-def frozen_traits(address: str) -> dict[str, bool]:
-    """What a report asks of a provider, to be kept: a plug-in that brings it may be gone by then."""
-    traits = traits_of(address)
-    return {"free": traits.free, "prompted": traits.prompted}
+def provider_flags(address: str) -> dict[str, bool]:
+    """What a report needs of a provider, for the frozen study: a plug-in may be gone by then."""
+    info = model_info(address)
+    return {"free": info.free, "prompted": info.prompted}
 
 
-def trait_of(judge: Judge, name: str) -> bool:
-    """A trait as it was frozen with the judge, else as the provider says it."""
-    return judge.traits[name] if name in judge.traits else bool(getattr(traits_of(judge.address), name))
+def provider_flag(judge: Judge, name: str) -> bool:
+    """A flag as it was frozen with the judge, else as the provider says it."""
+    return judge.traits[name] if name in judge.traits else bool(getattr(model_info(judge.address), name))
 
 
 def examples_of(provider: str) -> Iterable[Example]:
-    """How judges of a provider are written; one that does not say so speaks through its docstring."""
+    """How judges of a provider are written; where it has no examples, from its docstring."""
     try:
-        examples = list(provider_traits(provider).every_example())
+        examples = list(provider_info(provider).every_example())
         words = (inspect.getdoc(_factory(provider)) or "").partition("\n")[0]
     except ConfigError as error:
         return [Example(f"{provider}/NAME", str(error))]
@@ -132,7 +132,7 @@ def connect(judge: Judge) -> Provider:
 
 
 def _factory(provider: str) -> Callable[..., Provider]:
-    """The class of a provider; a package that can not be imported is told in a sentence."""
+    """The class of a provider; a package that can not be imported raises a ConfigError."""
     try:
         return PROVIDERS.factory(provider)
     except SteelyardError:

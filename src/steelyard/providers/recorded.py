@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from steelyard.errors import PermanentError
 from steelyard.providers.options import Name, Options
-from steelyard.providers.traits import IN_PROCESS_SECONDS, Example, Traits
+from steelyard.providers.provider_info import IN_PROCESS_SECONDS, Example, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -24,10 +24,10 @@ class RecordedOptions(Options):
     """Name in the file; may be left out where there is only one."""
 
 
-class Recorded:
+class RecordedProvider:
     """Replays answers in process."""
 
-    traits = Traits(
+    info = ProviderInfo(
         free=True,
         prompted=False,
         writes=False,
@@ -48,7 +48,7 @@ class Recorded:
         self._judge = judge
         self._answers: dict[str, str] = {}
 
-    def recall(self, answers: Mapping[str, str]) -> None:
+    def set_replies(self, answers: Mapping[str, str]) -> None:
         """Take the recorded answers of trials that will be shown, by the hash in their presentation."""
         self._answers.update(answers)
 

@@ -32,7 +32,7 @@ from steelyard.wording import counted, planned
 
 CHANCE = "would decide in four runs of five, if the share stays"
 BEYOND_FULL = (
-    "full is the largest profile, and does not decide it: write checklists of your own, or bring your data"
+    "no profile would decide it in four runs of five: write checklists of your own, or bring your data"
 )
 """Where more clusters are missing than the catalogue has."""
 

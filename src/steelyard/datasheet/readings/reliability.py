@@ -39,7 +39,7 @@ def robustness(figures: Figures) -> Answer | None:
     parts = [
         _listed(
             "its verdict is moved by",
-            (f"{probe_label(p)} ({figure(estimates[p])})" for p in words if words[p] == FLAGGED),
+            (f"{probe_label(p)} ({_named(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
         _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == UNDERPOWERED)),
@@ -48,6 +48,11 @@ def robustness(figures: Figures) -> Answer | None:
     ]
     order = (FLAGGED, UNDERPOWERED, CLEAR)
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
+
+
+def _named(estimate: Estimate) -> str:
+    """A figure after its name in plain words."""
+    return f"{metric_named(estimate.metric).plain} {figure(estimate)}"
 
 
 def repeatability(figures: Figures) -> Answer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -97,7 +97,8 @@ class Case:
         if self._word(titles.MERIT) == FLAGGED:
             return self._without_merit()
         faults = self._faults()
-        flagged = [*(self._fact(rule.name, rule) for rule in faults), *plugged(self.figures)]
+        told = {rule.name for rule in faults}
+        flagged = [*(self._fact(rule.name, rule, told) for rule in faults), *plugged(self.figures)]
         if not self._merit_is_shown():
             facts = [*flagged[: MOST_FACTS - 1], *self._partial(), self._undecided_merit(), *self._open()]
             return self._told(TOO_LITTLE, facts, self._no_ground(flagged))
@@ -148,20 +149,22 @@ class Case:
     def _applies(self, rule: Rule) -> bool:
         return self._word(rule.title) == FLAGGED and (rule.when is None or rule.when(self.figures))
 
-    def _fact(self, name: str, rule: Rule | None = None) -> Fact:
-        """What was found under a name, with the flagged readings that it brings."""
+    def _fact(self, name: str, rule: Rule | None = None, told: Collection[str] = ()) -> Fact:
+        """What was found under a name, with the flagged readings that it brings and that are not told."""
         title = name if rule is None else rule.title
         brings = () if rule is None else rule.brings
         say = CAUSES.get(name) if name != title else None
-        told = (say(self.figures) if say else None) or sentence(self.readings[title], self.figures)
-        explained = tuple(other for other in brings if other != name and self._word(other) == FLAGGED)
-        return Fact(name, told, guide_to(name), explained)
+        found = (say(self.figures) if say else None) or sentence(self.readings[title], self.figures)
+        explained = tuple(
+            other for other in brings if other != name and other not in told and self._word(other) == FLAGGED
+        )
+        return Fact(name, found, guide_to(name), explained)
 
     def _faultless(self) -> Verdict:
         """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
         right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
         known = [Fact(title, sentence(self.readings[title], self.figures)) for title in right]
-        undecided = self._open()
+        undecided = [*self._untold(), *self._open()]
         facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
         if self.unfinished is not None:
             return self._told(TOO_LITTLE, facts, NO_GROUND)
@@ -188,7 +191,12 @@ class Case:
         if reading.word == CLEAR:
             return Fact(UNKNOWN, "most calls brought no verdict: whether it tells good from bad is undecided")
         measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
-        return Fact(UNKNOWN, f"whether it tells good from bad is undecided on these data: merit {measured}")
+        same = same_answer(self.figures)
+        return Fact(
+            UNKNOWN,
+            f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
+            f"merit {measured}",
+        )
 
     def _no_ground(self, flagged: Sequence[Fact]) -> str:
         return NO_GROUND if not flagged else STILL_UNKNOWN
@@ -198,6 +206,13 @@ class Case:
         undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
         listed = ", ".join(title.lower() for title in undecided)
         return [Fact("Undecided", f"too few data to decide: {listed}")] if listed else []
+
+    def _untold(self) -> list[Fact]:
+        """That a bias of pairs cannot be told from these data, as where each was asked in one order."""
+        hidden = self.readings.get(titles.NATURAL_PAIRS)
+        if hidden is None or hidden.word != UNDEFINED:
+            return []
+        return [Fact("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
 
     def _undecided(self, title: str) -> bool:
         return self._word(title) == UNDERPOWERED

@@ -72,9 +72,19 @@ def same_answer(figures: Figures) -> str | None:
     steps = _steps(figures, MISS_BY_TIE.id)
     if steps and all(ties.numerator == ties.denominator for ties in steps):
         calls = sum(ties.denominator or 0 for ties in steps)
-        return f"answers tie whatever the texts are: in {calls} of {calls} calls on texts that differ"
+        always = "" if _prefers_between_equals(figures) else " whatever the texts are:"
+        return f"answers tie{always} in {calls} of {calls} calls on texts that differ in quality"
     slot = _only_slot(figures, steps)
     return f"names the {slot} text whatever the texts are" if slot else None
+
+
+def _prefers_between_equals(figures: Figures) -> bool:
+    """True where some call names a winner between texts of equal quality, padded ones too."""
+    return any(
+        estimate.numerator
+        for estimate in figures.every.of(figures.judge, RAW_FALSE_PREFERENCE.id)
+        if defined(estimate) and estimate.group.get("protocol") == "base"
+    )
 
 
 def _only_slot(figures: Figures, ties: list[Estimate]) -> str | None:

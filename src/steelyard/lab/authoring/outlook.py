@@ -21,7 +21,7 @@ from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.role_prompts import GRADE
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.stimuli.authored.runs.plan import Plan, Step
 from steelyard.tasks.transcripts.render import message
@@ -100,7 +100,7 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
     tokens_in = round(sum(expected_tokens(m.content) for each in expected for m in each.exchange.messages))
     tokens_out = sum(each.output_tokens for each in expected)
     model = expected[0].exchange.judge
-    price, seconds = price_of(model), traits_of(model.address).seconds_per_call * len(expected)
+    price, seconds = price_of(model), model_info(model.address).seconds_per_call * len(expected)
     dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(expected))
     return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
@@ -112,5 +112,5 @@ def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     tokens = round(sum(lengths) + mean * synthetic)
     price, calls = price_of(embedder), len(lengths) + synthetic
     dollars = None if price is None else price.dollars(tokens, 0, calls)
-    seconds = traits_of(embedder.address).seconds_per_call * calls
+    seconds = model_info(embedder.address).seconds_per_call * calls
     return PlanRow(embedder.name, ORDINAL, calls, tokens, 0, dollars, seconds)

@@ -15,7 +15,7 @@ from steelyard.json_body import from_body
 from steelyard.lab.study.data_source import DataSource
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import FROZEN, StudyConfig, read_yaml
-from steelyard.providers.provider import frozen_traits
+from steelyard.providers.provider import provider_flags
 from steelyard.registry import Spec
 from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
@@ -110,7 +110,7 @@ def _frozen(body: dict[str, Any]) -> dict[str, Any]:
     if made is not None:
         members = [_frozen(member) for member in made["members"]]
         return {**body, "composition": {**made, "members": members}}
-    return {**body, "traits": traits or frozen_traits(f"{body['provider']}/{body['model']}")}
+    return {**body, "traits": traits or provider_flags(f"{body['provider']}/{body['model']}")}
 
 
 def _thaw_judge(body: dict[str, Any]) -> Judge:

@@ -21,7 +21,7 @@ from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.record import Record
 from steelyard.providers.options import TRANSPORT_OPTIONS
-from steelyard.providers.provider import trait_of
+from steelyard.providers.provider import provider_flag
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -50,7 +50,7 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
     return InstrumentCard(
         judge=judge.name,
         model=judge.address,
-        prompted=any(trait_of(one, "prompted") for one in judge.asked),
+        prompted=any(provider_flag(one, "prompted") for one in judge.asked),
         instruction=cut(task.instruction, PROMPT),
         rubric=cut(judge.rubric or task.rubric, PROMPT),
         scale=scale_name(task.scale),

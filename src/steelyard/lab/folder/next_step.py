@@ -84,7 +84,7 @@ class _Path:
             return self._resumed(verdict, purpose, self._unanswered)
         if verdict.so == NO_SERVER:
             return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
-        if verdict.word == TOO_LITTLE and _of_failures(verdict):
+        if verdict.word in (TOO_LITTLE, UNFIT) and _of_failures(verdict):
             return self._again(verdict, f"{TRY_FIRST}, then measure again")
         cured = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None

@@ -9,9 +9,9 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.limits import RunLimits
-from steelyard.providers.provider import Provider, connect, traits_of
+from steelyard.lab.run.prime_provider import prime_provider
+from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -29,7 +29,7 @@ class Line:
 
     async def __aenter__(self) -> Self:
         if not self._inside:
-            alone = traits_of(self._judge.address).in_turn
+            alone = model_info(self._judge.address).sequential
             self._places = asyncio.Semaphore(1 if alone else RunLimits().concurrency)
             self._opening = asyncio.ensure_future(_opened(self._judge))
         self._inside += 1
@@ -52,7 +52,7 @@ class Line:
         """One call, once there is a place for it."""
         assert self._opening is not None
         provider = await asyncio.shield(self._opening)
-        impart(provider, [trial])
+        prime_provider(provider, [trial])
         async with self._places:
             return await provider.ask(trial.presentation())
 

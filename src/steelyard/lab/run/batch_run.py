@@ -15,8 +15,8 @@ from steelyard.lab.run.judge_run import Agenda, JudgeRun
 from steelyard.lab.run.stored import Stored
 from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
-from steelyard.providers.batch.batches import Batching, call_id
-from steelyard.providers.provider import Provider, connect, traits_of
+from steelyard.providers.batch.batch_api import SupportsBatch, call_id
+from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.store.batches import SETTLED, StoredBatch
 from steelyard.trials.exchange import Call
 
@@ -27,7 +27,7 @@ FOLDER = "batches"
 def unbatched(study: Study) -> list[str]:
     """Judges whose calls can not be handed in together; baselines are not asked for it."""
     asked = (one for judge in study.judges if not judge.baseline for one in judge.asked)
-    return list(dict.fromkeys(one.name for one in asked if not traits_of(one.address).batch))
+    return list(dict.fromkeys(one.name for one in asked if not model_info(one.address).batch))
 
 
 class BatchRun(JudgeRun):
@@ -65,11 +65,11 @@ class BatchRun(JudgeRun):
         return [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
-        if not isinstance(provider, Batching):
+        if not isinstance(provider, SupportsBatch):
             raise ConfigError(f"judge {self.judge.name}: its provider has no batches; leave --batch out.")
-        vendor = provider.batches(self.control.store.path.parent / FOLDER)
+        vendor = provider.batch_api(self.control.store.path.parent / FOLDER)
         unsettled = self._unsettled()
-        first = self._pilot.first(batch) if vendor.single and not unsettled else []
+        first = self._pilot.first(batch) if vendor.allows_single_calls and not unsettled else []
         if first and self.limits.batch:
             await super()._work(provider, throttle, [batch[place] for place in first])
             asked = set(first)

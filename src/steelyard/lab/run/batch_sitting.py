@@ -26,7 +26,7 @@ from steelyard.lab.run.batch_vendor import PatientVendor
 from steelyard.lab.run.budget import cost, dearest_in_batch
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
-from steelyard.providers.batch.batches import Batches, Batching, Handed, Result
+from steelyard.providers.batch.batch_api import BatchApi, BatchRequest, BatchResult, SupportsBatch
 from steelyard.providers.http.dialect import Dialect
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
 from steelyard.trials.exchange import Call
@@ -52,7 +52,9 @@ KEPT = 30 * 86_400.0
 class BatchSitting:
     """Collects what is out, hands in what is open, and waits, until nothing is open."""
 
-    def __init__(self, run: JudgeRun, provider: Batching, vendor: Batches, calls: Mapping[str, Call]) -> None:
+    def __init__(
+        self, run: JudgeRun, provider: SupportsBatch, vendor: BatchApi, calls: Mapping[str, Call]
+    ) -> None:
         """`calls` have no reply, by their ids."""
         self._run = run
         self._store = run.control.store
@@ -86,7 +88,7 @@ class BatchSitting:
             most = [dearest_in_batch(self._run.price, call) for _, call in calls]
             async with self._run.control.budget.room(most) as many:
                 if not self._run.stopped.is_set():
-                    parts = _parted(dict(calls[:many]), self._vendor.largest)
+                    parts = _parted(dict(calls[:many]), self._vendor.max_calls)
                     await self._side_by_side([self._handed_in(part) for part in parts])
                     self._run.control.budget.owe(self.owed)
 
@@ -133,7 +135,7 @@ class BatchSitting:
         """Look for a batch whose handing in was cut off, until every list shows it that ever will."""
         loop, pause, looked = asyncio.get_running_loop(), FIRST_LOOK, set[str]()
         age = max(0.0, time.time() - row.created)
-        patience = loop.time() + max(0.0, self._vendor.listed_after - age)
+        patience = loop.time() + max(0.0, self._vendor.listing_delay - age)
         while True:
             rows = self._store.batches(self._run.judge.name)
             looked |= {one.remote for one in rows if one.remote is not None}
@@ -180,7 +182,7 @@ class BatchSitting:
         )
         await self._store.save_batch(row)
         try:
-            handed = Handed(row.name, {key: prepared[key][0] for key in prepared})
+            handed = BatchRequest(row.name, {key: prepared[key][0] for key in prepared})
             remote = await self._vendor.submit(handed)
         except TransientError as error:
             await self._doubted(row, error)
@@ -220,7 +222,7 @@ class BatchSitting:
         results = await self._vendor.results(remote, set(row.keys), progress, certain=certain)
         if not results and not certain:
             return False
-        missing = [Result(key, None) for key in row.keys if key not in results]
+        missing = [BatchResult(key, None) for key in row.keys if key not in results]
         everything = [*results.values(), *missing]
         for start in range(0, len(everything), TOGETHER):
             together = everything[start : start + TOGETHER]
@@ -230,16 +232,16 @@ class BatchSitting:
             raise UnreachableError(f"judge {self._run.judge.name}: its batch {remote} was cancelled")
         return True
 
-    async def _settle(self, result: Result, dialect: Dialect) -> None:
+    async def _settle(self, result: BatchResult, dialect: Dialect) -> None:
         """Keep a reply or count a failure; what may come out otherwise stays open."""
         call = self._open.get(result.id)
         if call is None:
             return
         tries = self._tries.setdefault(result.id, [])
         try:
-            if result.answer is None:
+            if result.response is None:
                 raise TransientError(NOT_REACHED, "the vendor did not get to the call; try again.")
-            reply = self._provider.parse_batch_item(call.presentation(), result.answer, dialect)
+            reply = self._provider.parse_batch_item(call.presentation(), result.response, dialect)
         except (PermanentError, TransientError) as error:
             tries.append(error)
             if isinstance(error, PermanentError) or len(tries) >= self._run.limits.attempts:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from steelyard.errors import TransientError
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
-from steelyard.providers.batch.batches import Batches, Handed, Progress, Result
+from steelyard.providers.batch.batch_api import BatchApi, BatchRequest, BatchResult, BatchStatus
 from steelyard.store.batches import StoredBatch
 
 LONG = 10.0
@@ -25,14 +25,14 @@ Found = TypeVar("Found")
 class PatientVendor:
     """The batches of one judge at its vendor, in the time and with the tries of its run."""
 
-    def __init__(self, run: JudgeRun, vendor: Batches) -> None:
+    def __init__(self, run: JudgeRun, vendor: BatchApi) -> None:
         """`run` says how long and how often, and when to stop."""
         self._run = run
         self._vendor = vendor
-        self.largest = vendor.largest
-        self.listed_after = vendor.listed_after
+        self.max_calls = vendor.max_calls
+        self.listing_delay = vendor.listing_delay
 
-    async def submit(self, handed: Handed) -> str:
+    async def submit(self, handed: BatchRequest) -> str:
         """Hand a batch in, by one try; return the vendor's name for it."""
         return await self._in_time(self._vendor.submit(handed), LONG)
 
@@ -40,13 +40,13 @@ class PatientVendor:
         """Batches of the vendor's list that may be this one."""
         return await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG)
 
-    async def progress(self, remote: str) -> Progress:
+    async def progress(self, remote: str) -> BatchStatus:
         """How far a batch is."""
         return await self._patiently(lambda: self._vendor.progress(remote))
 
     async def results(
-        self, remote: str, mine: set[str], progress: Progress, *, certain: bool
-    ) -> dict[str, Result]:
+        self, remote: str, mine: set[str], progress: BatchStatus, *, certain: bool
+    ) -> dict[str, BatchResult]:
         """Results of our calls by their ids; where each should have one, fetched again while some have none.
 
         What is taken for lost is handed in again, and paid for again. A batch that is not certain to be ours
@@ -62,9 +62,9 @@ class PatientVendor:
             results |= await self._patiently(lambda: self._results(remote, mine), LONG)
         return results
 
-    async def _results(self, remote: str, mine: set[str]) -> dict[str, Result]:
+    async def _results(self, remote: str, mine: set[str]) -> dict[str, BatchResult]:
         """Results of our calls, by their ids; of several for one call the first that is an answer."""
-        results: dict[str, Result] = {}
+        results: dict[str, BatchResult] = {}
         async for result in self._vendor.results(remote):
             kept = results.get(result.id)
             if result.id in mine and (kept is None or (not _answered(kept) and _answered(result))):
@@ -93,5 +93,5 @@ class PatientVendor:
                 await nap(self._run.pause(tries, error), self._run.stopped)
 
 
-def _answered(result: Result) -> bool:
-    return result.answer is not None and result.answer.status == OK
+def _answered(result: BatchResult) -> bool:
+    return result.response is not None and result.response.status == OK

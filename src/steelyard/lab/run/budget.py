@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from steelyard.errors import BudgetError, ConfigError
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.prices import Price, price_of
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
@@ -172,7 +172,7 @@ def charged(price: Price | None, usage: Usage, letters: int, characters: int) ->
 
 def _room(judge: Judge) -> int:
     """Tokens that the model may spend on thoughts, beside its answer."""
-    return traits_of(judge.address).room(judge.model, judge.options)
+    return model_info(judge.address).thinking_tokens(judge.model, judge.options)
 
 
 def _bytes(call: Call) -> int:

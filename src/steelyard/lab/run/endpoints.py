@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.lab.run.throttle import Throttle
-from steelyard.providers.provider import Addressed, Provider
+from steelyard.providers.provider import HasEndpoint, Provider
 from steelyard.trials.judge import PACE_OPTIONS, Judge
 
 
@@ -18,7 +18,7 @@ class Endpoints:
     def of(self, judge: Judge, provider: Provider) -> Throttle:
         """The throttle that the calls of a judge go through."""
         limit = min(self._concurrency, provider.concurrency)
-        place = provider.endpoint if isinstance(provider, Addressed) else f"judge {judge.name}"
+        place = provider.endpoint if isinstance(provider, HasEndpoint) else f"judge {judge.name}"
         throttle = self._throttles.setdefault(place, Throttle(limit))
         throttle.pace.narrow(*(judge.options.get(name) for name in PACE_OPTIONS))
         return throttle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.providers.batch.batches import call_key
+from steelyard.providers.batch.batch_api import call_key
 from steelyard.store.run_store import RunStore
 
 

@@ -21,15 +21,15 @@ from steelyard.errors import (
 from steelyard.lab.run.budget import likely_tokens
 from steelyard.lab.run.call_queue import CallQueue
 from steelyard.lab.run.control import RunControl
-from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.limits import no_reply, time_limit
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prime_provider import prime_provider
 from steelyard.lab.run.stored import Stored
 from steelyard.lab.run.throttle import Throttle, nap
 from steelyard.lab.run.watch import Watch
-from steelyard.providers.provider import Immediate, Provider, traits_of
+from steelyard.providers.provider import Provider, SyncProvider, model_info
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -65,7 +65,7 @@ class Agenda:
     @property
     def piloted(self) -> Sequence[Trial]:
         """What a pilot is for: the trials of a judge that answers a prompt; a baseline is no such judge."""
-        if not traits_of(self.judge.address).prompted or self.judge.baseline:
+        if not model_info(self.judge.address).prompted or self.judge.baseline:
             return ()
         if isinstance(self.trials, Trials):
             return self.trials
@@ -120,8 +120,8 @@ class JudgeRun:
         return self.control.engine.connect(self.judge)
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
-        impart(provider, batch)
-        if isinstance(provider, Immediate) and self._unguarded:
+        prime_provider(provider, batch)
+        if isinstance(provider, SyncProvider) and self._unguarded:
             # Neighbours in the run file go in together, which takes half as long.
             neighbours = batch.by_key if isinstance(batch, Trials) else sorted(batch, key=attrgetter("key"))
             await self._answer(provider.reply, neighbours, partial(self._settle, provider, throttle))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from steelyard.errors import TransientError
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.trials.judge import Judge
 from steelyard.validation import checked
 
@@ -59,7 +59,7 @@ def time_limit(judge: Judge, call_timeout: float, together: int = 1) -> float:
     the time of as many as may be under way together.
     """
     limit = float(judge.options.get("timeout", call_timeout))
-    return limit * together if traits_of(judge.address).in_turn else limit
+    return limit * together if model_info(judge.address).sequential else limit
 
 
 def no_reply(judge: Judge, seconds: float) -> TransientError:

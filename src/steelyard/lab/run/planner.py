@@ -15,7 +15,7 @@ from steelyard.digests import hash_of
 from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.answer_form import answer_form
@@ -240,7 +240,7 @@ def _part(calls: list[Trial]) -> PlanRow:
     tokens_in = round(sum(call.wording.tokens for call in calls))
     tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
-    seconds = traits_of(instrument.address).seconds_per_call * len(calls)
+    seconds = model_info(instrument.address).seconds_per_call * len(calls)
     dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
     return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
 
@@ -117,7 +117,7 @@ def price_at(
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge", batch=_seller(provider, model)[1])
-    if traits_of(f"{provider}/{model}").free if free is None else free:
+    if model_info(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(provider, model)
 
@@ -143,10 +143,10 @@ def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
 def _seller(provider: str, model: str) -> tuple[str, float]:
     """The vendor's name in the table, and its share for batches; a report may outlive the provider."""
     try:
-        traits = traits_of(f"{provider}/{model}")
+        info = model_info(f"{provider}/{model}")
     except UsageError:
         return provider, 1.0
-    return traits.prices or provider, traits.batch_price
+    return info.prices or provider, info.batch_price
 
 
 def _names(provider: str, model: str) -> Iterator[tuple[str | None, str]]:

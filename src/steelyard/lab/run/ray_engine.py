@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from steelyard.errors import PermanentError, SteelyardError, TransientError
 from steelyard.lab.run.limits import no_reply, time_limit
 from steelyard.lab.run.ray_cluster import Cluster
-from steelyard.providers.provider import Addressed, Provider, connect, traits_of
-from steelyard.providers.traits import Traits
+from steelyard.providers.provider import HasEndpoint, Provider, connect, model_info
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -78,7 +78,7 @@ class RayEngine:
     def connect(self, judge: Judge) -> Provider:
         """The provider of a judge: a proxy of its workers, or itself."""
         own = connect(judge)
-        if isinstance(own, Addressed) or traits_of(judge.address).in_turn:
+        if isinstance(own, HasEndpoint) or model_info(judge.address).sequential:
             limit = time_limit(judge, self._call_timeout, own.concurrency)
             return _proxy(judge, own, self._cluster, limit)
         if not judge.baseline:
@@ -89,7 +89,7 @@ class RayEngine:
 class RemoteProvider:
     """Hands calls to the workers of one judge."""
 
-    traits: ClassVar[Traits] = Traits()
+    info: ClassVar[ProviderInfo] = ProviderInfo()
 
     def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
         """`own` is the judge's provider as it would be here; it is never opened."""
@@ -167,18 +167,18 @@ class RemoteProvider:
             _settle(future, _loss(self._judge, lost))
 
 
-class AddressedRemote(RemoteProvider):
+class RemoteWithEndpoint(RemoteProvider):
     """Workers of a judge at an address, whose limits it shares with other judges there."""
 
     def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
         """`own` knows the address."""
         super().__init__(judge, own, cluster, call_timeout)
-        assert isinstance(own, Addressed)
+        assert isinstance(own, HasEndpoint)
         self.endpoint = own.endpoint
 
 
 def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> Provider:
-    kind = AddressedRemote if isinstance(own, Addressed) else RemoteProvider
+    kind = RemoteWithEndpoint if isinstance(own, HasEndpoint) else RemoteProvider
     return kind(judge, own, cluster, call_timeout)
 
 

@@ -13,7 +13,7 @@ from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.sitting import Sitting
 from steelyard.lab.run.stored import Stored
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.store.batches import SETTLED
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.judge import Judge
@@ -56,7 +56,7 @@ class Runner:
             judge = agenda.judge
             answered = int(stored.of(agenda.trials).sum())
             self.control.budget.spent += stored.paid(agenda.trials)
-            lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
+            lane = judge.provider if model_info(judge.address).sequential else f"judge {judge.name}"
             if not judge.baseline:
                 self.control.progress.begin(judge.name, len(agenda.trials), answered)
             kind = BatchRun if self._batched(judge) else JudgeRun
@@ -69,9 +69,9 @@ class Runner:
 
     def _batched(self, judge: Judge) -> bool:
         """Calls are to be handed in together, or were: what is paid for must not be asked for again."""
-        traits, stored = traits_of(judge.address), self.store.batches(judge.name)
-        waiting = not traits.free and any(row.state != SETTLED for row in stored)
-        return traits.batch and (self.control.limits.batch or waiting)
+        info, stored = model_info(judge.address), self.store.batches(judge.name)
+        waiting = not info.free and any(row.state != SETTLED for row in stored)
+        return info.batch and (self.control.limits.batch or waiting)
 
     def _stored(self, calls: Sequence[Call]) -> Stored:
         """What was answered before, of both kinds of calls."""

@@ -18,9 +18,9 @@ from steelyard.lab.study.judge_protocols import ProtocolConfig, ProtocolMaker, t
 from steelyard.lab.study.made_judges import MadeJudge
 from steelyard.lab.study.provider_keys import own_keys
 from steelyard.providers.options import Line, Name, Options
-from steelyard.providers.planted.house_judges import EXAMPLE_MODEL
-from steelyard.providers.provider import provider_traits, traits_of
-from steelyard.providers.traits import Traits
+from steelyard.providers.planted.baselines import EXAMPLE_MODEL
+from steelyard.providers.provider import model_info, provider_info
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
@@ -78,38 +78,38 @@ def parse_judge(
     config = checked(
         JudgeConfig, typed({key: body[key] for key in body if key in common}, JudgeConfig), where
     )
-    traits = judge_traits(config.model, where)
-    options = own_keys(traits.options, body, common, where)
-    _check_scale(config.model, traits, scale, where)
-    if traits.replays:
+    info = judge_info(config.model, where)
+    options = own_keys(info.options, body, common, where)
+    _check_scale(config.model, info, scale, where)
+    if info.replays:
         return _recorded(config, options, folder, where)
     _check_extra(config.extra, where)
-    if prompt is not None and traits.prompted and "prompt" not in config.model_fields_set:
+    if prompt is not None and info.prompted and "prompt" not in config.model_fields_set:
         named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
-    if answers is not None and traits.prompted and "answers" not in config.model_fields_set:
+    if answers is not None and info.prompted and "answers" not in config.model_fields_set:
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
-    options = traits.completed(model, options)
-    maker = ProtocolMaker(traits, options, scale, folder, where, transcripts)
+    options = info.complete_options(model, options)
+    maker = ProtocolMaker(info, options, scale, folder, where, transcripts)
     return Judge(
         name=config.name or config.model,
         provider=provider,
         model=model,
         protocols=maker.protocols(config, config.protocols, arms),
-        context=config.context or traits.context,
+        context=config.context or info.context,
         decoding=Decoding(config.temperature, config.max_tokens, config.seed, config.extra),
         options=options.stored(),
         rubric=None if config.rubric is None else text_or_file(config.rubric, folder, where),
     )
 
 
-def judge_traits(address: str, where: str) -> Traits:
+def judge_info(address: str, where: str) -> ProviderInfo:
     """What the model `provider/model` is; an address without one is refused."""
     if not address.partition("/")[2]:
         raise ConfigError(f"{where}: found no '/', expected {ADDRESS}.")
     try:
-        return traits_of(address)
+        return model_info(address)
     except UsageError as error:
         raise type(error)(f"{where}: {error}") from error
 
@@ -121,15 +121,15 @@ def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -
     return recorded_judge(config.model, options.stored().get("judge"), config.name, folder)
 
 
-def _check_scale(address: str, traits: Traits, scale: Scale, where: str) -> None:
+def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> None:
     """Refuse a judge that can not answer on the scale."""
     if isinstance(scale, Pairwise):
-        if not traits.compares:
+        if not info.compares:
             raise ConfigError(
                 f"{where}: scores single texts, found a pairwise scale; {_instead(address, 'compares')}"
                 "measure it on a scale such as binary or 1-6."
             )
-    elif not traits.scores:
+    elif not info.scores:
         raise ConfigError(
             f"{where}: compares two texts and gives no score, found the scale {scale_name(scale)!r}; "
             f"{_instead(address, 'scores')}measure it on a pairwise scale."
@@ -138,8 +138,8 @@ def _check_scale(address: str, traits: Traits, scale: Scale, where: str) -> None
 
 def _instead(address: str, ability: str) -> str:
     """A judge of the same provider that can."""
-    examples = provider_traits(address.partition("/")[0]).every_example()
-    able = [example.address for example in examples if getattr(traits_of(example.address), ability)]
+    examples = provider_info(address.partition("/")[0]).every_example()
+    able = [example.address for example in examples if getattr(model_info(example.address), ability)]
     return f"use {able[0]}, or " if able else ""
 
 

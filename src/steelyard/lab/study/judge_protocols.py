@@ -13,7 +13,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study.answer_map import ANSWER_MAP, Word, answer_map
 from steelyard.lab.study.provider_keys import own_keys
 from steelyard.providers.options import Options
-from steelyard.providers.traits import Traits
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.answer_form import answer_form
@@ -68,7 +68,7 @@ class ProtocolConfig(BaseModel):
 class ProtocolMaker:
     """Makes the protocols of one judge."""
 
-    traits: Traits
+    info: ProviderInfo
     """What its model is."""
     options: Options
     """What it says to its provider."""
@@ -90,7 +90,7 @@ class ProtocolMaker:
             raise ConfigError(
                 f"{self.where}: protocols: 'base' is the judge's own prompt; give it as 'prompt'."
             )
-        changes = {name: _Change.of(given, self.traits, self.where, name) for name, given in others.items()}
+        changes = {name: _Change.of(given, self.info, self.where, name) for name, given in others.items()}
         self._check_named([own, *(change.config for change in changes.values())], provided["base"])
         if own.prompt == "paper" and own.system is None:
             provided = _in_the_papers_words(provided)
@@ -108,7 +108,7 @@ class ProtocolMaker:
     def _provided(self, arms: Collection[str]) -> dict[str, Protocol]:
         """What the provider gives: of its tie instructions the usual ones and those that are asked for."""
         try:
-            every = self.traits.protocols(self.scale, self.options)
+            every = self.info.protocols(self.scale, self.options)
             every = _about_runs(every) if self.transcripts else every
         except ConfigError as error:
             raise ConfigError(f"{self.where}: {error}") from error
@@ -146,7 +146,7 @@ class ProtocolMaker:
 
     def _answers(self, given: Mapping[Word, Word] | str) -> dict[str, str]:
         """A map of the judge's words; what they stand for must be on the scale."""
-        if not self.traits.prompted:
+        if not self.info.prompted:
             raise ConfigError(f"{self.where}: key 'answers' changes nothing in a judge that is not prompted.")
         return answer_map(given, self.scale, f"{self.where}: answers")
 
@@ -171,14 +171,14 @@ class _Change:
     settings: Any
 
     @classmethod
-    def of(cls, given: str | Mapping[str, Any], traits: Traits, where: str, name: str) -> _Change:
+    def of(cls, given: str | Mapping[str, Any], info: ProviderInfo, where: str, name: str) -> _Change:
         """What a protocol changes; a text alone is a prompt."""
         body = {"prompt": given} if isinstance(given, str) else given
         common, under = ProtocolConfig.model_fields, f"protocols.{name}"
         config = {key: value for key, value in body.items() if key in common}
         return cls(
             checked(ProtocolConfig, config, where, under=under),
-            own_keys(traits.settings, body, common, where, under),
+            own_keys(info.settings, body, common, where, under),
         )
 
 

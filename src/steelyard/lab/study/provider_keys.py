@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from steelyard.errors import ConfigError
 from steelyard.lab.study.judge_address import typed
 from steelyard.providers.options import Options
-from steelyard.providers.provider import PROVIDERS, provider_traits
+from steelyard.providers.provider import PROVIDERS, provider_info
 from steelyard.validation import checked, unknown_key
 
 Own = TypeVar("Own", bound=Options)
@@ -43,10 +43,10 @@ def _owners(key: str) -> Iterator[str]:
     """Whose judges have such a key, as the class that brings it says."""
     for name in PROVIDERS.in_order():
         try:
-            traits = provider_traits(name)
+            info = provider_info(name)
         except ConfigError:
             continue
-        for each in (traits, *traits.models.values()):
+        for each in (info, *info.models.values()):
             for kind in (*each.options.__mro__, *each.settings.__mro__):
                 owner = vars(kind).get("owner", f"{name} judges")
                 if owner and _brings(kind, key):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from steelyard.errors import ConfigError
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import POINTWISE, form_of
-from steelyard.providers.provider import traits_of
+from steelyard.providers.provider import model_info
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
 from steelyard.trials.judge import Judge
@@ -28,7 +28,7 @@ def check_reference(study: Study) -> None:
         raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
     if reference_judge(study).composition is not None:
         raise ConfigError(f"{where} is made of other judges; name one that is asked itself.")
-    if traits_of(reference_judge(study).address).knows_labels:
+    if model_info(reference_judge(study).address).knows_labels:
         raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
     if form_of(study.task) != POINTWISE:
         raise ConfigError(f"{where} can be the reference for single texts only, found pairs; leave it out.")

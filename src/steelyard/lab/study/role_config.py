@@ -13,7 +13,7 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.lab.study.editing import Editing
 from steelyard.lab.study.editing_config import EditingConfig
 from steelyard.lab.study.judge_address import as_mapping, place_of, typed
-from steelyard.lab.study.judge_config import ADDRESS, judge_traits, parse_judge
+from steelyard.lab.study.judge_config import ADDRESS, judge_info, parse_judge
 from steelyard.lab.study.provider_keys import own_keys
 from steelyard.lab.study.role_prompts import (
     AUTHOR_VARIABLES,
@@ -23,7 +23,7 @@ from steelyard.lab.study.role_prompts import (
     validator_protocols,
 )
 from steelyard.lab.study.roles import EXAMPLES, Roles
-from steelyard.providers.planted.house_judges import EXAMPLE_SERVER
+from steelyard.providers.planted.baselines import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.stimuli.authored.brief import GOALS
 from steelyard.tasks.scale import Binary, Pairwise
@@ -203,19 +203,19 @@ def _role(
     own = {key: value for key, value in body.items() if key in kind.model_fields}
     config = checked(kind, typed(own, kind), where)
     try:
-        traits = judge_traits(config.model, place_of(config.model))
+        info = judge_info(config.model, place_of(config.model))
     except UsageError as error:
         raise type(error)(f"{where}: {error}") from error
-    if not traits.writes:
+    if not info.writes:
         raise ConfigError(
             f"{where}: {config.model!r} gives verdicts and writes no text; "
             f"name a model behind a server, such as {EXAMPLE_SERVER}."
         )
-    own_keys(traits.options, body, kind.model_fields, where)
+    own_keys(info.options, body, kind.model_fields, where)
     settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
-    reached = {key: value for key, value in body.items() if key in traits.options.model_fields}
+    reached = {key: value for key, value in body.items() if key in info.options.model_fields}
     try:
-        judge = parse_judge({**reached, **settings}, Path(), Binary() if traits.scores else Pairwise())
+        judge = parse_judge({**reached, **settings}, Path(), Binary() if info.scores else Pairwise())
         judge = replace(judge, name=name or where, protocols=protocols)
         connect(judge)
     except UsageError as error:

@@ -35,7 +35,7 @@ from steelyard.lab.study.study_probes import (
 from steelyard.lab.study.task_config import TaskConfig, failing_answer, parse_task, question, rubrics_of
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expanded, named_probes
-from steelyard.providers.planted.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
+from steelyard.providers.planted.baselines import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item

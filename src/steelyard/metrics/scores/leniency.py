@@ -28,6 +28,7 @@ from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
     abstained,
+    row_events,
     score_tally,
     share,
     unlabelled,
@@ -189,16 +190,13 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
 def _sides(heading: Heading, scores: Scores) -> list[Estimate]:
     """Calls above and below the label, among those with a verdict."""
     rows = scores.where(scores.labelled)
-    return [
-        share(
-            heading,
-            metric,
-            rows,
-            score_tally(rows, metric.events(rows), rows.readable),
-            reason=None if np.any(rows.readable) else _why(scores, 0),
-        )
-        for metric in (SHARE_ABOVE, SHARE_BELOW)
-    ]
+    reason = None if np.any(rows.readable) else _why(scores, 0)
+    told = []
+    for metric in (SHARE_ABOVE, SHARE_BELOW):
+        events = metric.events(rows)
+        found = share(heading, metric, rows, score_tally(rows, events, rows.readable), reason=reason)
+        told.append(replace(found, row_events=row_events(rows, events)))
+    return told
 
 
 def _needed(mean: ClusterMean) -> int | None:

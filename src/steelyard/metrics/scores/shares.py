@@ -171,10 +171,10 @@ def _of_calls(
     treatment = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, treatment)
     estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
-    return replace(estimate, abstained=abstained(rows), row_events=_row_events(rows, events))
+    return replace(estimate, abstained=abstained(rows), row_events=row_events(rows, events))
 
 
-def _row_events(rows: Scores, events: Mask) -> tuple[int, int] | None:
+def row_events(rows: Scores, events: Mask) -> tuple[int, int] | None:
     """Items that show the event in every call, and in some; None where every item has one call."""
     seen = rows.readable
     if not np.any(seen) or _no_repeats(rows.item[seen]):

@@ -1,1 +1,1 @@
-"""Calls handed over by the file or the batch, collected later."""
+"""Batch APIs of vendors: calls submitted together, results collected later."""

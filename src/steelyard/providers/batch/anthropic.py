@@ -1,7 +1,7 @@
 """Anthropic's message batches.
 
 Shapes: "Message Batches" of the public API reference at platform.claude.com/docs. A batch has no name there:
-one whose handing in was cut off is known by its size and time, and its results by the calls they answer.
+one whose submission was cut off is known by its size and time, and its results by the calls they answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 
-from steelyard.providers.batch.batches import CLOCK_SKEW, Handed, Progress, Result, answered, parsed_line
+from steelyard.providers.batch.batch_api import (
+    CLOCK_SKEW,
+    BatchRequest,
+    BatchResult,
+    BatchStatus,
+    as_response,
+    parse_line,
+)
 from steelyard.providers.http.http_client import HttpClient
 
 PLACE = ("messages", "batches")
@@ -28,19 +35,19 @@ STATUS = {
 """The status that goes with an error's type; of all others it is that of a fault of the server."""
 
 
-class AnthropicBatches:
+class AnthropicBatchApi:
     """Batches of one judge."""
 
-    largest = 10_000
-    single = True
-    listed_after = 120.0
+    max_calls = 10_000
+    allows_single_calls = True
+    listing_delay = 120.0
 
     def __init__(self, client: HttpClient) -> None:
         """Over the HTTP client of the judge."""
         self._client = client
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
-        """Batches of this size that were handed in since."""
+        """Batches of this size that were submitted since."""
         del name
         found: list[str] = []
         after = ""
@@ -53,33 +60,33 @@ class AnthropicBatches:
                 return found
             after = str(page[-1]["id"])
 
-    async def submit(self, handed: Handed) -> str:
-        """Hand the requests in."""
-        requests = [{"custom_id": name, "params": body} for name, body in handed.requests.items()]
+    async def submit(self, request: BatchRequest) -> str:
+        """Submit the requests."""
+        requests = [{"custom_id": name, "params": body} for name, body in request.requests.items()]
         return self._client.object_id(await self._client.post_json({"requests": requests}, *PLACE))
 
-    async def progress(self, remote: str) -> Progress:
+    async def progress(self, remote: str) -> BatchStatus:
         """How far it is."""
         body = await self._client.get_json(*PLACE, remote)
-        return Progress(
+        return BatchStatus(
             body.get("processing_status") == "ended", cancelled=bool(body.get("cancel_initiated_at"))
         )
 
-    async def results(self, remote: str) -> AsyncIterator[Result]:
+    async def results(self, remote: str) -> AsyncIterator[BatchResult]:
         """What came of each call; one that expired or was cancelled has no answer."""
         async for line in self._client.get_lines(*PLACE, remote, "results"):
-            body = parsed_line(line)
-            yield Result(str(body.get("custom_id")), _answer(body.get("result") or {}))
+            body = parse_line(line)
+            yield BatchResult(str(body.get("custom_id")), _answer(body.get("result") or {}))
 
 
 def _answer(result: dict[str, Any]) -> Any:
     if result.get("type") == "succeeded":
-        return answered(200, result.get("message"))
+        return as_response(200, result.get("message"))
     if result.get("type") != "errored":
         return None
     error = result.get("error") or {}
     inner = error.get("error") or error
-    return answered(STATUS.get(str(inner.get("type")), 500), {"error": inner})
+    return as_response(STATUS.get(str(inner.get("type")), 500), {"error": inner})
 
 
 def _moment(text: Any) -> float:

@@ -10,17 +10,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from steelyard.errors import UnreachableError
-from steelyard.providers.batch.batches import Handed, Progress, Result
+from steelyard.providers.batch.batch_api import BatchRequest, BatchResult, BatchStatus
 from steelyard.providers.batch.openai import request_lines, result_of
 from steelyard.wording import counted
 
 
-class FileBatches:
+class FileBatchApi:
     """Batches of one judge in a folder."""
 
-    largest = 50_000
-    single = False
-    listed_after = 0.0
+    max_calls = 50_000
+    allows_single_calls = False
+    listing_delay = 0.0
 
     def __init__(self, folder: Path, where: str, model: str) -> None:
         """`where` begins every message."""
@@ -33,19 +33,19 @@ class FileBatches:
         del size, since
         return [name] if self._requests(name).is_file() else []
 
-    async def submit(self, handed: Handed) -> str:
+    async def submit(self, request: BatchRequest) -> str:
         """Write the requests, whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self._requests(handed.name).with_suffix(".partial")
-        unfinished.write_bytes(request_lines(handed))
-        unfinished.replace(self._requests(handed.name))
-        return handed.name
+        unfinished = self._requests(request.name).with_suffix(".partial")
+        unfinished.write_bytes(request_lines(request))
+        unfinished.replace(self._requests(request.name))
+        return request.name
 
-    async def progress(self, remote: str) -> Progress:
+    async def progress(self, remote: str) -> BatchStatus:
         """Ended once there are results; until then somebody has to run the other program."""
         requests, results = self._requests(remote), self._results(remote)
         if results.is_file():
-            return Progress(ended=True, whole=False)
+            return BatchStatus(ended=True, whole=False)
         with requests.open("rb") as lines:
             calls = counted(sum(1 for _ in lines), "request")
         raise UnreachableError(
@@ -53,7 +53,7 @@ class FileBatches:
             f"`vllm run-batch -i {requests} -o {results} --model {self._model}`, then the same command again"
         )
 
-    async def results(self, remote: str) -> AsyncIterator[Result]:
+    async def results(self, remote: str) -> AsyncIterator[BatchResult]:
         """What the other program wrote, finished or not."""
         with self._results(remote).open(encoding="utf-8", errors="replace") as lines:
             for line in lines:

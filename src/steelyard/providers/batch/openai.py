@@ -9,7 +9,14 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from steelyard.providers.batch.batches import CLOCK_SKEW, Handed, Progress, Result, answered, parsed_line
+from steelyard.providers.batch.batch_api import (
+    CLOCK_SKEW,
+    BatchRequest,
+    BatchResult,
+    BatchStatus,
+    as_response,
+    parse_line,
+)
 from steelyard.providers.http.error_body import excerpt
 from steelyard.providers.http.http_client import HttpClient
 
@@ -19,30 +26,32 @@ MARK = "steelyard"
 _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
 
 
-def request_lines(handed: Handed) -> bytes:
+def request_lines(request: BatchRequest) -> bytes:
     """The file of requests, which vLLM reads too."""
     lines = (
         json.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body})
-        for name, body in handed.requests.items()
+        for name, body in request.requests.items()
     )
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def result_of(line: str) -> Result:
+def result_of(line: str) -> BatchResult:
     """One line of results; a call that was not reached has no response."""
-    body = parsed_line(line)
+    body = parse_line(line)
     response = body.get("response")
     if not isinstance(response, dict):
-        return Result(str(body.get("custom_id")), None)
-    return Result(str(body.get("custom_id")), answered(response.get("status_code"), response.get("body")))
+        return BatchResult(str(body.get("custom_id")), None)
+    return BatchResult(
+        str(body.get("custom_id")), as_response(response.get("status_code"), response.get("body"))
+    )
 
 
-class OpenAIBatches:
+class OpenAIBatchApi:
     """Batches of one judge."""
 
-    largest = 10_000
-    single = True
-    listed_after = 120.0
+    max_calls = 10_000
+    allows_single_calls = True
+    listing_delay = 120.0
 
     def __init__(self, client: HttpClient) -> None:
         """Over the HTTP client of the judge."""
@@ -61,29 +70,29 @@ class OpenAIBatches:
                 return ours
             after = str(page[-1]["id"])
 
-    async def submit(self, handed: Handed) -> str:
+    async def submit(self, request: BatchRequest) -> str:
         """Upload the requests and make a batch of them."""
         uploaded = await self._client.upload_file(
-            "files", {"purpose": "batch"}, f"{handed.name}.jsonl", request_lines(handed)
+            "files", {"purpose": "batch"}, f"{request.name}.jsonl", request_lines(request)
         )
         batch = {
             "input_file_id": self._client.object_id(uploaded),
             "endpoint": ENDPOINT,
             "completion_window": "24h",
-            "metadata": {MARK: handed.name},
+            "metadata": {MARK: request.name},
         }
         return self._client.object_id(await self._client.post_json(batch, "batches"))
 
-    async def progress(self, remote: str) -> Progress:
+    async def progress(self, remote: str) -> BatchStatus:
         """How far it is; one that was refused has reasons."""
         body = await self._client.get_json("batches", remote)
         status = str(body.get("status"))
         reasons = (body.get("errors") or {}).get("data") or [] if status == "failed" else []
         said = "; ".join(excerpt(str(reason.get("message")), 200) for reason in reasons[:3])
         refused = (said or "no reason given") if status == "failed" else ""
-        return Progress(status in _ENDED, refused, status == "cancelled")
+        return BatchStatus(status in _ENDED, refused, status == "cancelled")
 
-    async def results(self, remote: str) -> AsyncIterator[Result]:
+    async def results(self, remote: str) -> AsyncIterator[BatchResult]:
         """Answers, then refusals; either file may be missing."""
         body = await self._client.get_json("batches", remote)
         for file in (body.get("output_file_id"), body.get("error_file_id")):

@@ -17,7 +17,7 @@ from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.thinking import ThinkingOptions
 from steelyard.providers.options import Line
-from steelyard.providers.traits import Example
+from steelyard.providers.provider_info import Example
 from steelyard.trials.judge import Judge
 
 KEY, PLACE, VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
@@ -35,8 +35,8 @@ class AzureOptions(ThinkingOptions):
 class Azure(ChatCompletions):
     """A deployment of Azure OpenAI."""
 
-    traits = replace(
-        ChatCompletions.traits,
+    info = replace(
+        ChatCompletions.info,
         options=AzureOptions,
         environment=(KEY, PLACE, VERSION),
         examples=(

@@ -15,8 +15,8 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import parse_error
 from steelyard.providers.http.http_client import HttpResponse
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
-from steelyard.providers.traits import Traits
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
@@ -31,7 +31,7 @@ class ChatCompletions(HttpProvider):
     """One judge's connection to a chat-completions server."""
 
     server: ClassVar[ServerDefaults] = OPENAI
-    traits: ClassVar[Traits] = Traits(options=ThinkingOptions, room=thinking_room)
+    info: ClassVar[ProviderInfo] = ProviderInfo(options=ThinkingOptions, thinking_tokens=thinking_tokens)
     """A model behind an address: prompted, paid for, able to write."""
     protocol = PROTOCOL
     template_safe = True

@@ -25,9 +25,9 @@ class KnownServer:
     """Environment variable of the key; empty where the server runs on the user's own machine."""
     prices: str = ""
     """Whose list prices count, where the price table has another name for the vendor."""
-    spelled: Mapping[str, str] = field(default_factory=dict)
+    field_names: Mapping[str, str] = field(default_factory=dict)
     """Fields that it has another name for."""
-    filed: bool = False
+    has_file_batches: bool = False
     """Its program answers files of calls as well."""
 
     @property
@@ -49,7 +49,7 @@ KNOWN_SERVERS = (
         "OpenRouter",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        spelled={"effort": "reasoning.effort", "thinking_tokens": "reasoning.max_tokens"},
+        field_names={"effort": "reasoning.effort", "thinking_tokens": "reasoning.max_tokens"},
     ),
     KnownServer("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     KnownServer("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
@@ -58,14 +58,14 @@ KNOWN_SERVERS = (
         "Mistral",
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
-        spelled={"seed": "random_seed"},
+        field_names={"seed": "random_seed"},
     ),
     KnownServer(
         "deepseek",
         "DeepSeek",
         "https://api.deepseek.com/v1",
         "DEEPSEEK_API_KEY",
-        spelled={"thinking_tokens": TOGGLE},
+        field_names={"thinking_tokens": TOGGLE},
     ),
     KnownServer("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", prices="x-ai"),
     KnownServer("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
@@ -76,11 +76,11 @@ KNOWN_SERVERS = (
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
         prices="moonshotai",
-        spelled={"thinking_tokens": TOGGLE},
+        field_names={"thinking_tokens": TOGGLE},
     ),
     KnownServer("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
     KnownServer("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
-    KnownServer("vllm", "vLLM", "http://127.0.0.1:8000/v1", filed=True),
+    KnownServer("vllm", "vLLM", "http://127.0.0.1:8000/v1", has_file_batches=True),
     KnownServer("sglang", "SGLang", "http://127.0.0.1:30000/v1"),
     KnownServer("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
     KnownServer("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1"),

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from steelyard.providers.batch.batches import Batches
-from steelyard.providers.batch.files import FileBatches
-from steelyard.providers.batch.openai import OpenAIBatches
+from steelyard.providers.batch.batch_api import BatchApi
+from steelyard.providers.batch.files import FileBatchApi
+from steelyard.providers.batch.openai import OpenAIBatchApi
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
 from steelyard.providers.http.dialect import RequestField
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.thinking import ThinkingOptions
 from steelyard.providers.options import Line
-from steelyard.providers.traits import Example
+from steelyard.providers.provider_info import Example
 
 
 class OpenAIOptions(ThinkingOptions):
@@ -30,8 +30,8 @@ class OpenAI(ChatCompletions):
     """OpenAI, and any server that speaks its chat completions."""
 
     server = OPENAI
-    traits = replace(
-        ChatCompletions.traits,
+    info = replace(
+        ChatCompletions.info,
         options=OpenAIOptions,
         batch=True,
         batch_price=0.5,
@@ -42,34 +42,34 @@ class OpenAI(ChatCompletions):
         ),
     )
 
-    def batches(self, folder: Path) -> Batches:
+    def batch_api(self, folder: Path) -> BatchApi:
         """By files and batches of the server."""
         del folder
-        return OpenAIBatches(self.client)
+        return OpenAIBatchApi(self.client)
 
 
-class Filed(ChatCompletions):
+class FileBatchServer(ChatCompletions):
     """A server whose program answers files of calls as well."""
 
-    traits = replace(ChatCompletions.traits, batch=True)
+    info = replace(ChatCompletions.info, batch=True)
 
-    def batches(self, folder: Path) -> Batches:
+    def batch_api(self, folder: Path) -> BatchApi:
         """By files."""
-        return FileBatches(folder, self.client.where, self.judge.model)
+        return FileBatchApi(folder, self.client.where, self.judge.model)
 
 
 def provider_of(known: KnownServer) -> type[ChatCompletions]:
     """The provider of one line of the table."""
-    base = Filed if known.filed else ChatCompletions
-    traits = replace(
-        base.traits,
+    base = FileBatchServer if known.has_file_batches else ChatCompletions
+    info = replace(
+        base.info,
         free=known.local,
         prices=known.prices,
         environment=() if known.local else (known.key_variable,),
         examples=(Example(f"{known.name}/NAME", known.meaning),),
     )
     server = ServerDefaults(known.url, known.key_variable)
-    members = {"__doc__": f"Models of {known.title}.", "server": server, "traits": traits}
+    members = {"__doc__": f"Models of {known.title}.", "server": server, "info": info}
     return type(known.title.replace(" ", ""), (base,), members | {"fields": _fields(known)})
 
 
@@ -82,7 +82,7 @@ def _fields(known: KnownServer) -> tuple[RequestField, ...]:
         if name
         else field
         for field in ChatCompletions.fields
-        for name in (known.spelled.get(field.name),)
+        for name in (known.field_names.get(field.name),)
     )
 
 

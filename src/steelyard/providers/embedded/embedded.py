@@ -18,17 +18,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from steelyard.errors import PermanentError, ProviderRefusedError
+from steelyard.providers.embedded.async_cache import AsyncCache
 from steelyard.providers.embedded.chat import Chat
-from steelyard.providers.embedded.recall import Recall
-from steelyard.providers.embedded.traits import EMBEDDED, LIKELIHOOD, PROMPTED
+from steelyard.providers.embedded.embedded_judges import EMBEDDED, LIKELIHOOD, PROMPTED
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
 
 if TYPE_CHECKING:
-    from steelyard.providers.embedded.model import Loaded
-    from steelyard.providers.embedded.reader import Reader
+    from steelyard.providers.embedded.inference import InferenceEngine
+    from steelyard.providers.embedded.model import LoadedModel
 
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
 """The weights behind both judges."""
@@ -39,7 +39,7 @@ NO_REQUEST = ""
 MOST_CORES = 16
 """Cores at work, however many there are."""
 
-SCORES_KEPT = 100_000
+CACHED_SCORES = 100_000
 """Texts whose score is not worked out again."""
 
 
@@ -56,7 +56,7 @@ class Score:
 class Embedded:
     """One embedded judge."""
 
-    traits = EMBEDDED
+    info = EMBEDDED
 
     def __init__(self, judge: Judge) -> None:
         if judge.model not in (PROMPTED, LIKELIHOOD):
@@ -69,8 +69,8 @@ class Embedded:
         self._cores = max(1, min(os.cpu_count() or 1, MOST_CORES))
         # Trials share work, and those that wait for shared work leave their core to others.
         self.concurrency = 4 * self._cores
-        self._loaded: tuple[Reader, Chat, Loaded] | None = None
-        self._scores: Recall[Score] = Recall(SCORES_KEPT, lambda _: 1)
+        self._loaded: tuple[InferenceEngine, Chat, LoadedModel] | None = None
+        self._scores: AsyncCache[Score] = AsyncCache(CACHED_SCORES, lambda _: 1)
 
     async def open(self) -> None:
         """Fetch the weights unless they are there, and load them."""
@@ -90,7 +90,7 @@ class Embedded:
         self._loaded = None
 
     @property
-    def _parts(self) -> tuple[Reader, Chat]:
+    def _parts(self) -> tuple[InferenceEngine, Chat]:
         if self._loaded is None:
             raise RuntimeError("the embedded judge is not open: call open() before ask()")
         return self._loaded[:2]
@@ -147,13 +147,13 @@ class Embedded:
         return Score(await reader.continuation_logprob(stages, turn), size)
 
 
-def _load(cores: int) -> tuple[Reader, Chat, Loaded]:
+def _load(cores: int) -> tuple[InferenceEngine, Chat, LoadedModel]:
     """What a judge works with; it holds the model that it shares with other open judges."""
+    from steelyard.providers.embedded.inference import InferenceEngine
     from steelyard.providers.embedded.model import shared_model
-    from steelyard.providers.embedded.reader import Reader
 
     loaded = shared_model(ensure_weights())
-    return Reader(loaded.model, cores), Chat(loaded.tokenizer), loaded
+    return InferenceEngine(loaded.model, cores), Chat(loaded.tokenizer), loaded
 
 
 def _checked(size: int, context: int) -> int:

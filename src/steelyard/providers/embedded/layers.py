@@ -31,7 +31,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Layer:
+class TransformerLayer:
     """Weights of one layer."""
 
     attention_norm: Array
@@ -71,7 +71,7 @@ class Places:
 
 
 def run_layer(
-    layer: Layer, shape: Shape, stream: Array, places: Places, past: Past | None
+    layer: TransformerLayer, shape: Shape, stream: Array, places: Places, past: Past | None
 ) -> tuple[Array, Past]:
     """The stream after one layer, and all that the layer has read so far."""
     mixed = normed(stream, layer.attention_norm, shape.epsilon) @ layer.query_key_value.T
@@ -122,7 +122,7 @@ def _rotated(heads: Array, places: Places) -> Array:
     return np.stack(pairs, axis=-1).reshape(heads.shape)
 
 
-def _mlp(layer: Layer, stream: Array) -> Array:
+def _mlp(layer: TransformerLayer, stream: Array) -> Array:
     gate, up = np.split(stream @ layer.gate_up.T, 2, axis=-1)
     # gate · sigmoid(gate), written with tanh because exp overflows on large negative values.
     return np.asarray((gate * (np.tanh(gate / 2) + 1) / 2 * up) @ layer.down.T)

@@ -12,7 +12,15 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from steelyard.providers.embedded.gguf import Array, read_gguf
-from steelyard.providers.embedded.layers import Layer, Past, Places, Shape, log_softmax, normed, run_layer
+from steelyard.providers.embedded.layers import (
+    Past,
+    Places,
+    Shape,
+    TransformerLayer,
+    log_softmax,
+    normed,
+    run_layer,
+)
 from steelyard.providers.embedded.tokens import Tokenizer
 
 Stage: TypeAlias = tuple[int, ...]
@@ -27,7 +35,9 @@ _LOGIT_ROWS = 128
 class LanguageModel:
     """Weights in memory; threads may share them."""
 
-    def __init__(self, shape: Shape, embedding: Array, layers: Sequence[Layer], norm: Array) -> None:
+    def __init__(
+        self, shape: Shape, embedding: Array, layers: Sequence[TransformerLayer], norm: Array
+    ) -> None:
         self.shape = shape
         self._embedding = embedding
         self._layers = layers
@@ -67,7 +77,7 @@ def length(memory: Memory) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedModel:
     """A model with the tokenizer that goes with it."""
 
     model: LanguageModel
@@ -76,16 +86,16 @@ class Loaded:
     """Makes tokens of a text."""
 
 
-_HELD: WeakValueDictionary[Path, Loaded] = WeakValueDictionary()
+_HELD: WeakValueDictionary[Path, LoadedModel] = WeakValueDictionary()
 _LOADING = Lock()
 
 
-def shared_model(path: Path) -> Loaded:
+def shared_model(path: Path) -> LoadedModel:
     """The model of a file; all who hold it at the same time have one copy, of half a gigabyte."""
     with _LOADING:
         held = _HELD.get(path)
         if held is None:
-            held = _HELD[path] = Loaded(*load_model(path))
+            held = _HELD[path] = LoadedModel(*load_model(path))
         return held
 
 
@@ -107,11 +117,11 @@ def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
     return model, Tokenizer(meta["tokenizer.ggml.tokens"], meta["tokenizer.ggml.merges"])
 
 
-def _layer(tensors: dict[str, Array], prefix: str) -> Layer:
+def _layer(tensors: dict[str, Array], prefix: str) -> TransformerLayer:
     def take(*names: str) -> Array:
         return np.concatenate([tensors.pop(f"{prefix}.{name}.weight") for name in names])
 
-    return Layer(
+    return TransformerLayer(
         attention_norm=take("attn_norm"),
         query_key_value=take("attn_q", "attn_k", "attn_v"),
         attention_out=take("attn_output"),

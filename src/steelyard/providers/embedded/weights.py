@@ -176,7 +176,7 @@ def _marker(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _traits(path: Path, weights: Weights) -> dict[str, object]:
+def _stamp(path: Path, weights: Weights) -> dict[str, object]:
     """What tells a checked file from a changed one without reading it.
 
     Whole seconds, because archives and container images do not keep finer times.
@@ -186,12 +186,12 @@ def _traits(path: Path, weights: Weights) -> dict[str, object]:
 
 
 def _mark(path: Path, weights: Weights) -> None:
-    _marker(path).write_text(json.dumps(_traits(path, weights)), encoding="utf-8")
+    _marker(path).write_text(json.dumps(_stamp(path, weights)), encoding="utf-8")
 
 
 def _marked(path: Path, weights: Weights) -> bool:
     with suppress(OSError, ValueError):
-        return bool(json.loads(_marker(path).read_text(encoding="utf-8")) == _traits(path, weights))
+        return bool(json.loads(_marker(path).read_text(encoding="utf-8")) == _stamp(path, weights))
     return False
 
 

@@ -18,8 +18,8 @@ from pydantic import Field
 
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
 from steelyard.providers.function.code import Function, code_hash, function_at
-from steelyard.providers.options import CalledOptions, Line
-from steelyard.providers.traits import Example, Traits
+from steelyard.providers.options import CallOptions, Line
+from steelyard.providers.provider_info import Example, ProviderInfo
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
@@ -43,7 +43,7 @@ MISTAKES = (
 """Errors of the function's own making: calling it again would end the same way."""
 
 
-class FunctionOptions(CalledOptions):
+class FunctionOptions(CallOptions):
     """Of judges that are functions."""
 
     owner = "python judges"
@@ -63,7 +63,7 @@ def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     return {"base": Protocol("", reader=Spec("choice"), settings={"texts": texts})}
 
 
-def hashed(model: str, options: FunctionOptions) -> FunctionOptions:
+def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     """The options with the hash of the function's code, so that an edited function is another judge."""
     return options.model_copy(update={"source": code_hash(function_at(model))})
 
@@ -71,11 +71,11 @@ def hashed(model: str, options: FunctionOptions) -> FunctionOptions:
 class PythonFunction:
     """Calls a function of the user's, in this process."""
 
-    traits = Traits(
+    info = ProviderInfo(
         prompted=False,
         writes=False,
         options=FunctionOptions,
-        completed=hashed,
+        complete_options=with_code_hash,
         protocols=asked_of_a_function,
         examples=(
             Example(

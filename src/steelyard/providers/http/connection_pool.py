@@ -1,4 +1,4 @@
-"""The HTTP/1.1 client of the hot path: a pool of keep-alive connections, with httptools as the parser.
+"""The HTTP/1.1 connection pool of the hot path: keep-alive connections, with httptools as the parser.
 
 A connection carries one request at a time. What a client library does beside that (cookies, redirects, hooks,
 streams) takes several times as long as the exchange itself, and no call of a judge needs it. Timeouts are the

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
-from steelyard.providers.http.answer_schema import answer_schema
 from steelyard.providers.http.dialect import Dialect, RequestField
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.error_body import ErrorBody, parse_error
@@ -23,8 +22,8 @@ from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.quirks import quirks_of
 from steelyard.providers.http.request_template import RequestTemplate, request_template
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply
-from steelyard.providers.http.thinking import thinking_room
-from steelyard.providers.traits import Traits
+from steelyard.providers.http.thinking import thinking_tokens
+from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -37,7 +36,7 @@ CACHE_SIZE = 1024
 class HttpProvider(ABC):
     """One judge at a server."""
 
-    traits: ClassVar[Traits]
+    info: ClassVar[ProviderInfo]
     """What its models are."""
     server: ClassVar[ServerDefaults]
     """Where it is and how it is addressed unless the judge says otherwise."""
@@ -54,7 +53,7 @@ class HttpProvider(ABC):
 
     def __init__(self, judge: Judge) -> None:
         """Check the options; nothing is sent yet."""
-        known = self.traits.options.model_fields
+        known = self.info.options.model_fields
         for option in sorted(set(judge.options) - set(known)):
             raise ConfigError(
                 f"judge {judge.address}: unknown option {option!r}; known here: {', '.join(known)}."
@@ -62,7 +61,7 @@ class HttpProvider(ABC):
         self.judge = judge
         endpoint = Endpoint.for_judge(judge, self.server_for(judge))
         self.client = HttpClient(endpoint, f"judge {judge.address} at {endpoint.display_url}", self.protocol)
-        self._thinking_tokens = thinking_room(judge.model, judge.options)
+        self._thinking_tokens = thinking_tokens(judge.model, judge.options)
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
@@ -278,3 +277,18 @@ def request_key(presentation: Presentation, dialect: Dialect) -> object:
     """The cache key of a request: all that decides about it beside its messages."""
     shown = len(presentation.slots.texts)
     return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical
+
+
+def answer_schema(presentation: Presentation) -> dict[str, Any]:
+    """Schema of the answer; strict servers want every key required, so an absent reason is null."""
+    answer: dict[str, Any]
+    if len(presentation.slots.texts) == 2:
+        key, answer = "winner", {"type": "string", "enum": list(presentation.answers)}
+    else:
+        key, answer = "score", {"type": "integer", "enum": [int(score) for score in presentation.answers]}
+    return {
+        "type": "object",
+        "properties": {"reason": {"type": ["string", "null"]}, key: answer},
+        "required": ["reason", key],
+        "additionalProperties": False,
+    }

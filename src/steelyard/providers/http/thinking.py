@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from steelyard.providers.http.quirks import quirks_of
-from steelyard.providers.options import WireOptions
+from steelyard.providers.options import HttpOptions
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How hard a model is asked to think; which of these a model takes is its vendor's to say."""
@@ -25,7 +25,7 @@ ROOM: Mapping[str, int] = {
 """Tokens that thoughts may take beside the answer, by effort; vendors count both against one limit."""
 
 
-class ThinkingOptions(WireOptions):
+class ThinkingOptions(HttpOptions):
     """Of models that may think before they answer."""
 
     owner = "models that think"
@@ -36,7 +36,7 @@ class ThinkingOptions(WireOptions):
     """Tokens that it may spend on thoughts, beside `max_tokens` for the answer; 0 asks for none."""
 
 
-def thinking_room(model: str, options: Mapping[str, Any]) -> int:
+def thinking_tokens(model: str, options: Mapping[str, Any]) -> int:
     """Tokens beside `max_tokens` that a model may need for thoughts, as its owner or its name says."""
     if (tokens := options.get("thinking_tokens")) is not None:
         return int(tokens)

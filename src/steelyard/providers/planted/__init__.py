@@ -1,1 +1,1 @@
-"""Judges of known merit: planted faults, house judges, the keys they may look at."""
+"""Judges of known merit: planted faults, baselines, the keys they may look at."""

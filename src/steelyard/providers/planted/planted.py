@@ -14,9 +14,9 @@ from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.identity import canonical_json, rng_for
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted.model import OPTION_NAMES, Parameters, decide, surface_effect
+from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.rater import RaterParameters, rate
 from steelyard.providers.planted.rates import CallRates, PairRates, expected_pair_rates, expected_rates
-from steelyard.providers.planted.traits import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.truth_key import Truth, TruthKey, pack_key
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
@@ -45,7 +45,7 @@ MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 class Planted:
     """A judge that answers at once, in process, from its own key."""
 
-    traits = PLANTED
+    info = PLANTED
     concurrency = 64
 
     def __init__(self, judge: Judge) -> None:
@@ -63,9 +63,9 @@ class Planted:
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
 
-    def learn(self, stimuli: Iterable[Stimulus]) -> None:
+    def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
         """Take the labels of single texts into the key; they come beside the prompts, never in them."""
-        self._key = self._key.joined(TruthKey.of(stimuli))
+        self._key = self._key.merge(TruthKey.of(stimuli))
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         """The parameters in force under a protocol; judges other than probit have no use for settings."""

@@ -35,7 +35,7 @@ UNKNOWN = (
 def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
     """The application that serves one planted judge; a rater takes the labels of the stimuli in `key`."""
     planted = Planted(judge)
-    planted.learn(key)
+    planted.set_labels(key)
 
     async def complete(request: web.Request) -> web.Response:
         try:

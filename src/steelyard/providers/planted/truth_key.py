@@ -48,7 +48,7 @@ class TruthKey:
             }
         )
 
-    def joined(self, other: TruthKey) -> TruthKey:
+    def merge(self, other: TruthKey) -> TruthKey:
         """Both keys; where they differ, the other's entry."""
         return TruthKey({**self.truths, **other.truths})
 

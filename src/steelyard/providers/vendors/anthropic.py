@@ -13,16 +13,16 @@ from typing import Any
 from pydantic import Field
 from yarl import URL
 
-from steelyard.providers.batch.anthropic import AnthropicBatches
-from steelyard.providers.batch.batches import Batches
+from steelyard.providers.batch.anthropic import AnthropicBatchApi
+from steelyard.providers.batch.batch_api import BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import excerpt, printable
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_values import token_count
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
-from steelyard.providers.traits import Example, Traits
+from steelyard.providers.provider_info import Example, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
@@ -63,9 +63,9 @@ class Anthropic(HttpProvider):
     protocol = "messages"
     template_safe = True
     temperature_with_thinking = False
-    traits = Traits(
+    info = ProviderInfo(
         options=AnthropicOptions,
-        room=thinking_room,
+        thinking_tokens=thinking_tokens,
         batch=True,
         batch_price=0.5,
         environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
@@ -87,10 +87,10 @@ class Anthropic(HttpProvider):
         """Find the key and open the client."""
         await self.client.open("x-api-key", prefix="", anthropic_version=VERSION)
 
-    def batches(self, folder: Path) -> Batches:
+    def batch_api(self, folder: Path) -> BatchApi:
         """By message batches."""
         del folder
-        return AnthropicBatches(self.client)
+        return AnthropicBatchApi(self.client)
 
     def address(self) -> URL:
         """Where calls go."""

@@ -21,10 +21,10 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import excerpt, printable
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_values import token_count
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
-from steelyard.providers.traits import Example, Traits
-from steelyard.providers.vendors.signature import Signer
+from steelyard.providers.provider_info import Example, ProviderInfo
+from steelyard.providers.vendors.aws_signature import Signer
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -67,9 +67,9 @@ class Bedrock(HttpProvider):
     protocol = "Converse"
     template_safe = True
     temperature_with_thinking = False
-    traits = Traits(
+    info = ProviderInfo(
         options=BedrockOptions,
-        room=thinking_room,
+        thinking_tokens=thinking_tokens,
         prices="aws",
         environment=(KEY, *SIGNING_KEYS, *REGIONS),
         examples=(

@@ -18,9 +18,9 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import excerpt, printable
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_values import first_token_logprobs, token_count
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
-from steelyard.providers.traits import Example, Traits
+from steelyard.providers.provider_info import Example, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
@@ -52,9 +52,9 @@ class Google(HttpProvider):
     server = GOOGLE
     protocol = "generateContent"
     template_safe = True
-    traits = Traits(
+    info = ProviderInfo(
         options=GoogleOptions,
-        room=thinking_room,
+        thinking_tokens=thinking_tokens,
         environment=(GOOGLE.key_variable, *GOOGLE.other_keys, GOOGLE.url_variable),
         examples=(Example("google/NAME", "Gemini, by Google's generateContent; needs GEMINI_API_KEY"),),
     )

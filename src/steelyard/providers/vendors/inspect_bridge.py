@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.http.error_body import excerpt, printable
 from steelyard.providers.http.response_values import first_token_logprobs
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_room
-from steelyard.providers.traits import Check, Example, Traits
+from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
+from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -33,18 +33,18 @@ _SECRET = re.compile(r"(KEY|TOKEN|SECRET)", re.I)
 _SHORTEST_SECRET = 8
 
 
-def _checks() -> Iterator[Check]:
+def _checks() -> Iterator[DoctorCheck]:
     there = find_spec(PACKAGE) is not None
     found = "judges inspect/PROVIDER/MODEL" if there else f"not installed; {EXTRA} for inspect/PROVIDER/MODEL"
-    yield Check(PACKAGE, "ok" if there else "absent", found)
+    yield DoctorCheck(PACKAGE, "ok" if there else "absent", found)
 
 
 class InspectBridge:
     """Any model that `inspect_ai` can ask."""
 
-    traits = Traits(
+    info = ProviderInfo(
         options=ThinkingOptions,
-        room=thinking_room,
+        thinking_tokens=thinking_tokens,
         checks=_checks,
         examples=(
             Example("inspect/PROVIDER/MODEL", f"a model by a provider of inspect_ai, with its keys; {EXTRA}"),
@@ -63,7 +63,7 @@ class InspectBridge:
         if find_spec(PACKAGE) is None:
             raise ConfigError(f"{self._where}: needs {PACKAGE}, which is not installed; {EXTRA}.")
         self._judge = judge
-        self._room = thinking_room(judge.model, judge.options)
+        self._room = thinking_tokens(judge.model, judge.options)
         self._model: Any = None
 
     async def open(self) -> None:

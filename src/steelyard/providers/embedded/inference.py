@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from steelyard.providers.embedded.async_cache import AsyncCache
 from steelyard.providers.embedded.gguf import Array
 from steelyard.providers.embedded.model import LanguageModel, Memory, Stage, length
-from steelyard.providers.embedded.recall import Recall
 
 T = TypeVar("T")
 
-REMEMBERED_TOKENS = 6_000
+CACHED_TOKENS = 6_000
 """Tokens whose keys and values are kept, at 46 kB each."""
 
 
-class Reader:
+class InferenceEngine:
     """A model at work: each piece of work has one core to itself.
 
     Cores that share a piece wait for each other, and crawl when other programs want them too.
@@ -36,7 +36,7 @@ class Reader:
         self._model = model
         self._workers = ThreadPoolExecutor(cores, thread_name_prefix="embedded")
         self._blas = threadpool_limits(1, user_api="blas")
-        self._recall: Recall[Memory] = Recall(REMEMBERED_TOKENS, length)
+        self._cache: AsyncCache[Memory] = AsyncCache(CACHED_TOKENS, length)
 
     async def next_logprobs(self, stages: Sequence[Stage]) -> Array:
         """Log-probability of every token of the vocabulary after the stages."""
@@ -51,12 +51,12 @@ class Reader:
 
     def close(self) -> None:
         """Let go of threads and memory."""
-        self._recall.clear()
+        self._cache.clear()
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._blas.restore_original_limits()
 
     async def _memory(self, stages: tuple[Stage, ...]) -> Memory:
-        return await self._recall.get(stages, lambda: self._read(stages)) if stages else ()
+        return await self._cache.get(stages, lambda: self._read(stages)) if stages else ()
 
     async def _read(self, stages: tuple[Stage, ...]) -> Memory:
         before = await self._memory(stages[:-1])

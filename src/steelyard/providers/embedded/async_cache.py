@@ -1,4 +1,4 @@
-"""Values that are worked out once, even when several tasks want the same one."""
+"""A least-recently-used cache of values that are computed once, even when several tasks want the same one."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Generic, TypeVar
 V = TypeVar("V")
 
 
-class Recall(Generic[V]):
-    """Keeps the values asked for last, as many as there is room for and one at least."""
+class AsyncCache(Generic[V]):
+    """Caches the values used last, up to a total size, and one at least."""
 
-    def __init__(self, room: int, size: Callable[[V], int]) -> None:
-        """`size` says how much of the room a value takes."""
-        self._room = room
+    def __init__(self, capacity: int, size: Callable[[V], int]) -> None:
+        """`size` says how much of the capacity a value takes."""
+        self._capacity = capacity
         self._size = size
         self._taken = 0
         self._values: OrderedDict[Hashable, asyncio.Task[V]] = OrderedDict()
 
-    async def get(self, key: Hashable, work_out: Callable[[], Awaitable[V]]) -> V:
-        """The value of a key: kept, being worked out for another task, or worked out for this one."""
+    async def get(self, key: Hashable, compute: Callable[[], Awaitable[V]]) -> V:
+        """The value of a key: cached, being computed for another task, or computed for this one."""
         if key not in self._values:
-            self._values[key] = asyncio.create_task(self._settle(key, work_out))
+            self._values[key] = asyncio.create_task(self._store(key, compute))
         self._values.move_to_end(key)
         # A caller that is cancelled must not take along a value that others wait for.
         return await asyncio.shield(self._values[key])
 
     def clear(self) -> None:
-        """Forget everything, and stop what is being worked out."""
+        """Forget everything, and cancel what is being computed."""
         for task in self._values.values():
             task.cancel()
         self._values.clear()
         self._taken = 0
 
-    async def _settle(self, key: Hashable, work_out: Callable[[], Awaitable[V]]) -> V:
+    async def _store(self, key: Hashable, compute: Callable[[], Awaitable[V]]) -> V:
         try:
-            value = await work_out()
+            value = await compute()
         except BaseException:
             self._values.pop(key, None)
             raise
         self._taken += self._size(value)
-        self._make_room()
+        self._evict()
         return value
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         """Forget settled values, those not asked for longest first, until the rest fits."""
         settled = [key for key, task in self._values.items() if task.done()]
         for key in settled:
-            if self._taken <= self._room:
+            if self._taken <= self._capacity:
                 return
             self._taken -= self._size(self._values.pop(key).result())

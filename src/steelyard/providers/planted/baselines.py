@@ -1,8 +1,8 @@
-"""Judges that are there without being named: the embedded ones, and baselines beside every result."""
+"""Baseline judges beside every result, and the default judges where none is named."""
 
 from __future__ import annotations
 
-from steelyard.providers.planted.traits import PLANTED, Seeded
+from steelyard.providers.planted.planted_judges import PLANTED, SeededOptions
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge
 
@@ -36,8 +36,8 @@ def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:
             name=name,
             provider="planted",
             model=name,
-            protocols=PLANTED.of(name).protocols(scale, PLANTED.of(name).options()),
-            options=Seeded(seed=seed).stored(),
+            protocols=PLANTED.for_model(name).protocols(scale, PLANTED.for_model(name).options()),
+            options=SeededOptions(seed=seed).stored(),
             baseline=True,
         )
         for name in names

@@ -1,4 +1,4 @@
-"""What a provider says of itself: all that the laboratory and the commands ask before a call is made."""
+"""Capabilities and requirements of a provider: all that is asked of it before a call is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.providers.options import CalledOptions, Options, Settings
+from steelyard.providers.options import CallOptions, Options, Settings
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.builtin_prompts import GRADED_USER, PAIRWISE_SYSTEM, POINTWISE_SYSTEM, POINTWISE_USER
 from steelyard.trials.judge import Protocol
@@ -35,7 +35,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One thing that `doctor` looked at."""
 
     subject: str
@@ -56,30 +56,30 @@ def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     return {name: Protocol(text, PAIRWISE_SYSTEM) for name, text in GRADED_USER.items()}
 
 
-def as_given(model: str, options: Any) -> Any:
+def unchanged_options(model: str, options: Any) -> Any:
     """Options of a provider whose models add nothing to them."""
     del model
     return options
 
 
-def nothing_to_check() -> Iterator[Check]:
+def no_checks() -> Iterator[DoctorCheck]:
     """Of a provider that needs nothing beside its environment variables."""
     return iter(())
 
 
-def no_room(model: str, options: Mapping[str, Any]) -> int:
+def no_thinking_tokens(model: str, options: Mapping[str, Any]) -> int:
     """Of models that answer without thinking first."""
     del model, options
     return 0
 
 
 @dataclass(frozen=True)
-class Traits:
-    """What a provider is; a model that differs from its provider has traits of its own."""
+class ProviderInfo:
+    """Capabilities, price and options of a provider; a model that differs has an entry in `models`."""
 
     free: bool = False
     """Calls cost nothing: they run on the user's own machine."""
-    in_turn: bool = False
+    sequential: bool = False
     """Uses all cores of this machine, so judges of this provider run one after the other."""
     prompted: bool = True
     """Answers what the prompt says; others answer by the texts alone."""
@@ -90,16 +90,16 @@ class Traits:
     scores: bool = True
     """Can give a score to one text."""
     knows_labels: bool = False
-    """Answers by the labels of the data: it has `learn`, and can be no reference for them."""
+    """Answers by the labels of the data: it has `set_labels`, and can be no reference for them."""
     replays: bool = False
-    """Its model is a file of recorded verdicts, and it has `recall`."""
+    """Its model is a file of recorded verdicts, and it has `set_replies`."""
     context: int | None = None
     """Tokens that it reads where a judge does not say; runs of agents are shortened to fit."""
     seconds_per_call: float = REMOTE_SECONDS
     """Expected time of a call, for plans; where calls run side by side, the share of one."""
-    options: type[Options] = CalledOptions
+    options: type[Options] = CallOptions
     """Keys of its own."""
-    completed: Callable[[str, Any], Any] = as_given
+    complete_options: Callable[[str, Any], Any] = unchanged_options
     """The options of a model with what it says of itself, such as a hash of its code."""
     settings: type[Settings] = Settings
     """Keys that a protocol of its judges may have beside prompt and reader."""
@@ -115,30 +115,30 @@ class Traits:
     prices: str = ""
     """Name of the vendor in the table of prices, where the provider's is another."""
     batch: bool = False
-    """Calls can be handed in together and are answered later."""
+    """Calls can go through the vendor's batch API, for an answer within hours."""
     batch_price: float = 1.0
     """Share of the price that the vendor takes for calls in a batch."""
-    room: Callable[[str, Mapping[str, Any]], int] = no_room
+    thinking_tokens: Callable[[str, Mapping[str, Any]], int] = no_thinking_tokens
     """Tokens that a model with such options may spend on thoughts, beside its answer."""
-    checks: Callable[[], Iterator[Check]] = nothing_to_check
+    checks: Callable[[], Iterator[DoctorCheck]] = no_checks
     """What else has to be in place: weights, packages."""
-    models: Mapping[str, Traits] = field(default_factory=dict)
-    """Traits of models that differ from the rest."""
+    models: Mapping[str, ProviderInfo] = field(default_factory=dict)
+    """Information about models that differ from the rest."""
 
-    def of(self, model: str) -> Traits:
-        """The traits of one model."""
+    def for_model(self, model: str) -> ProviderInfo:
+        """The information about one model."""
         return self.models.get(model, self)
 
     def every_example(self) -> Iterator[Example]:
         """Examples of the provider, then of its models."""
         yield from self.examples
-        for traits in self.models.values():
-            yield from traits.examples
+        for info in self.models.values():
+            yield from info.examples
 
-    def every_check(self) -> Iterator[Check]:
+    def every_check(self) -> Iterator[DoctorCheck]:
         """What has to be in place, then the environment variables that are set."""
         yield from self.checks()
-        yield from (Check(name, "ok", "set") for name in self.environment if os.environ.get(name))
+        yield from (DoctorCheck(name, "ok", "set") for name in self.environment if os.environ.get(name))
 
     @property
     def missing_key(self) -> str | None:

@@ -11,7 +11,7 @@ from pydantic import Field
 from steelyard.providers.embedded.prompts import EMBEDDED_GRADED, EMBEDDED_SCORE_PROMPT
 from steelyard.providers.embedded.weights import verify_weights
 from steelyard.providers.options import Options, Settings
-from steelyard.providers.traits import Check, Example, Traits
+from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Protocol
@@ -73,22 +73,22 @@ def _choices(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     return {name: Protocol(text, reader=Spec("choice")) for name, text in prompts.items()}
 
 
-def _weights() -> Iterator[Check]:
+def _weights() -> Iterator[DoctorCheck]:
     subject, state = "embedded weights", verify_weights()
     if not state.present:
-        yield Check(subject, "absent", f"fetched at first use into {state.path.parent}")
+        yield DoctorCheck(subject, "absent", f"fetched at first use into {state.path.parent}")
     elif not state.intact:
-        yield Check(subject, "broken", f"{state.path} has the wrong hash; delete it")
+        yield DoctorCheck(subject, "broken", f"{state.path} has the wrong hash; delete it")
     else:
-        yield Check(subject, "ok", str(state.path))
+        yield DoctorCheck(subject, "ok", str(state.path))
 
 
 CONTEXT = 1536
 """Tokens of a run of an agent that it is given: it could read more, and would take minutes for each."""
 
-_ANY = Traits(
+_ANY = ProviderInfo(
     free=True,
-    in_turn=True,
+    sequential=True,
     writes=False,
     seconds_per_call=0.8,
     options=Options,

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 of one request, with keys from the environment.
+"""AWS Signature Version 4 (SigV4) of one request, with keys from the environment.
 
 "AWS Signature Version 4 for API requests" in the public IAM user guide; the tests hold its worked example.
 """

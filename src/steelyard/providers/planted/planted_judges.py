@@ -11,7 +11,7 @@ from pydantic import Field
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options, Settings
 from steelyard.providers.planted.model import Parameters
-from steelyard.providers.traits import IN_PROCESS_SECONDS, Example, Traits, prompts
+from steelyard.providers.provider_info import IN_PROCESS_SECONDS, Example, ProviderInfo, prompts
 from steelyard.tasks.scale import Scale, scale_name
 from steelyard.trials.judge import Protocol
 
@@ -22,7 +22,7 @@ PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 """The instrument model with its usual parameters, all of them said."""
 
 
-class Seeded(Options):
+class SeededOptions(Options):
     """Of every planted judge."""
 
     owner = ""
@@ -44,14 +44,14 @@ class ProbitSettings(Settings):
     length: float | None = None
 
 
-class ProbitOptions(Seeded, ProbitSettings):
+class ProbitOptions(SeededOptions, ProbitSettings):
     """Parameters of the instrument model."""
 
     tau_strict: float | None = Field(default=None, exclude=True)
     """The criterion under the strict protocol."""
 
 
-class RaterOptions(Seeded):
+class RaterOptions(SeededOptions):
     """How often a rater is right, and how much of it is noise."""
 
     owner = "planted/rater"
@@ -64,7 +64,7 @@ class RaterOptions(Seeded):
     middle: float | None = None
 
 
-class ConstantOptions(Seeded):
+class ConstantOptions(SeededOptions):
     """What it always answers."""
 
     owner = "planted/constant"
@@ -96,12 +96,12 @@ def _constant(scale: Scale, options: ConstantOptions) -> Mapping[str, Protocol]:
     return _base_alone(scale, options)
 
 
-_ANY = Traits(
+_ANY = ProviderInfo(
     free=True,
     prompted=False,
     writes=False,
     seconds_per_call=IN_PROCESS_SECONDS,
-    options=Seeded,
+    options=SeededOptions,
     protocols=_base_alone,
 )
 _OF_PAIRS = replace(_ANY, scores=False)
@@ -156,7 +156,7 @@ PLANTED = replace(
 )
 """Every planted judge answers at once, for nothing, by the texts and not by the prompt."""
 
-PAIRWISE_MODELS = tuple(sorted(name for name, traits in PLANTED.models.items() if traits.compares))
+PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.compares))
 """Planted judges that compare two texts."""
-POINTWISE_MODELS = tuple(sorted(name for name, traits in PLANTED.models.items() if traits.scores))
+POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.scores))
 """Planted judges that score one text."""

@@ -1,6 +1,6 @@
-"""Calls that are handed in together and answered later: what a vendor's batches have in common.
+"""Batch APIs: calls that are submitted together and answered later, and what the vendors have in common.
 
-A batch is handed in under a name of ours and is known by the vendor's from then on. A result carries the
+A batch is submitted under a name of ours and is known by the vendor's from then on. A result carries the
 call that it answers, so whatever comes back is recognised, however often it is fetched.
 """
 
@@ -22,8 +22,8 @@ CLOCK_SKEW = 86_400.0
 
 
 @dataclass(frozen=True)
-class Handed:
-    """Calls that are handed in together."""
+class BatchRequest:
+    """Calls that are submitted together."""
 
     name: str
     """Ours, told to vendors that keep one."""
@@ -32,13 +32,13 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a vendor is with a batch."""
+class BatchStatus:
+    """The status of a batch at its vendor."""
 
     ended: bool
     """Whatever will come has come."""
     refused: str = ""
-    """Why the batch as a whole was turned down, where it was."""
+    """Why the vendor rejected the batch as a whole, where it did."""
     cancelled: bool = False
     """Somebody stopped it at the vendor's."""
     whole: bool = True
@@ -46,55 +46,55 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Result:
+class BatchResult:
     """What came of one call."""
 
     id: str
     """Of the call."""
-    answer: HttpResponse | None
+    response: HttpResponse | None
     """As it would have come over the wire; None where the vendor did not get to it."""
 
 
-class Batches(Protocol):
-    """The batches of one judge at its vendor."""
+class BatchApi(Protocol):
+    """The batch API of one judge's vendor."""
 
-    largest: int
+    max_calls: int
     """Calls that one batch may hold."""
-    single: bool
+    allows_single_calls: bool
     """Calls can be made one by one as well."""
-    listed_after: float
-    """Seconds after which `find` shows every batch that was handed in: one overlooked is paid for twice."""
+    listing_delay: float
+    """Seconds after which `find` shows every batch that was submitted: one overlooked is paid for twice."""
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
-        """Batches that may have been handed in under a name after an epoch time, by the vendor's names.
+        """Batches that may have been submitted under a name after an epoch time, by the vendor's names.
 
         A vendor that keeps no names gives those of the same size.
         """
 
-    async def submit(self, handed: Handed) -> str:
-        """Hand a batch in; return the vendor's name for it."""
+    async def submit(self, request: BatchRequest) -> str:
+        """Submit a batch; return the vendor's name for it."""
 
-    async def progress(self, remote: str) -> Progress:
+    async def progress(self, remote: str) -> BatchStatus:
         """How far it is."""
 
-    def results(self, remote: str) -> AsyncIterator[Result]:
+    def results(self, remote: str) -> AsyncIterator[BatchResult]:
         """What has come, in any order."""
 
 
 @runtime_checkable
-class Batching(Protocol):
-    """A provider whose calls can be handed in together."""
+class SupportsBatch(Protocol):
+    """A provider whose calls can go through a batch API."""
 
-    def batches(self, folder: Path) -> Batches:
-        """Where they are handed in; files go into the folder."""
+    def batch_api(self, folder: Path) -> BatchApi:
+        """Where they are submitted; files go into the folder."""
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         """The body of a call, and the dialect it is in."""
 
     def parse_batch_item(
-        self, presentation: Presentation, answer: HttpResponse, dialect: Dialect
+        self, presentation: Presentation, response: HttpResponse, dialect: Dialect
     ) -> Reply | None:
-        """What came of a call in a dialect; None where it has to be put otherwise."""
+        """The reply to a call in a dialect; None where it has to be sent again in another."""
 
 
 def call_id(key: str) -> str:
@@ -107,7 +107,7 @@ def call_key(call: str) -> str:
     return f"sha256:{call}"
 
 
-def parsed_line(line: str) -> dict[str, Any]:
+def parse_line(line: str) -> dict[str, Any]:
     """One line of a file of results; one that is broken is nobody's result, and spoils no other."""
     try:
         body = json.loads(line)
@@ -116,6 +116,6 @@ def parsed_line(line: str) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def answered(status: Any, body: Any) -> HttpResponse:
-    """A result as the answer to a call of its own."""
+def as_response(status: Any, body: Any) -> HttpResponse:
+    """A result as the HTTP response to a call of its own."""
     return HttpResponse(status if type(status) is int else 500, {}, json.dumps(body), 0.0)
