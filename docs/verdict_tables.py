@@ -136,9 +136,12 @@ def _worse(told: Sequence[Said]) -> Iterator[tuple[str, float]]:
 def section() -> str:
     """What `verdicts.md` shows."""
     body = load()
-    runs = {said.runs for said in every(body)}
+    told = list(every(body))
+    runs = {said.runs for said in told}
     remarks = [f"- *{place}*: {text}" for place, text in REMARKS.items() if place in broken_places(body)]
-    head = HEAD.format(**body, judges=len(list(every(body))) // 3, runs=_range(runs))
+    head = HEAD.format(
+        **body, judges=len(told) // 3, runs=_range(runs), sheets=sum(said.runs for said in told)
+    )
     parts = [head, *_summary(body), "", *remarks, "", LEGEND, ""]
     for table in body["kinds"].values():
         parts += [*_words(table), ""]
@@ -264,10 +267,11 @@ def _percent(share: float) -> str:
 
 
 HEAD = """\
-{judges} planted judges, whose truth is known, were measured at three sizes, {runs} times each, with texts,
-errors and noise drawn anew every time. Each answers the product's own stimuli once; its verdicts go through
-the product's own figures, readings, verdict and gate. Simulated {date} by `make calibrate`
-(`tests/calibration`): Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
+{judges} planted judges, whose truth is known, were measured at three sizes, {runs} times each, {sheets:,}
+sheets in all, with texts, errors and noise drawn anew every time. Each answers the product's own stimuli
+once; its verdicts go through the product's own figures, readings, verdict and gate. What never happened in n
+runs may still happen in up to 3/n of them. `tests/calibration` made the runs, {date}; `make calibrate` makes
+100 of each. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
 """
 
 LEGEND = """\

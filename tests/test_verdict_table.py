@@ -49,6 +49,7 @@ def test_every_judge_is_in_the_file_with_what_is_due(body: dict[str, Any]) -> No
         kind: {name: due(judge) for name, judge in table.judges.items()} for kind, table in KINDS.items()
     }
     assert set(body["changes"]) == set(changes.CHANGES)
+    assert set(body["until"]) == set(KINDS["catalogue"].judges)
 
 
 def test_equal_judges_are_told_apart_in_one_run_in_twenty_and_changed_ones_at_standard(
@@ -59,7 +60,7 @@ def test_equal_judges_are_told_apart_in_one_run_in_twenty_and_changed_ones_at_st
         if name.startswith("none"):
             assert max(shares) <= 0.05 + 3 * (0.05 * 0.95 / sizes[0]["runs"]) ** 0.5, name
         else:
-            assert min(shares[1:]) >= 0.8, name
+            assert min(shares[1:]) >= 0.8 - 2 * (0.8 * 0.2 / sizes[0]["runs"]) ** 0.5, name
 
 
 def test_every_judge_was_measured_at_each_size(body: dict[str, Any]) -> None:
