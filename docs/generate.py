@@ -1,6 +1,7 @@
 """Write what the program itself can say: `docs/cli.md`, `docs/adapters.md`, the outputs shown in the pages.
 
-The tables of coverage are written from `docs/calibration.json`.
+The tables of coverage are written from `docs/calibration.json`, those of planted judges from
+`docs/verdicts.json`.
 
 A page shows the output of a command like this; the block below the mark is replaced whenever this runs::
 
@@ -28,6 +29,7 @@ from pathlib import Path
 import click
 import coverage_tables
 import provider_tables
+import verdict_tables
 
 from steelyard import errors
 from steelyard.cli.examples import EXAMPLES
@@ -50,6 +52,7 @@ PROVIDERS_GUIDE = DOCS / "guides" / "providers.md"
 WIDTH = "104"
 
 COVERAGE = re.compile(r"(?<=<!-- coverage -->\n).*?(?=<!-- end of coverage -->)", re.DOTALL)
+VERDICTS = re.compile(r"(?<=<!-- planted judges -->\n).*?(?=<!-- end of planted judges -->)", re.DOTALL)
 POLICIES = re.compile(r"(?<=<!-- policies -->\n).*?(?=<!-- end of policies -->)", re.DOTALL)
 SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
 
@@ -62,6 +65,7 @@ def pages() -> dict[Path, str]:
         DOCS / "metrics.md": metrics_page(),
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
+        DOCS / "verdicts.md": verdicts_page(),
         DOCS / "guides" / "gate-a-release.md": gate_page(),
         PROVIDERS_GUIDE: provider_tables.filled(PROVIDERS_GUIDE.read_text(encoding="utf-8")),
     }
@@ -110,6 +114,12 @@ def concepts_page() -> str:
     """The page on concepts with the coverage that was last simulated."""
     text = (DOCS / "concepts.md").read_text(encoding="utf-8")
     return COVERAGE.sub(lambda _: f"\n{coverage_tables.summary()}\n", text)
+
+
+def verdicts_page() -> str:
+    """The page on verdicts with the words on planted judges that were last simulated."""
+    text = (DOCS / "verdicts.md").read_text(encoding="utf-8")
+    return VERDICTS.sub(lambda _: f"\n{verdict_tables.section()}\n", text)
 
 
 def gate_page() -> str:

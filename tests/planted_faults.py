@@ -193,18 +193,3 @@ def rates(folder: Path, seeds: Iterable[int], rows: int = 200) -> Iterator[tuple
                 tallies.setdefault((form, name), []).append((verdict.word == word, alone))
     for (form, name), each in tallies.items():
         yield form, name, len(each), sum(word for word, _ in each), sum(all(both) for both in each)
-
-
-def table(folder: Path, seeds: int) -> str:
-    """The rates of the first seeds, as Markdown."""
-    lines = ["| | judge | word as due | its own fault, and no other |", "| :-- | :-- | --: | --: |"]
-    for form, name, count, words, alone in rates(folder, range(seeds)):
-        lines.append(f"| {form} | {name} | {words}/{count} | {alone}/{count} |")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory() as place:
-        print(table(Path(place), 30))

@@ -1,4 +1,4 @@
-"""Planted judges of the simulated verdicts are what they claim, and what is left out decides no word."""
+"""The table of verdicts on planted judges: it is what was simulated, and it still holds."""
 
 from __future__ import annotations
 
@@ -6,27 +6,99 @@ from typing import Any
 
 import numpy as np
 import pytest
+import verdict_tables
 
-from calibration import words
+from calibration import changes, words
 from calibration.answers import FIRST, SECOND, TIE, agreeing, guessing, knows, longest, probit, sees
-from calibration.judges import EXCELLENT, USELESS
+from calibration.judges import EXCELLENT, LETTERS, USELESS, PlantedJudge
+from calibration.words import LETTER
 from calibration.worlds import KINDS, World, stream
 from steelyard.datasheet.datasheet import Datasheet
 
+WRONG = {USELESS: "CN", EXCELLENT: "U"}
+"""Letters of the words that are wrong at every size, by class."""
+RUNS = 10
+"""Least runs of a judge at a size; `make calibrate` makes a hundred."""
 FIRST_SEED = 1_000_000
 """Of the reduced simulation: none of those that the file counts."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_left_out_decides_no_word(kind: str) -> None:
-    """Some judges by themselves with all figures, and together without those that take long."""
-    judges = {
-        name: judge for name, judge in KINDS[kind].judges.items() if judge.class_ in (USELESS, EXCELLENT)
+@pytest.fixture(scope="module")
+def body() -> dict[str, Any]:
+    return words.load()
+
+
+def due(judge: PlantedJudge) -> dict[str, Any]:
+    return {
+        "due": list(judge.due),
+        "class": judge.class_,
+        "faults": list(judge.faults),
+        "remedy": judge.remedy,
     }
+
+
+def test_every_judge_is_in_the_file_with_what_is_due(body: dict[str, Any]) -> None:
+    held = {
+        kind: {
+            name: {key: planted[key] for key in planted if key != "sizes"}
+            for name, planted in table["judges"].items()
+        }
+        for kind, table in body["kinds"].items()
+    }
+    assert held == {
+        kind: {name: due(judge) for name, judge in table.judges.items()} for kind, table in KINDS.items()
+    }
+    assert set(body["changes"]) == set(changes.CHANGES)
+    assert set(body["until"]) == set(KINDS["catalogue"].judges)
+
+
+def test_equal_judges_are_told_apart_in_one_run_in_twenty_and_changed_ones_at_standard(
+    body: dict[str, Any],
+) -> None:
+    for name, sizes in body["changes"].items():
+        shares = [tally["told"] / tally["runs"] for tally in sizes]
+        if name.startswith("none"):
+            assert max(shares) <= 0.05 + 3 * (0.05 * 0.95 / sizes[0]["runs"]) ** 0.5, name
+        else:
+            assert min(shares[1:]) >= 0.8 - 2 * (0.8 * 0.2 / sizes[0]["runs"]) ** 0.5, name
+
+
+def test_every_judge_was_measured_at_each_size(body: dict[str, Any]) -> None:
+    told = list(verdict_tables.every(body))
+    assert len({(said.kind, said.judge) for said in told}) >= 40
+    assert min(said.runs for said in told) >= RUNS
+    assert all(sum(said.body["words"].values()) == said.runs for said in told)
+    assert {letter for said in told for letter in said.body["words"]} <= set(LETTERS)
+
+
+def test_every_requirement_holds_or_says_why_not(body: dict[str, Any]) -> None:
+    assert verdict_tables.broken_places(body) <= set(verdict_tables.REMARKS)
+
+
+def test_a_requirement_that_is_broken_is_told() -> None:
+    """Ten runs of a coin, one called usable and passed, and then more data with fewer words that are due."""
+    planted = {"due": ["TU", "U", "U"], "class": USELESS, "faults": [], "remedy": ""}
+    gates = {name: {"PASS": int(name == "smoke"), "FAIL": 9} for name in verdict_tables.POLICIES}
+    tally = {"runs": 10, "words": {"U": 9, "C": 1}, "gate": gates, "contradictions": 0}
+    worse = {**tally, "words": {"T": 10}, "gate": {name: {"FAIL": 10} for name in gates}}
+    judges = {"a coin": {**planted, "sizes": [tally, worse, worse]}}
+    found = verdict_tables.requirements({"kinds": {"pairs": {"judges": judges}}})
+    assert [broken for broken in found.values() if broken] == [
+        [("pairs, a coin, quick", 0.1)],
+        [("pairs, a coin, standard", -0.9)],
+        [("pairs, a coin, quick, smoke", 0.1)],
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind: str) -> None:
+    """No useless judge is called usable, and no excellent one unfit; two of them, alone with all figures."""
+    judges = {name: judge for name, judge in KINDS[kind].judges.items() if judge.class_ in WRONG}
     answers = {name: judge.answers for name, judge in judges.items()}
     world = World.of(kind, 0, FIRST_SEED)
     with words.verdicts_only():
         fast = told(words.sheet_of(world, answers, FIRST_SEED))
+    assert [name for name, (word, *_) in fast.items() if LETTER[word] in WRONG[judges[name].class_]] == []
     for name in list(answers)[::8]:
         assert told(words.sheet_of(world, {name: answers[name]}, FIRST_SEED)) == {name: fast[name]}
 

@@ -69,7 +69,10 @@ def main() -> None:
             simulate(pool, sheet, found, given.runs or RUNS.get(sheet, FEW))
             sheets = {**body["sheets"], sheet: found.to_json()}
             kept = {name: sheets[name] for name in SHEETS if name in sheets}
-            save({**circumstances("PYTHONPATH=tests python -m calibration"), "sheets": kept}, given.file)
+            save(
+                {**circumstances(), "command": "PYTHONPATH=tests python -m calibration", "sheets": kept},
+                given.file,
+            )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ PYTHONPATH=tests python -m calibration.changes [--seeds N] [--more]
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +15,7 @@ from unittest.mock import patch
 
 from calibration.answers import PairAnswers, mixed, probit, sees, tossed, where_longer
 from calibration.circumstances import circumstances
-from calibration.words import FILE, PROFILES, SEEDS, load, save, sheet_of, verdicts_only
+from calibration.words import PROFILES, load, options, save, sheet_of, verdicts_only
 from calibration.worlds import World
 from steelyard.lab.compare import Verdicts, compare_judges
 from steelyard.lab.gate import drift
@@ -135,12 +134,7 @@ def _add(tally: Tally, world: World, change: Change, seed: int) -> None:
 
 def main() -> None:
     """Run all changes and write them into the file."""
-    options = argparse.ArgumentParser(prog="calibration.changes", description=__doc__)
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    options.add_argument("--more", action="store_true", help="add to the runs that the file holds")
-    options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
-    given = options.parse_args()
+    given = options("calibration.changes", __doc__).parse_args()
     body = load(given.file)
     held = body.get("changes", {}) if given.more else {}
     found = {
@@ -153,8 +147,7 @@ def main() -> None:
             for place, tally in part.items():
                 found.setdefault(place, Tally()).merge(tally)
     changes = {name: [vars(found[name, size]) for size in range(len(PROFILES))] for name in CHANGES}
-    told = circumstances("PYTHONPATH=tests python -m calibration.changes")
-    save({**told, **body, "changes": changes}, given.file)
+    save({**circumstances(), **body, "changes": changes}, given.file)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from steelyard.version import __version__
 
 
-def circumstances(command: str) -> dict[str, str]:
-    """Date, versions, machine and command."""
+def circumstances() -> dict[str, str]:
+    """Date, versions and machine."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "steelyard": __version__,
@@ -19,5 +19,4 @@ def circumstances(command: str) -> dict[str, str]:
         "numpy": version("numpy"),
         "scipy": version("scipy"),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "command": command,
     }

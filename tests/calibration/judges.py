@@ -57,7 +57,7 @@ class PlantedJudge:
     class_: str = ""
     """`useless`, `excellent`, `good`, or neither."""
     remedy: str = ""
-    """How the remedy that helps begins; empty where none does."""
+    """How the remedy begins that one would expect; empty where one would expect none."""
 
 
 def _judge(
@@ -69,6 +69,7 @@ def _judge(
 
 ORDERS = "both orders"
 MAJORITY = "majority"
+MEAN = "mean"
 _EXCELLENT = sees((0.99, 1, 1, 1, 1), equals=0.01)
 _COIN = tossed()
 
@@ -80,7 +81,9 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "good: .92 at one step, .11 between equals": _judge(
         sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT N NC", class_=GOOD
     ),
-    "small lean: net .08 between equals": _judge(probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION),
+    "small lean: net .08 between equals": _judge(
+        probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION, remedy=ORDERS
+    ),
     "middle lean: net .27, .71 at one step": _judge(
         probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION, remedy=ORDERS
     ),
@@ -98,6 +101,9 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     ),
     "first in 50 % of calls, else excellent": _judge(
         mixed(0.5, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
+    ),
+    "first in 30 % of calls, else excellent": _judge(
+        mixed(0.3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
     ),
     "first in 90 % of calls": _judge(mixed(0.9, always(FIRST), _EXCELLENT), "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
@@ -120,7 +126,9 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "inverted": _judge(inverted(_EXCELLENT), "U U U", class_=USELESS),
     "ties below three steps": _judge(below(3, always(TIE), _EXCELLENT), "TC C C", titles.SENSITIVITY),
     "first below three steps": _judge(below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION),
-    "noisy: .69 at one step, .62 between equals": _judge(probit(1.0, 0.5), "TC C C", remedy=MAJORITY),
+    "noisy: .69 at one step, .62 between equals": _judge(
+        probit(1.0, 0.5), "TC C C", titles.NOISE, remedy=MAJORITY
+    ),
     "a coin in 20 % of calls, else excellent": _judge(mixed(0.2, _COIN, _EXCELLENT), "NTC C C"),
     "abstains in 10 %, else excellent": _judge(mixed(0.1, always(ABSTAIN), _EXCELLENT), "NT NC NC"),
     "10 % unreadable, else excellent": _judge(
@@ -135,6 +143,7 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
 """Pairs of the built-in catalogue."""
 
 NATURAL: Mapping[str, PlantedJudge] = {
+    "perfect": _judge(knows(1.0), "N N N", class_=EXCELLENT),
     "95 % right": _judge(knows(0.95), "N N N", class_=EXCELLENT),
     "80 % right": _judge(knows(0.8), "NT N N"),
     "65 % right": _judge(knows(0.65), "TCN TCN TCN"),
@@ -189,9 +198,7 @@ ORDINAL: Mapping[str, PlantedJudge] = {
     "exact .95": _judge(grader(0.95, 0.05), "N N N", class_=EXCELLENT),
     "exact .6, one off .35": _judge(grader(0.6, 0.35), "NTC NC NC"),
     "exact .3, one off .3, else at random": _judge(grader(0.3, 0.3), "TC TC C"),
-    "30 % of calls at random": _judge(
-        grader(1, 0, noise=0.3), "TC C C", titles.REPEATABILITY, remedy=MAJORITY
-    ),
+    "30 % of calls at random": _judge(grader(1, 0, noise=0.3), "TC C C", titles.REPEATABILITY, remedy=MEAN),
     "lenient: one level up": _judge(shifted(1), "TC C C", titles.LENIENCY),
     "always one off": _judge(grader(0, 1), "TC C C", titles.ACCURACY),
     "never an end of the scale": _judge(compressed, "NTC NC NC"),

@@ -27,13 +27,20 @@ from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.verdict import NO_FAULT, Verdict
 from steelyard.lab.gate.policy import SHIPPED, find_policy
 from steelyard.lab.gate.ruling import FAIL, rule_on
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs import ladder as ladder_figures
+from steelyard.metrics.pairs.equals import direction_estimates
 from steelyard.metrics.scores import probe as score_figures
+from steelyard.verdicts.observations import Observations
 
 FILE = Path(__file__).parents[2] / "docs" / "verdicts.json"
 SEEDS = 100
+REMEDIES = 25
+"""Seeds from 0 on whose sheets have remedies, which take a fifth of the time."""
 POLICIES = {name: find_policy(name) for name in SHIPPED}
 LETTER = {word: letter for letter, word in LETTERS.items()}
+NO_REMEDY = "no remedy"
+"""How a sheet begins to say that none helps."""
 NONE = "none"
 """Stands for a title where no fact is named, and for a remedy where none is offered."""
 
@@ -48,21 +55,23 @@ class Tally:
     first: Counter[str] = field(default_factory=Counter)
     """Title of the first fact."""
     advice: Counter[str] = field(default_factory=Counter)
-    """What the verdict advises."""
+    """What the verdict advises, in runs with remedies."""
     remedy: Counter[str] = field(default_factory=Counter)
-    """What the remedy is called that stands below the verdict."""
+    """What the remedy is called that stands below the verdict, in the same runs."""
     gate: dict[str, Counter[str]] = field(default_factory=dict)
     """Policy to results."""
     contradictions: int = 0
     """Runs with no fault found in which the default policy fails."""
 
-    def add(self, sheet: Datasheet, verdict: Verdict) -> None:
-        """Take in one datasheet."""
+    def add(self, sheet: Datasheet, verdict: Verdict, *, remedies: bool) -> None:
+        """Take in one datasheet, with or without remedies."""
         self.runs += 1
         self.words[LETTER[verdict.word]] += 1
         self.first[verdict.facts[0].title if verdict.facts else NONE] += 1
-        self.advice[verdict.so] += 1
-        self.remedy[remedy_brief(sheet, verdict.judge).partition(" (")[0] or NONE] += 1
+        if remedies:
+            self.advice[verdict.so] += 1
+            offered = remedy_brief(sheet, verdict.judge).partition(" (")[0] or NONE
+            self.remedy[NONE if offered.startswith(NO_REMEDY) else offered] += 1
         for name, policy in POLICIES.items():
             result = rule_on(sheet, policy, [verdict.judge], name).result
             self.gate.setdefault(name, Counter())[result] += 1
@@ -101,12 +110,18 @@ def _nothing(*_: object, **__: object) -> list[Any]:
     return []
 
 
+def _of_same_content(heading: Heading, *rest: Any) -> list[Any]:
+    """What decides between equals, of the one kind of pairs that readings speak of."""
+    return direction_estimates(heading, *rest) if heading.group.get("kind") == "same_subset" else []
+
+
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (assembling, "Arms", _NoArms),
     (assembling, "_juries", _nothing),
     (assembling, "_panel", _nothing),
     (assembling, "pooled_estimates", _nothing),
     (assembling, "volatility_estimates", _nothing),
+    (ladder_figures, "direction_estimates", _of_same_content),
     (ladder_figures, "by_base_level", _nothing),
     (ladder_figures, "dprime_estimates", _nothing),
     (score_figures, "by_scale", _nothing),
@@ -115,10 +130,11 @@ LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
 
 
 @contextmanager
-def verdicts_only() -> Iterator[None]:
-    """Leave out what takes long and decides no word."""
+def verdicts_only(*, remedies: bool = True) -> Iterator[None]:
+    """Leave out what takes long and decides no word, on request remedies too."""
+    more = () if remedies else ((assembling, "cured_judges", _nothing),)
     with ExitStack() as stack:
-        for module, name, instead in LEFT_OUT:
+        for module, name, instead in (*LEFT_OUT, *more):
             stack.enter_context(patch.object(module, name, instead))
         yield
 
@@ -126,14 +142,21 @@ def verdicts_only() -> Iterator[None]:
 def sheet_of(world: World, answers: Mapping[str, Any], seed: int, *, beside: bool = True) -> Datasheet:
     """The datasheet of judges, the study's baselines `beside` them."""
     baselines = world.baselines if beside else {}
+    return sheet_from(world, world.observe({**answers, **baselines}, seed), answers, baselines)
+
+
+def sheet_from(
+    world: World, seen: Observations, judges: Iterable[str], baselines: Iterable[str]
+) -> Datasheet:
+    """The datasheet of these judges and baselines."""
     sheet = assemble(
         name="planted",
         seed=world.study.seed,
         profile=world.study.profile,
         stimulus_set="sha256:0",
-        judges=world.entries(answers, baselines),
+        judges=world.entries(judges, baselines),
         probes=world.study.build_probes(),
-        observations=world.observe({**answers, **baselines}, seed),
+        observations=seen,
         run={},
         own_data=world.study.source is not None,
     )
@@ -147,11 +170,12 @@ def simulate(kind: str, size: int, seeds: Iterable[int], names: Sequence[str] = 
     found: Tallies = {}
     judges = KINDS[kind].judges
     answers = {name: judges[name].answers for name in names or judges}
-    with verdicts_only():
-        for seed in seeds:
+    for seed in seeds:
+        remedies = seed < REMEDIES
+        with verdicts_only(remedies=remedies):
             sheet = sheet_of(World.of(kind, size, seed), answers, seed)
-            for verdict in sheet.verdicts:
-                found.setdefault((verdict.judge, size), Tally()).add(sheet, verdict)
+        for verdict in sheet.verdicts:
+            found.setdefault((verdict.judge, size), Tally()).add(sheet, verdict, remedies=remedies)
     return found
 
 
@@ -202,15 +226,21 @@ def save(body: Mapping[str, Any], file: Path = FILE) -> None:
     file.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def options(name: str, description: str | None) -> argparse.ArgumentParser:
+    """What every simulation of this file takes."""
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--more", action="store_true", help="add to the runs that the file holds")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
+    return parser
+
+
 def main() -> None:
     """Run the kinds that are named, or all, and write the file after each."""
-    options = argparse.ArgumentParser(prog="calibration.words", description=__doc__)
-    options.add_argument("kinds", nargs="*", choices=[[], *KINDS], metavar="KIND")
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    options.add_argument("--more", action="store_true", help="add to the runs that the file holds")
-    options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
-    given = options.parse_args()
+    parser = options("calibration.words", __doc__)
+    parser.add_argument("kinds", nargs="*", choices=[[], *KINDS], metavar="KIND")
+    given = parser.parse_args()
     with ProcessPoolExecutor(given.workers) as pool:
         for kind in given.kinds or KINDS:
             body = load(given.file)
@@ -223,8 +253,7 @@ def main() -> None:
                 merged(found, part)
             every = {**body.get("kinds", {}), kind: to_json(kind, found)}
             ordered = {name: every[name] for name in KINDS if name in every}
-            told = circumstances("PYTHONPATH=tests python -m calibration.words")
-            save({**body, **told, "kinds": ordered}, given.file)
+            save({**body, **circumstances(), "kinds": ordered}, given.file)
 
 
 if __name__ == "__main__":

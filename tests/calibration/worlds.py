@@ -226,8 +226,11 @@ class World:
 
     def observe(self, answers: Mapping[str, Any], seed: int) -> Observations:
         """What judges answer; each has a random stream of its own."""
-        names = tuple(sorted(answers))
-        given = [answers[name](self.calls, stream(seed, name)) for name in names]
+        return self.observed({name: judge(self.calls, stream(seed, name)) for name, judge in answers.items()})
+
+    def observed(self, given: Mapping[str, Ints]) -> Observations:
+        """Columns of answers as the product has them."""
+        names = tuple(sorted(given))
         count, calls = len(names), len(self.stimulus)
         return Observations.recorded(
             judges=names,
@@ -239,7 +242,7 @@ class World:
             stimulus=np.tile(self.stimulus, count),
             order=np.tile(self.order, count),
             replicate=np.tile(self.replicate, count),
-            verdict=np.concatenate(given).astype(np.int64) % len(self.verdicts),
+            verdict=np.concatenate([given[name] for name in names]).astype(np.int64) % len(self.verdicts),
         )
 
 
