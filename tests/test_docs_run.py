@@ -364,7 +364,7 @@ class Reader:
                 self._make(word, path)
 
     def _certify(self) -> None:
-        """A certificate in the folder of the run: a refusal, since what was measured there decides nothing."""
+        """A certificate in the folder of the run: a refusal, for what was measured there decides nothing."""
         policy = self.folder / "refusing.yaml"
         policy.write_text("unreadable_rate: {min: 0.9}\n", encoding="utf-8")
         gate = [sys.executable, "-m", "steelyard", "gate", "runs/judge", "--policy", policy.name]
