@@ -40,6 +40,7 @@ PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
     ("CONTRIBUTING.md", "cli → web → lab"): "a picture of the layers; import-linter holds them",
+    ("docs/guides/decide-early.md", "steelyard plan    --until"): "test_until.py runs it on planted judges",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
     ("README.md", "$ pip install"): "would install into the environment of the tests",
@@ -362,11 +363,19 @@ class Reader:
             if word not in made and not word.startswith("-") and not path.exists():
                 self._make(word, path)
 
+    def _certify(self) -> None:
+        """A certificate in the folder of the run: a refusal, for what was measured there decides nothing."""
+        policy = self.folder / "refusing.yaml"
+        policy.write_text("unreadable_rate: {min: 0.9}\n", encoding="utf-8")
+        gate = [sys.executable, "-m", "steelyard", "gate", "runs/judge", "--policy", policy.name]
+        assert subprocess.run(gate, cwd=self.folder, check=False).returncode == EXIT_CODES["FAIL"]
+
     def _make(self, word: str, path: Path) -> None:
         if path.name == "study.yaml":
             path.parent.mkdir(exist_ok=True)
             path.write_text(yaml.safe_dump(HOUSE))
         elif path.name == "certificate.json":
+            self._certify()
             shutil.copy(self.folder / "runs/judge/certificate.json", path)
         elif path.name == "policy.yaml":
             guide = next(page for page in PAGES if page.name == "gate-a-release.md")

@@ -248,7 +248,7 @@ def test_a_better_text_that_seldom_leaves_its_slot_shows_no_sensitivity(command,
     assert (threshold["value"], threshold["note"]) == (None, untold)
     (reading,) = [row for row in body["readings"] if row["title"] == "Sensitivity"]
     assert reading["sentence"].endswith(f"; {untold}")
-    (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\n")
+    (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\nflags: allow\n")
     done = command("gate", "run", "--policy", "policy.yaml")
     assert done.code == 4
 

@@ -55,7 +55,7 @@ def test_pairs_keep_the_hash_that_recorded_runs_have() -> None:
     study = build_study(load_config(None, {"judges": ["planted/probit"]}), Path())
     assert study.hash == "sha256:8b41c5cd58e2d08b728fe2953856f13106c0a765e5a8f5c1d63387dc89df9031"
     stimuli = make_plan(study).stimuli
-    assert stimuli.hash == "sha256:87d609326e263e5a654a1b320e3dd7e9f4716f22a34dc4737d992fe4df728c1f"
+    assert stimuli.hash == "sha256:95ff144ab2cc746e2d423b2fc7430b55ee31ec3f1971498ba88e3b7c7e75ea18"
     assert not {"scale", "instruction", "level"} & set(stimuli.stimuli[0].to_json())
 
 

@@ -402,20 +402,17 @@ def test_one_figure_alone_is_the_sign_flip_test(sums: list[int]) -> None:
     figure = {f"t{n}": s for n, s in enumerate(sums)}
     p = sign_flip(np.array(sums))
     joint = JointFlips.of([figure])
-    assert joint.corrected([0]) == pytest.approx([p])
-    assert joint.together([0]) == pytest.approx(p)
+    assert joint.corrected() == pytest.approx([p])
+    assert joint.together() == pytest.approx(p)
 
 
 @few
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=5, max_size=5), min_size=2, max_size=4))
 def test_figures_may_stand_in_any_order_and_twice(table: list[list[int]]) -> None:
     figures = [{f"t{n}": s for n, s in enumerate(row)} for row in table]
-    chosen = list(range(len(figures)))
-    p = JointFlips.of(figures).corrected(chosen)
-    assert JointFlips.of(figures[::-1]).corrected(chosen) == pytest.approx(p[::-1])
-    assert JointFlips.of([*figures, figures[0]]).corrected([*chosen, len(figures)]) == pytest.approx(
-        [*p, p[0]]
-    )
+    p = JointFlips.of(figures).corrected()
+    assert JointFlips.of(figures[::-1]).corrected() == pytest.approx(p[::-1])
+    assert JointFlips.of([*figures, figures[0]]).corrected() == pytest.approx([*p, p[0]])
     for corrected, row in zip(p, table, strict=True):
         assert corrected >= sign_flip(np.array(row)) - 1e-9
 
@@ -424,10 +421,10 @@ def test_a_unit_that_a_figure_lacks_is_a_unit_without_difference() -> None:
     wide, narrow = {"a": 2, "b": -1, "c": 3}, {"b": 2, "d": 1}
     filled = [{**dict.fromkeys("abcd", 0), **figure} for figure in (wide, narrow)]
     given, whole = JointFlips.of([wide, narrow]), JointFlips.of(filled)
-    assert given.corrected([0, 1]) == whole.corrected([0, 1])
-    assert given.together([0, 1]) == whole.together([0, 1])
+    assert given.corrected() == whole.corrected()
+    assert given.together() == whole.together()
     # Three of eight deals of a, b and c differ by as much; d alone has no say in it.
-    assert JointFlips.of([wide]).corrected([0]) == [sign_flip(np.array([2, -1, 3]))]
+    assert JointFlips.of([wide]).corrected() == [sign_flip(np.array([2, -1, 3]))]
 
 
 # Few events

@@ -74,7 +74,9 @@ def _in_profiles(estimate: Estimate, wanted: int) -> str:
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
     for profile, calls in profile_calls(estimate.probe, _condition(estimate)).items():
         if made < calls * repeats >= wanted:
-            return f"profile {profile} ({calls * repeats:,} calls of this kind, here {made:,}) {CHANCE}"
+            return (
+                f"profile {profile} ({counted(calls * repeats, 'call')} of this kind, here {made:,}) {CHANCE}"
+            )
     return BEYOND_FULL
 
 

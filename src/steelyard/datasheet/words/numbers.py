@@ -141,7 +141,8 @@ def times(estimate: Estimate, noun: str) -> str:
     if some:
         return f"{calls} (all on {every} {rows}, some on {some})"
     each, rest = divmod(estimate.n_calls, estimate.n_units)
-    return f"{every} {rows} ({f'{estimate.n_calls:,} calls in all' if rest else f'{each} calls each'})"
+    calls = f"{counted(estimate.n_calls, 'call')} in all" if rest else f"{counted(each, 'call')} each"
+    return f"{every} {rows} ({calls})"
 
 
 def abstentions(estimate: Estimate) -> str:
