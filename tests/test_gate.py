@@ -495,7 +495,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
     folder(tmp_path / "run", good="tie")
     for limit, code, word, forecast in (
         ("0.2", 0, "PASS", ""),
-        ("0.01", 4, "INCONCLUSIVE", "full is the largest profile, and does not decide it"),
+        ("0.01", 4, "INCONCLUSIVE", "no profile would decide it in four runs of five: write checklists of your own"),
         ("0.05", 4, "INCONCLUSIVE", "here 120) would decide in four runs of five"),
     ):
         write(tmp_path / "p.yaml", f"dark_current: {{max: {limit}}}\n")
