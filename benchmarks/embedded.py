@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.embedded.chat import DEFAULT_SYSTEM
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import connect
+from steelyard.runner.planner import make_plan
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import Trial
 
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from steelyard.commands.gate.policy import load_policy
+from steelyard.commands.import_verdicts import read_recorded
 from steelyard.errors import SteelyardError
-from steelyard.lab.gate.policy import load_policy
-from steelyard.lab.import_verdicts import read_recorded
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.store.run_store import RunStore
+from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.sources.columns import Columns
 from steelyard.tasks.sources.items import load_items
@@ -129,9 +129,9 @@ def _lines(bodies: list[dict[str, Any]]) -> bytes:
 
 def _run_bytes(folder: Path) -> bytes:
     """A run file of a small run."""
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.measure import measure
-    from steelyard.lab.run.limits import RunLimits
+    from steelyard.commands.measure import measure
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.limits import RunLimits
 
     config = load_config(None, {"judges": ["planted/probit"], "probes": ["vacuum"], "profile": "quick"})
     measure(build_study(config, folder), RunFolder(folder / "run"), RunLimits())

@@ -20,13 +20,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.prices import price_at
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.runner import Runner
-from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.prices import price_at
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.study.study_file import build_study, load_config
 
 TOKENS = (400, 12)
 """Of a call, in and out."""

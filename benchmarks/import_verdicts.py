@@ -23,11 +23,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
-from steelyard.lab.recorded.call_table import CallTable
-from steelyard.lab.recorded.fragments import read_table
-from steelyard.lab.recorded.observations import checked
-from steelyard.lab.recorded.styles import read_calls
+from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
+from steelyard.importing.call_table import CallTable
+from steelyard.importing.fragments import read_table
+from steelyard.importing.observations import checked
+from steelyard.importing.styles import read_calls
 
 JUDGES = 10
 TASKS = 500

@@ -34,15 +34,15 @@ import verdict_tables
 from steelyard import errors
 from steelyard.cli.examples import EXAMPLES
 from steelyard.cli.main import COMMANDS, cli
+from steelyard.commands.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
+from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
-from steelyard.lab.folder.run_folder import RUNS
-from steelyard.lab.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
-from steelyard.lab.study.study_probes import DEFAULT_PROBES
 from steelyard.metrics.metric import Metric
 from steelyard.probes.catalogue import installed, metrics_of
 from steelyard.providers.planted.baselines import DEFAULT_JUDGES
-from steelyard.registry import Spec
+from steelyard.run_folder.run_folder import RUNS
+from steelyard.study.study_probes import DEFAULT_PROBES
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.scale import scale_name
 
@@ -148,7 +148,7 @@ def policy_table() -> str:
 
 def policy_head(name: str) -> tuple[str, str]:
     """What a shipped policy is for, and what it can be decided on: the comment that its file begins with."""
-    text = (files("steelyard.lab.gate") / "policies" / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (files("steelyard.commands.gate") / "policies" / f"{name}.yaml").read_text(encoding="utf-8")
     use, _, size = text.splitlines()[0].removeprefix("# ").rstrip(".").partition(": decidable on ")
     return use[:1].lower() + use[1:], size
 

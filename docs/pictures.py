@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Ballot, Bench
-from steelyard.lab.review.keeping import expect_people
-from steelyard.lab.review.stimuli_file import under_review, write_stimuli
+from steelyard.review.bench import Ballot, Bench
+from steelyard.review.keeping import expect_people
+from steelyard.review.stimuli_file import under_review, write_stimuli
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import original_of

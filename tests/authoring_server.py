@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from servers import Answer, Received, hang, says, sends
 from steelyard.errors import DataError
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.study.role_config import parse_roles
-from steelyard.lab.study.roles import Roles
+from steelyard.runner.limits import RunLimits
+from steelyard.study.role_config import parse_roles
+from steelyard.study.roles import Roles
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal
 from steelyard.tasks.task import Task

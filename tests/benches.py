@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp
 
 from authoring_server import TASK, Commission, items, obey
-from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.keeping import expect_people
-from steelyard.lab.review.stimuli_file import under_review, write_stimuli
+from steelyard.review.keeping import expect_people
+from steelyard.review.stimuli_file import under_review, write_stimuli
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import Brief, flipped
 from steelyard.stimuli.authored.rejection import OTHER_SCORE, Rejection
 from steelyard.stimuli.original import original_of

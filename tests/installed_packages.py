@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.registry import Registry
 from steelyard.datasheet.words.glossary import declared
-from steelyard.lab.decide.decision_rule import decidable
 from steelyard.probes.catalogue import installed
-from steelyard.registry import Registry
+from steelyard.sequential.decision_rule import decidable
 
 FROM_PACKAGES = (declared, decidable, installed)
 """What is gathered once for a process, from all packages that it finds."""

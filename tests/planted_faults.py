@@ -18,13 +18,13 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdict import CARE, NO_FAULT, UNFIT, Verdict
 from steelyard.datasheet.verdicts.conclude import verdicts_of
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.probes.probe import Showing
 from steelyard.providers.planted.planted import Planted
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots

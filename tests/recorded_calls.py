@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.lab.recorded.call import VERDICTS, Call
-from steelyard.lab.recorded.observations import stimulus_of
+from steelyard.importing.call import VERDICTS, Call
+from steelyard.importing.observations import stimulus_of
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 

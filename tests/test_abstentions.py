@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from steelyard.commands.gate.policy import parse_policy
+from steelyard.commands.gate.ruling import rule_on
+from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.lab.gate.policy import parse_policy
-from steelyard.lab.gate.ruling import rule_on
-from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.metrics.estimate import Estimate
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import Command
-from steelyard.registry import Spec
+from steelyard.core.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS
 from steelyard.tasks.scale import Pairwise
 from test_adapters import fortress, harmbench, vote, write_csv, write_jsonl, write_parquet

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
-from steelyard.registry import Spec
 from steelyard.stimuli.surface import rewrite_range
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.votes import category, majority

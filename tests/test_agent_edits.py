@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Design
-from steelyard.registry import Spec
 from steelyard.stimuli.agent_edits.evidence import decisive, occurs, reported_state
 from steelyard.stimuli.agent_edits.evidence_deletion import evidence_deletion
 from steelyard.stimuli.agent_edits.forged_result import forged_results, other_value

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import DataError
-from steelyard.lab.recorded.alike_lines import MOST_LOOKS, AlikeLines, ManyWaysError
-from steelyard.lab.recorded.cut_lines import CutLines, UnusualError, _Numbers
-from steelyard.lab.recorded.fragments import read_table
-from steelyard.lab.recorded.styles import read_calls
+from steelyard.importing.alike_lines import MOST_LOOKS, AlikeLines, ManyWaysError
+from steelyard.importing.cut_lines import CutLines, UnusualError, _Numbers
+from steelyard.importing.fragments import read_table
+from steelyard.importing.styles import read_calls
 
 CUTS = ((b', "probe":', b'"probe":'), (b',"first":', b'"first":'))
 HEADS = st.sampled_from([b'{"judge": "a"', b'{"judge": "ab"', b'{"judge": "b"', b"{"])
@@ -116,7 +116,7 @@ def test_a_file_reads_the_same_whichever_way_it_is_cut(
 def test_blocks_of_a_file_are_cut_together_and_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = calls(tmp_path / "calls.jsonl", 40)
     whole = CutLines.of([path], ("probe", "first"))
-    monkeypatch.setattr("steelyard.lab.recorded.cut_lines.BLOCK", 300)
+    monkeypatch.setattr("steelyard.importing.cut_lines.BLOCK", 300)
     apart = CutLines.of([path], ("probe", "first"))
     assert apart.bodies == whole.bodies
     assert all(np.array_equal(one, other) for one, other in zip(apart.rows, whole.rows, strict=True))

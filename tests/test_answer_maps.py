@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.registry import Spec
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.arrays import counted_once, distinct, in_order, numbered
+from steelyard.core.arrays import counted_once, distinct, in_order, numbered
 
 CLOSE = st.lists(st.integers(0, 40), max_size=60)
 FAR = st.lists(st.integers(-(2**62), 2**62), max_size=20)

@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run import judge_run
-from steelyard.lab.run.judge_run import JudgeRun
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.progress import Silent, Tick
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.commands.measure import measure
 from steelyard.providers.planted.planted import Planted
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner import judge_run
+from steelyard.runner.judge_run import JudgeRun
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.progress import Silent, Tick
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run import judge_run
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.commands.measure import measure
+from steelyard.runner import judge_run
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study_file import build_study, load_config
 from steelyard.store.run_store import RunStore
 
 judge_run.STEP = 4

@@ -24,15 +24,15 @@ from authoring_server import (
     part,
 )
 from servers import Answer, ScriptedServer, fails, says
+from steelyard.authoring.author import Authored, author
+from steelyard.core.registry import Spec
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
-from steelyard.lab.authoring.author import Authored, author
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.study.role_config import parse_roles
-from steelyard.lab.study.roles import Roles
-from steelyard.lab.study.study import Study
-from steelyard.registry import Spec
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.expectation import Label, Unknown
+from steelyard.study.role_config import parse_roles
+from steelyard.study.roles import Roles
+from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.task import Task
 

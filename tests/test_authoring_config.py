@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.lab.study.role_config import parse_roles
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.study.role_config import parse_roles
 
 CHECKER = {"model": "vllm/checker"}
 

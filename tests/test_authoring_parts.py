@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from authoring_server import TASK, items
-from steelyard.lab.authoring.answers import said_yes, score_of, text_of
-from steelyard.lab.authoring.commission import stand_ins
-from steelyard.lab.authoring.desk import Desk
-from steelyard.lab.authoring.diversity import COMPARED, Diversity, originals
-from steelyard.lab.authoring.draft import Draft
-from steelyard.lab.authoring.questions import (
+from steelyard.authoring.answers import said_yes, score_of, text_of
+from steelyard.authoring.commission import stand_ins
+from steelyard.authoring.desk import Desk
+from steelyard.authoring.diversity import COMPARED, Diversity, originals
+from steelyard.authoring.draft import Draft
+from steelyard.authoring.questions import (
     asks_own_score,
     brief_hash,
     exemplars,
@@ -24,8 +24,6 @@ from steelyard.lab.authoring.questions import (
     questions_about,
     values_of,
 )
-from steelyard.lab.study.roles import Roles
-from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
 from steelyard.stimuli.authored.rejection import (
     AUTHOR_REFUSED,
@@ -37,6 +35,8 @@ from steelyard.stimuli.authored.rejection import (
 )
 from steelyard.stimuli.authored.similarity import LOCAL_LIMIT, closest, crowd, local_vector
 from steelyard.stimuli.stimulus import REJECTED
+from steelyard.study.roles import Roles
+from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Task

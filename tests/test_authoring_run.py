@@ -31,24 +31,24 @@ from authoring_server import (
 )
 from commands import Command
 from servers import ScriptedServer, fails, says
+from steelyard.authoring.author import author
+from steelyard.authoring.commission import stand_ins
+from steelyard.authoring.outlook import writing_rows
+from steelyard.commands.measure import Measurement, measure
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, RunError
-from steelyard.lab.authoring.author import author
-from steelyard.lab.authoring.commission import stand_ins
-from steelyard.lab.authoring.outlook import writing_rows
-from steelyard.lab.folder.frozen_run import load_plan
-from steelyard.lab.folder.publication import build_datasheet
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import Measurement, measure
-from steelyard.lab.run.planner import make_plan, plan_rows
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.spending import authoring_cost
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.role_config import parse_roles
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_probes import open_briefs
-from steelyard.registry import Spec
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.publication import build_datasheet
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.planner import make_plan, plan_rows
+from steelyard.runner.record import Record
+from steelyard.runner.spending import authoring_cost
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.role_config import parse_roles
+from steelyard.study.study import Study
+from steelyard.study.study_probes import open_briefs
 
 STUDIES = {
     "written": (WRITTEN, {"scale": "binary"}, items(4)),

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import BudgetError, ConfigError
-from steelyard.lab.run.budget import CHARACTERS_PER_TOKEN, Budget, check_prices, cost, dearest, spent
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.prices import Price
-from steelyard.lab.study.judge_config import parse_judge
+from steelyard.runner.budget import CHARACTERS_PER_TOKEN, Budget, check_prices, cost, dearest, spent
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.prices import Price
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.presentation import Decoding, Message

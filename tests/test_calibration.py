@@ -12,7 +12,7 @@ from scipy.stats import t
 from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from scores import call
-from steelyard.lab.selftest import TOLERANCES
+from steelyard.commands.selftest import TOLERANCES
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.cluster_spread import allowance

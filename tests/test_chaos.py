@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import chaos_server
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.runner import Runner
-from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.commands.measure import measure
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.study.study_file import build_study, load_config
 
 MEGABYTE = 1024 if sys.platform != "darwin" else 1024 * 1024
 """In the units of `ru_maxrss`."""

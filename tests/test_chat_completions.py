@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
+from steelyard.core.identity import canonical_json
 from steelyard.errors import (
     CallError,
     ConfigError,
@@ -22,7 +23,6 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
-from steelyard.identity import canonical_json
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.reply import read_reply
 from steelyard.providers.chat.servers import SERVERS as NAMED

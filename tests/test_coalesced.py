@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benches import lines, written_folder
-from steelyard.lab.review import keeping
-from steelyard.lab.review.bench import Ballot, Bench
-from steelyard.lab.review.coalesced import Coalesced
-from steelyard.lab.review.standing import UNDONE
+from steelyard.review import keeping
+from steelyard.review.bench import Ballot, Bench
+from steelyard.review.coalesced import Coalesced
+from steelyard.review.standing import UNDONE
 from steelyard.stimuli.stimulus import ACCEPTED, PENDING, REJECTED, Stimulus
 from steelyard.store.review_log import Choice
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.coded_lines import CHUNK, CodedLines, Part, coded, fixed, joined, spelled
+from steelyard.core.dictionary_encoding import CHUNK, CodedLines, Part, coded, fixed, joined, spelled
 
 ROWS = st.lists(st.integers(0, 10**6), max_size=30)
 COLUMNS = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=6)

@@ -13,12 +13,12 @@ import pytest
 from rich.console import Console
 
 import test_html
+from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.comparison import terminal as comparison_terminal
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.errors import ConfigError
-from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
 from test_html import Page
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7"

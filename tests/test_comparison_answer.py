@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.api import measure
+from steelyard.commands.compare import Target, compare_targets
 from steelyard.datasheet.comparison.answer import Answer, main_first, winner
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.notebook import measure
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval

@@ -11,11 +11,11 @@ from threading import Event
 
 import pytest
 
-from steelyard.lab.run.conduct import ALLOCATIONS, conduct
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.runner import Runner
-from steelyard.lab.run.sitting import Sitting
+from steelyard.runner.conduct import ALLOCATIONS, conduct
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.runner.sitting import Sitting
 from steelyard.store.run_store import RunStore
 
 LONG = 120.0

@@ -14,7 +14,6 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
-from steelyard.lab.run.prices import LongPrompt, Price, price_at
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.panel.panel import panel_estimates
@@ -28,6 +27,7 @@ from steelyard.metrics.scores.probe import probe_scores
 from steelyard.probes.probe import Design, Showing
 from steelyard.probes.score_range import ScoreRange
 from steelyard.providers.provider import PROVIDERS
+from steelyard.runner.prices import LongPrompt, Price, price_at
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, says, wins
-from steelyard.lab.compare import compare_judges, load_verdicts
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.commands.compare import compare_judges, load_verdicts
+from steelyard.commands.measure import measure
 from steelyard.metrics.estimate import Estimate
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study_file import StudyConfig, build_study
 from well_formed import check_all
 
 Row = dict[str, Any]

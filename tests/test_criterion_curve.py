@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 import yaml
 
+from steelyard.commands.measure import measure
+from steelyard.core.identity import canonical_json
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
-from steelyard.identity import canonical_json
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.criterion import CORRECT, TIES
 from steelyard.metrics.pairs.shift import arm_shift
@@ -29,6 +25,10 @@ from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.planted import Planted, expected_rates
 from steelyard.providers.planted.server import start
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.trials.judge import Judge

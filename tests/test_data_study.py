@@ -11,7 +11,7 @@ import yaml
 
 import steelyard
 from commands import Command, Done
-from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.study.study_file import build_study, load_config
 
 ROWS = [
     ("r1", "How long does an egg boil?", "Eight minutes, then\ncold  water.", "1", "kitchen"),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from commands import Command
+from steelyard.api import measure
 from steelyard.datasheet.words.inert import inert
-from steelyard.lab.notebook import measure
 
 OF_A_FIGURE = {"judge", "probe", "metric", "edit_level", "method", "level"}
 """Columns that name a figure and its interval, beside those of its group."""

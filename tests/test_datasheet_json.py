@@ -20,9 +20,9 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import csv, html, markdown, terminal
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.faults import Fault
+from steelyard.run_folder.datasheet_file import read_datasheet
 from steelyard.stimuli.authored.report import Bucket, ProbeReport
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)

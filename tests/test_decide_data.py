@@ -12,8 +12,8 @@ from scipy.special import betaln
 
 from commands import Command, Done
 from steelyard.errors import ConfigError
-from steelyard.lab.decide.decision_rule import parse_rule
 from steelyard.probes.probe import PAIRWISE, POINTWISE
+from steelyard.sequential.decision_rule import parse_rule
 
 
 @pytest.fixture

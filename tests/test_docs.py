@@ -15,12 +15,12 @@ import yaml
 
 from commands import Command
 from docs_pages import PAGES, ROOT, blocks, name
-from steelyard.lab.gate.policy import SHIPPED, find_policy
-from steelyard.lab.study.role_config import parse_roles
-from steelyard.lab.study.task_config import TaskConfig
+from steelyard.commands.gate.policy import SHIPPED, find_policy
+from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Design, Showing
-from steelyard.registry import Spec
 from steelyard.stimuli.composition import compose
+from steelyard.study.role_config import parse_roles
+from steelyard.study.task_config import TaskConfig
 from steelyard.tasks.checklist import catalogue
 from steelyard.tasks.data_config import parse_data
 

@@ -29,7 +29,7 @@ from commands import Command, Done
 from docs_pages import FOLLOWED, PAGES, ROOT, Block, blocks, name, spans
 from docs_world import Vendor, write_data, write_texts, write_world
 from servers import ScriptedServer
-from steelyard.lab.gate.ruling import EXIT_CODES
+from steelyard.commands.gate.ruling import EXIT_CODES
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
 from test_plugin import installed  # noqa: F401 (a fixture)
 from test_replay import record

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import PROBES, Design
-from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item

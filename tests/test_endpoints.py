@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers import ScriptedServer, wins
+from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.endpoints import Endpoints
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.pace import Meter, Pace
-from steelyard.lab.run.throttle import Throttle
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.provider import PROVIDERS, connect
 from steelyard.providers.provider_info import ProviderInfo
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.endpoints import Endpoints
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.pace import Meter, Pace
+from steelyard.runner.throttle import Throttle
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply

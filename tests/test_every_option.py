@@ -16,7 +16,7 @@ import yaml
 
 from commands import Command, Done
 from steelyard.cli.main import COMMANDS, cli
-from steelyard.lab.study.study_file import StudyConfig
+from steelyard.study.study_file import StudyConfig
 
 HOSTILE = "\x1b[2Jx\ny"
 """Clears a terminal that obeys it, and begins another line."""

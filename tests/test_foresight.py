@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from commands import Command
+from steelyard.commands.ranking import reaches
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import DataError
-from steelyard.lab.ranking import reaches
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.stats.foresight import (
     REACH,

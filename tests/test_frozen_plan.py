@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.commands.measure import measure
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.frozen_run import load_plan, prepare
-from steelyard.lab.folder.publication import build_datasheet
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.record import Record
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.study import Study
-from steelyard.registry import Spec
+from steelyard.run_folder.frozen_run import load_plan, prepare
+from steelyard.run_folder.publication import build_datasheet
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.record import Record
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.tasks.task import Task

@@ -16,21 +16,21 @@ import click
 import pytest
 import yaml
 
+from steelyard.api import measure
 from steelyard.cli.main import cli
+from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.gate import junit, summary
+from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy
+from steelyard.commands.gate.ruling import check, rule_on, worst
+from steelyard.commands.gate.selection import select
+from steelyard.commands.gate.session import check_certificate, gate
+from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import CertificateError, ConfigError, DataError
-from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.folder.datasheet_file import read_datasheet
-from steelyard.lab.gate import junit, summary
-from steelyard.lab.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy
-from steelyard.lab.gate.ruling import check, rule_on, worst
-from steelyard.lab.gate.selection import select
-from steelyard.lab.gate.session import check_certificate, gate
-from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
-from steelyard.lab.notebook import measure
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.run_folder.datasheet_file import read_datasheet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICY = """\
@@ -495,7 +495,12 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
     folder(tmp_path / "run", good="tie")
     for limit, code, word, forecast in (
         ("0.2", 0, "PASS", ""),
-        ("0.01", 4, "INCONCLUSIVE", "no profile would decide it in four runs of five: write checklists of your own"),
+        (
+            "0.01",
+            4,
+            "INCONCLUSIVE",
+            "no profile would decide it in four runs of five",
+        ),
         ("0.05", 4, "INCONCLUSIVE", "here 120) would decide in four runs of five"),
     ):
         write(tmp_path / "p.yaml", f"dark_current: {{max: {limit}}}\n")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.identity import ListHash, canonical_json, content_hash, rng_for, shuffled
+from steelyard.core.identity import ListHash, canonical_json, content_hash, rng_for, shuffled
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recorded_calls import observations_of
+from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
-from steelyard.lab.folder.results_file import RESULTS
-from steelyard.lab.import_verdicts import import_verdicts
-from steelyard.lab.recorded.call import VERDICTS
-from steelyard.lab.recorded.observations import checked
-from steelyard.lab.recorded.styles import CallLine, read_calls
+from steelyard.importing.call import VERDICTS
+from steelyard.importing.observations import checked
+from steelyard.importing.styles import CallLine, read_calls
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
@@ -28,6 +27,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.tally import Tally
+from steelyard.run_folder.results_file import RESULTS
 from strategies import make
 from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
 

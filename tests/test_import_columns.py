@@ -14,18 +14,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recorded_calls import observations_of
+from steelyard.commands.import_verdicts import import_verdicts
+from steelyard.core.identity import content_hash
+from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.errors import DataError
-from steelyard.identity import content_hash
-from steelyard.lab.import_verdicts import import_verdicts
-from steelyard.lab.recorded.call_table import CallTable
-from steelyard.lab.recorded.fragments import read_table
-from steelyard.lab.recorded.observations import checked
-from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.run.shortfalls import speechless, warnings
+from steelyard.importing.call_table import CallTable
+from steelyard.importing.fragments import read_table
+from steelyard.importing.observations import checked
+from steelyard.importing.styles import read_calls
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES
-from steelyard.registry import Spec
+from steelyard.runner.shortfalls import speechless, warnings
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.verdicts.observations import Observations
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.errors import DataError
-from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
-from steelyard.lab.recorded.score_lines import holds_scores
+from steelyard.importing.score_lines import holds_scores
 from steelyard.verdicts.observations import Observations
 
 LINE = {

@@ -10,9 +10,9 @@ import openpyxl
 import pytest
 
 from commands import Command
+from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.errors import ConfigError, DataError
-from steelyard.lab.import_verdicts import import_verdicts
-from steelyard.lab.recorded.mapped_columns import MappedTable, parse_recorded_columns
+from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
 
 SCORES = [
     # id, verdict, human, topic: 6 of 8 agree, one positive missed, one negative passed

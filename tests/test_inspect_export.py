@@ -15,8 +15,8 @@ import pytest
 from agent_runs import stock_sample, write_log
 from commands import Command
 from steelyard.errors import ConfigError
-from steelyard.lab.inspect_logs.export import export_inspect
-from steelyard.lab.inspect_logs.messages import chat_messages
+from steelyard.inspect_logs.export import export_inspect
+from steelyard.inspect_logs.messages import chat_messages
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import agent_pack
 from steelyard.tasks.sources.inspect_log import transcript_of_sample

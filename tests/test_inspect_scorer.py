@@ -22,8 +22,8 @@ from docs_pages import ROOT
 from editing_server import RUBRIC, Cast, grade
 from servers import Answer, Received, ScriptedServer, fails, says
 from steelyard.errors import ConfigError
-from steelyard.lab.inspect_logs.judge_call import judge_call
-from steelyard.lab.inspect_logs.line import Line
+from steelyard.inspect_logs.judge_call import judge_call
+from steelyard.inspect_logs.line import Line
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
 from steelyard.trials.builtin_prompts import parse_response

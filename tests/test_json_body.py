@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
+from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate, Interval
 
 

@@ -11,16 +11,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.identity import canonical_json
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UsageError
-from steelyard.identity import canonical_json
-from steelyard.lab.run.limits import time_limit
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.judge_address import DEEPEST
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.planted.model import Parameters
 from steelyard.providers.planted.planted_judges import STRICT_STEP
-from steelyard.registry import Spec
+from steelyard.runner.limits import time_limit
+from steelyard.runner.planner import make_plan
+from steelyard.study.judge_address import DEEPEST
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge
 

@@ -15,8 +15,8 @@ from benches import Client, is_released, serving
 from browsers import chromium, complaints, opened
 from commands import Command
 from steelyard.errors import ConfigError
-from steelyard.lab.review.labelling import LabelBench
-from steelyard.lab.review.stimuli_file import write_stimuli
+from steelyard.review.labelling import LabelBench
+from steelyard.review.stimuli_file import write_stimuli
 from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import original_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.lab.import_verdicts import import_verdicts
+from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.metrics.estimate import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]

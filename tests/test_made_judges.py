@@ -13,24 +13,24 @@ import pytest
 
 import steelyard
 from servers import Answer, Received, ScriptedServer, fails, says, wins
+from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
-from steelyard.lab.folder.frozen_study import freeze, thaw
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import Plan, make_plan, plan_rows
-from steelyard.lab.run.prices import dollars_of
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.runner import Runner
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.run.run_cost import _of_the_prompt
+from steelyard.run_folder.frozen_study import freeze, thaw
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.conduct import conduct
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import Plan, make_plan, plan_rows
+from steelyard.runner.prices import dollars_of
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import CommonUsage, Usage

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.lab.run.planner import calls_of, make_plan
-from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.instrument import goodness
 from steelyard.metrics.instrument.likelihood import answer_rates
 from steelyard.metrics.instrument.patterns import Rows
 from steelyard.metrics.pairs import flips
 from steelyard.metrics.pairs.flips import Flips, relabelling_p
+from steelyard.runner.planner import calls_of, make_plan
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import calls_behind
 
 THETA = np.array([0.8, 0.3, 0.5, 0.6, 0.03])

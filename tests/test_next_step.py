@@ -14,15 +14,15 @@ import pytest
 
 from commands import Command
 from servers import ScriptedServer, wins
+from steelyard.api import measure
 from steelyard.cli.spoken import spoken
+from steelyard.core.plurals import planned
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.lab.folder.frozen_run import load_plan
-from steelyard.lab.folder.frozen_study import thaw
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.notebook import measure
-from steelyard.lab.run.rates import Rates
-from steelyard.lab.run.record import Record
-from steelyard.wording import planned
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.frozen_study import thaw
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.rates import Rates
+from steelyard.runner.record import Record
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
 LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.lab.decide.decide import decide
-from steelyard.lab.decide.decision_rule import parse_rule
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.record import Record
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.commands.measure import measure
+from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES
 from steelyard.probes.vacuum import Vacuum
-from steelyard.registry import Spec
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.record import Record
+from steelyard.sequential.decide import decide
+from steelyard.sequential.decision_rule import parse_rule
 from steelyard.store import run_store, writer
 from steelyard.store.connection import connected
+from steelyard.study.study import Study
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Scale
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial

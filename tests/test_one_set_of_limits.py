@@ -14,17 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.api import measure
+from steelyard.commands.gate.flags import NAMED_BY, with_flags
+from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
+from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check, rule_on
+from steelyard.commands.gate.session import gate
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import NO_FAULT, UNFIT
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.datasheet_file import read_datasheet
-from steelyard.lab.gate.flags import NAMED_BY, with_flags
-from steelyard.lab.gate.policy import SHIPPED, find_policy, parse_policy
-from steelyard.lab.gate.ruling import EXIT_CODES, Ruling, check, rule_on
-from steelyard.lab.gate.session import gate
-from steelyard.lab.notebook import measure
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
@@ -42,6 +41,7 @@ from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.tally import Tally
+from steelyard.run_folder.datasheet_file import read_datasheet
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 RESULTS = {"clear": "PASS", "flagged": "FAIL", "underpowered": "INCONCLUSIVE"}

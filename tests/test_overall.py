@@ -14,6 +14,8 @@ from commands import Command
 from panels import Scored
 from scores import call
 from servers import ScriptedServer, says
+from steelyard.api import measure
+from steelyard.commands.overall import overall
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -21,8 +23,6 @@ from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import together
 from steelyard.errors import ConfigError
-from steelyard.lab.notebook import measure
-from steelyard.lab.overall import overall
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.shares import OWN_LABELS
 

@@ -13,8 +13,8 @@ from benches import Client, serving
 from commands import Command
 from servers import ScriptedServer
 from steelyard.errors import ConfigError
-from steelyard.lab.review.bench import Bench
-from steelyard.lab.study.role_config import parse_roles
+from steelyard.review.bench import Bench
+from steelyard.study.role_config import parse_roles
 from steelyard.web.review.app import ReviewPages
 
 OWN = "Rewrite the response below so that the rubric gives it {{ expected }}, boldly."

@@ -11,12 +11,12 @@ import pytest
 from commands import Command
 from servers import Received, ScriptedServer, wins
 from steelyard.errors import ConfigError
-from steelyard.lab.study.judge_config import parse_judge
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.server import start
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.builtin_prompts import parse_slots, protocol_of

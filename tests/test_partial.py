@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, wins
+from steelyard.commands.measure import measure
 from steelyard.datasheet.render import html, markdown
-from steelyard.lab.folder.frozen_run import load_plan
-from steelyard.lab.folder.publication import build_datasheet
-from steelyard.lab.folder.published import SHEETS
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.record import Record
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.publication import build_datasheet
+from steelyard.run_folder.published import SHEETS
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.record import Record
+from steelyard.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
 
 NAME = "openai/scripted"

@@ -14,15 +14,15 @@ import pytest
 
 from authoring_server import QUICK, TASK, WRITTEN, Cast, items, roles_at
 from servers import Answer, Received, ScriptedServer, fails, hang, says
+from steelyard.authoring.author import author
+from steelyard.commands.measure import Measurement, measure
+from steelyard.core.registry import Spec
 from steelyard.errors import RunError, TransientError, UnreachableError
-from steelyard.lab.authoring.author import author
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import Measurement, measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.patience import Patience
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.registry import Spec
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.patience import Patience
+from steelyard.study.study import Study
+from steelyard.study.study_file import StudyConfig, build_study
 
 ITEMS = 60
 CONCURRENCY = 16

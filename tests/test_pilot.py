@@ -15,15 +15,15 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.errors import PilotError
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.pilot import PILOT, ranked
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.runner import Runner
-from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.conduct import conduct
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.pilot import PILOT, ranked
+from steelyard.runner.planner import make_plan
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.runner.sitting import Sitting
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import Trial
 
 CALLS = 12

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError, PermanentError
-from steelyard.lab.study.judge_config import parse_judge
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.baselines import baseline_judges
 from steelyard.providers.planted.planted import Planted
@@ -22,6 +21,7 @@ from steelyard.providers.planted.truth_key import Truth, TruthKey
 from steelyard.providers.provider import SupportsLabels, connect
 from steelyard.stimuli.original import original_of, perturbed
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale

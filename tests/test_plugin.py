@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import ConfigError
-from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.role_config import parse_roles
 from steelyard.providers.provider import PROVIDERS
 from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.role_config import parse_roles
 from steelyard.tasks.scale import Binary, Pairwise
 
 FOLDERS = ("plugin_example", "figure_example", "provider_example")

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.frozen_study import freeze, thaw
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
-from steelyard.registry import Spec
+from steelyard.run_folder.frozen_study import freeze, thaw
+from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import original_of, perturbed
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.task import Task

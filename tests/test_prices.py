@@ -10,11 +10,11 @@ import pytest
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.lab.run.budget import dearest
-from steelyard.lab.run.prices import LongPrompt, Price, price_at
 from steelyard.providers.embedded.gguf import read_gguf
 from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
+from steelyard.runner.budget import dearest
+from steelyard.runner.prices import LongPrompt, Price, price_at
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Slots

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from steelyard.commands.checkup import checkup
 from steelyard.errors import ConfigError
-from steelyard.lab.checkup import checkup
-from steelyard.lab.run.prices import price_of
-from steelyard.lab.study.judge_config import JudgeConfig, parse_judge
-from steelyard.lab.study.role_config import parse_roles
 from steelyard.providers import Options, Provider, ProviderInfo
 from steelyard.providers.provider import PROVIDERS, connect, examples_of, model_info, provider_info
+from steelyard.runner.prices import price_of
+from steelyard.study.judge_config import JudgeConfig, parse_judge
+from steelyard.study.role_config import parse_roles
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
 SOURCE = Path(steelyard.__file__).parent
-ROOMS = ("lab", "cli")
+ROOMS = ("runner", "study", "run_folder", "commands", "authoring", "cli")
 
 
 def texts(tree: ast.AST) -> set[str]:

@@ -16,9 +16,9 @@ import pytest
 import steelyard
 from commands import Command
 from steelyard.errors import ConfigError, PermanentError, RunError, TransientError, UsageError
-from steelyard.lab.run.limits import RunLimits
 from steelyard.providers.function.code import address_of, code_hash, function_at
 from steelyard.providers.function.python_function import PythonFunction, asked_of_a_function
+from steelyard.runner.limits import RunLimits
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots

@@ -20,16 +20,16 @@ import pytest
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says
+from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.engine import Local, engine_of
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.run.ray_engine import RayEngine, RemoteProvider, Worker
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.planted.planted import Planted
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.engine import Local, engine_of
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.ray_engine import RayEngine, RemoteProvider, Worker
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
@@ -269,7 +269,7 @@ def test_a_cluster_that_is_not_there_is_told_once(address: str, command: Command
 def test_what_listens_but_is_no_cluster_is_left_in_time(tmp_path: Path, environment: dict[str, str]) -> None:
     """In a process of its own: the thread that still knocks ends with it."""
     program = (
-        "import sys; from steelyard.lab.run import ray_cluster; ray_cluster.START_SECONDS = 0.5; "
+        "import sys; from steelyard.runner import ray_cluster; ray_cluster.START_SECONDS = 0.5; "
         "from steelyard.cli.main import main; main()"
     )
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UnknownNameError
-from steelyard.registry import Spec
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts import reasons

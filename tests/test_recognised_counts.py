@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from commands import Command
+from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.words.numbers import times
-from steelyard.lab.view.call_filter import CallFilter
-from steelyard.lab.view.viewed_run import ViewedRun
 from steelyard.metrics.estimate import Estimate
 from steelyard.web.view.accuracy_map import accuracy_map
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from recorded_calls import observations_of
-from steelyard.arrays import Ints
-from steelyard.lab.recorded.call import Call
-from steelyard.lab.recorded.observations import checked
-from steelyard.lab.recorded.styles import read_calls
+from steelyard.core.arrays import Ints
+from steelyard.importing.call import Call
+from steelyard.importing.observations import checked
+from steelyard.importing.styles import read_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import collect

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from recorded_calls import observations_of
 from steelyard.errors import DataError
-from steelyard.lab.recorded.observations import checked
-from steelyard.lab.recorded.recording import recording_of
-from steelyard.lab.recorded.score_lines import holds_scores, read_scores
-from steelyard.lab.recorded.styles import read_calls
+from steelyard.importing.observations import checked
+from steelyard.importing.recording import recording_of
+from steelyard.importing.score_lines import holds_scores, read_scores
+from steelyard.importing.styles import read_calls
 
 CALL = {
     "judge": "A",

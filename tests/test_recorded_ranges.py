@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from steelyard.commands.import_verdicts import Imported, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits.cases import Cases
 from steelyard.datasheet.exhibits.why import why
 from steelyard.errors import DataError
-from steelyard.lab.import_verdicts import Imported, import_verdicts
 from steelyard.verdicts.call_answers import CallAnswers
 
 

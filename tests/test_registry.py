@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from steelyard.core.registry import Registry, Spec
 from steelyard.errors import UnknownNameError
-from steelyard.registry import Registry, Spec
 
 
 def test_builds_from_a_spec() -> None:

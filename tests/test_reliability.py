@@ -13,21 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers import Received, ScriptedServer, fails, says
+from steelyard.commands.measure import measure
+from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, UnknownNameError
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.pack_study import pack_draw, pack_scales
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.lab.study.task_config import TaskConfig
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import PROBES, Design
 from steelyard.probes.suites import SUITES, asks_for_runs, asks_for_scores, expanded
-from steelyard.registry import Spec
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.pack_study import pack_draw, pack_scales
+from steelyard.study.study import Study
+from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.study.task_config import TaskConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.scale import Binary, Ordinal, Scale, scale_name

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scores import call as score_call
-from steelyard.lab.study.judge_config import parse_judge
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
@@ -27,6 +26,7 @@ from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.combined import both_orders, of_judges, of_repeats

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import markdown, terminal
@@ -24,7 +25,6 @@ from steelyard.datasheet.sections.remedies import (
     unknown_remedies,
 )
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.lab.import_verdicts import import_verdicts
 
 ANSWERS = ("11", "11", "11", "12", "1t", "11", "21", "11")
 

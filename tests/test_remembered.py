@@ -10,10 +10,10 @@ from itertools import chain
 import pytest
 
 from pairs import pair
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import decompose
 from steelyard.metrics.pairs.position import position_test
-from steelyard.remembered import remembered
 from steelyard.verdicts.observations import Observations
 
 

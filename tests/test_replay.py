@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.lab.folder.frozen_run import load_plan
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.recorded.recording import recording_of
-from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.run.record import Record
-from steelyard.lab.study.judge_config import parse_judge
+from steelyard.importing.recording import recording_of
+from steelyard.importing.styles import read_calls
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.record import Record
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"

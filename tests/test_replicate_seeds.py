@@ -6,14 +6,14 @@ import hashlib
 from pathlib import Path
 
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.identity import content_hash
-from steelyard.lab.folder.frozen_run import load_plan
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import Measurement, measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.commands.measure import Measurement, measure
+from steelyard.core.identity import content_hash
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.study.study import Study
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import LARGEST_SEED
 
 REPEATS = 3

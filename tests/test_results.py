@@ -18,8 +18,8 @@ from pairs import pair
 from scores import call
 from steelyard.datasheet.results import Results
 from steelyard.errors import StoreError
-from steelyard.lab.folder import results_file
-from steelyard.lab.folder.results_file import PARQUET, RESULTS, write_results
+from steelyard.run_folder import results_file
+from steelyard.run_folder.results_file import PARQUET, RESULTS, write_results
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -235,7 +235,7 @@ def test_without_pyarrow_there_is_no_parquet_and_doctor_says_so(
         "import sys; sys.modules['pyarrow'] = None\n"
         "from pathlib import Path\n"
         "from steelyard.datasheet.results import Results\n"
-        "from steelyard.lab.folder.results_file import write_results\n"
+        "from steelyard.run_folder.results_file import write_results\n"
         "from steelyard.verdicts.observations import Observations\n"
         "write_results(Path(), Results(Observations.of([])))\n"
         "sys.argv = ['steelyard', 'doctor']\n"

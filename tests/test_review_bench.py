@@ -23,11 +23,11 @@ from benches import Client, authored, is_released, lines, serving, written_folde
 from commands import Command
 from servers import ScriptedServer
 from steelyard.errors import ConfigError, SteelyardError, StoreError
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Ballot, Bench, RefusedError
-from steelyard.lab.review.bench_item import in_order
-from steelyard.lab.review.keeping import show_arrival
-from steelyard.lab.review.projection import BY_HAND
+from steelyard.review.bench import Ballot, Bench, RefusedError
+from steelyard.review.bench_item import in_order
+from steelyard.review.keeping import show_arrival
+from steelyard.review.projection import BY_HAND
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError
 from steelyard.web.review.app import ReviewPages

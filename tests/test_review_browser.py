@@ -18,9 +18,9 @@ from authoring_server import TASK, Cast, items, true_score
 from benches import authored, cut_lines, lines, serving, written_folder
 from browsers import chromium, complaints, opened, overflow
 from servers import Answer, ScriptedServer, hang
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Ballot, Bench
-from steelyard.lab.review.keeping import expect_people, show_arrival
+from steelyard.review.bench import Ballot, Bench
+from steelyard.review.keeping import expect_people, show_arrival
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.review.requests import in_field

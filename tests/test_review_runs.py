@@ -17,10 +17,10 @@ from browsers import chromium, complaints, opened
 from commands import Command
 from editing_server import Cast, write_study
 from servers import ScriptedServer
-from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Ballot, Bench, RefusedError
-from steelyard.lab.review.runs import TurnEdit, before_edit, edited_run, with_run
+from steelyard.review.bench import Ballot, Bench, RefusedError
+from steelyard.review.runs import TurnEdit, before_edit, edited_run, with_run
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.transcripts.changes import changes

@@ -15,12 +15,12 @@ from benches import Client, lines, serving, written_folder
 from commands import Command
 from servers import ScriptedServer
 from steelyard.errors import DataError
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.agreement import agreement
-from steelyard.lab.review.bench import Ballot, Bench
-from steelyard.lab.review.lines import lines as decision_lines
-from steelyard.lab.review.lines import take_in
-from steelyard.lab.review.status import status_of
+from steelyard.review.agreement import agreement
+from steelyard.review.bench import Ballot, Bench
+from steelyard.review.lines import lines as decision_lines
+from steelyard.review.lines import take_in
+from steelyard.review.status import status_of
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.web.review.app import ReviewPages
 
 FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab.run.planner import Plan, make_plan
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.probes.catalogue import metrics_of
+from steelyard.runner.planner import Plan, make_plan
 from steelyard.stimuli.expectation import Label, Prefers
+from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation

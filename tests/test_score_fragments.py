@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from steelyard.commands.import_verdicts import import_verdicts, read_recorded
+from steelyard.core.identity import content_hash
 from steelyard.errors import DataError
-from steelyard.identity import content_hash
-from steelyard.lab.import_verdicts import import_verdicts, read_recorded
-from steelyard.lab.recorded.score_call import ScoreCall
-from steelyard.lab.recorded.score_fragments import read_score_table
-from steelyard.lab.recorded.score_lines import read_scores
-from steelyard.lab.recorded.score_table import ScoreTable
+from steelyard.importing.score_call import ScoreCall
+from steelyard.importing.score_fragments import read_score_table
+from steelyard.importing.score_lines import read_scores
+from steelyard.importing.score_table import ScoreTable
 
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 

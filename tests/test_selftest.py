@@ -11,8 +11,8 @@ import re
 import pytest
 
 from docs_pages import ROOT
-from steelyard.lab import selftest as module
-from steelyard.lab.selftest import Gate
+from steelyard.commands import selftest as module
+from steelyard.commands.selftest import Gate
 
 PAGE = ROOT / "docs" / "guides" / "teach-with-planted-judges.md"
 SOUND = Gate("tie", "no_preference", "1", "1", "1.000 (60/60)", passed=True)

@@ -17,11 +17,11 @@ import pytest
 
 from commands import Command
 from steelyard.errors import PermanentError
-from steelyard.lab.study.judge_config import parse_judge
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.server import start
 from steelyard.providers.planted.truth_key import pack_key
 from steelyard.stimuli.original import original_of
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Pairwise

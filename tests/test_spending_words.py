@@ -13,9 +13,9 @@ from batch_server import BatchServer
 from benches import Client, serving
 from commands import Command
 from servers import ScriptedServer
+from steelyard.core.json_dataclasses import from_body
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.datasheet.sections.spending import spending
-from steelyard.json_body import from_body
 from steelyard.web.view.app import ViewPages
 from vendors import KEY
 

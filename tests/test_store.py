@@ -14,12 +14,12 @@ from typing import cast
 import pytest
 
 from steelyard.errors import StoreError
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.runner.planner import make_plan
 from steelyard.store import writer
 from steelyard.store.connection import connected, usable
 from steelyard.store.replies import SHORT, ReplyBodies
 from steelyard.store.run_store import RunStore
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial
 

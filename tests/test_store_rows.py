@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.digests import digests_of, hash_of
+from steelyard.core.hash_index import digests_of, hash_of
+from steelyard.core.identity import canonical_json, canonical_text, content_hash, plain
 from steelyard.errors import StoreError
-from steelyard.identity import canonical_json, canonical_text, content_hash, plain
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.plan import STEP, PlannedTrial
 from steelyard.store.replies import reply_body, reply_from

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.identity import content_hash
 from steelyard.errors import ConfigError, DataError, UnknownNameError
-from steelyard.identity import content_hash
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary

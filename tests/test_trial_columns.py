@@ -20,25 +20,25 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import steelyard.trials.trials
-from steelyard.digests import DigestIndex, digests_of, hash_of
+from steelyard.commands.measure import measure
+from steelyard.commands.report import rebuild
+from steelyard.core.hash_index import DigestIndex, digests_of, hash_of
+from steelyard.core.identity import content_hash
 from steelyard.errors import StoreError
-from steelyard.identity import content_hash
-from steelyard.lab.folder.frozen_run import load_plan, prepare
-from steelyard.lab.folder.run_facts import run_facts
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.report import rebuild
-from steelyard.lab.run.answers import Answers
-from steelyard.lab.run.coverage import Coverage
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.pilot import PILOT, Pilot, ranked
-from steelyard.lab.run.planner import Plan, make_plan
-from steelyard.lab.run.record import Record
-from steelyard.lab.run.spending import paid
-from steelyard.lab.run.stored import Stored
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.run_folder.frozen_run import load_plan, prepare
+from steelyard.run_folder.run_facts import run_facts
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.answers import Answers
+from steelyard.runner.coverage import Coverage
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.pilot import PILOT, Pilot, ranked
+from steelyard.runner.planner import Plan, make_plan
+from steelyard.runner.record import Record
+from steelyard.runner.spending import paid
+from steelyard.runner.stored import Stored
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store import chunks
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.trials.calls import Calls
 from steelyard.trials.reply import CommonUsage, Reply, Usage

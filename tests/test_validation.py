@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from steelyard.core.validation import Expected, checked, reason, takes_text
 from steelyard.errors import ConfigError, DataError
-from steelyard.validation import Expected, checked, reason, takes_text
 
 
 class Strict(BaseModel):

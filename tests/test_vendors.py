@@ -9,8 +9,8 @@ import pytest
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, cut, sends
+from steelyard.core.registry import Spec
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
-from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.readers import READERS

@@ -17,8 +17,8 @@ from benches import Client, serving
 from commands import Command
 from editing_server import Cast, write_study
 from servers import ScriptedServer
-from steelyard.lab.view.figure_calls import calls_behind, figure_name, same_calls
-from steelyard.lab.view.viewed_run import ViewedRun
+from steelyard.commands.view.figure_calls import calls_behind, figure_name, same_calls
+from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.verdict import Decided

@@ -20,10 +20,10 @@ from xml.etree import ElementTree
 import pytest
 
 from benches import Client, serving
+from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.view.call_filter import CallFilter
-from steelyard.lab.view.viewed_run import ViewedRun
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.web.view.app import PAGE_SIZE, ViewPages
 
 JUDGES = ("planted/probit?name=shaky&s=0.6&beta=0.5&seed=3", "planted/first")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from steelyard.lab.run.watch import Watch
+from steelyard.runner.watch import Watch
 
 LONG = 600.0
 """Seconds that no test waits."""

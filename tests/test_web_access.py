@@ -9,7 +9,7 @@ import pytest
 
 from benches import Client, serving, written_folder
 from steelyard.errors import ConfigError
-from steelyard.lab.review.bench import Bench
+from steelyard.review.bench import Bench
 from steelyard.web.access import BODY_LIMIT, Access
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server, require_loopback

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.commands.measure import measure
 from steelyard.metrics.estimate import Estimate
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study_file import StudyConfig, build_study
 from well_formed import check_all
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.commands.measure import measure
+from steelyard.core.identity import canonical_json, content_hash
 from steelyard.errors import ConfigError, PermanentError
-from steelyard.identity import canonical_json, content_hash
-from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import measure
-from steelyard.lab.run.judge_run import STEP
-from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import SyncProvider
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.judge_run import STEP
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
 from steelyard.store.rows import PORTIONS, insert
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Decoding, Message, Presentation
 from steelyard.trials.prompt import PromptTemplate
 from steelyard.trials.reply import Reply

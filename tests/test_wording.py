@@ -10,12 +10,12 @@ from re import match, search
 import pytest
 
 import steelyard
+from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
-from steelyard.lab.run.coverage import Coverage
-from steelyard.lab.run.shortfalls import unasked
 from steelyard.metrics.estimate import Estimate
-from steelyard.wording import counted, plural
+from steelyard.runner.coverage import Coverage
+from steelyard.runner.shortfalls import unasked
 
 SOURCES = Path(steelyard.__file__).parent
 NOUNS = "call|pair|task|item|row|judge|trial|text|probe|verdict|figure|input|gate|check|level|cell|estimate"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.lab.study.study import Study
+from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES
-from steelyard.registry import Spec
 from steelyard.stimuli.authored.brief import GOALS, LONG, ORDINAL, flipped
 from steelyard.stimuli.expectation import Label, Unknown
+from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack, pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
+    from steelyard.api import compare, gate, load, measure, plan, report
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError
-    from steelyard.lab.inspect_logs.scorer import inspect_scorer
-    from steelyard.lab.notebook import compare, gate, load, measure, plan, report
-    from steelyard.lab.run.limits import RunLimits
+    from steelyard.inspect_logs.scorer import inspect_scorer
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.probes.probe import Design, Probe, Showing
     from steelyard.providers.provider import Provider
+    from steelyard.runner.limits import RunLimits
     from steelyard.stimuli.stimulus import Stimulus
     from steelyard.trials.judge import Judge
     from steelyard.trials.reply import Reply
@@ -67,14 +67,14 @@ _HOMES = {
     "SteelyardError": "steelyard.errors",
     "Stimulus": "steelyard.stimuli.stimulus",
     "Reply": "steelyard.trials.reply",
-    "RunLimits": "steelyard.lab.run.limits",
-    "compare": "steelyard.lab.notebook",
-    "gate": "steelyard.lab.notebook",
-    "inspect_scorer": "steelyard.lab.inspect_logs.scorer",
-    "load": "steelyard.lab.notebook",
-    "measure": "steelyard.lab.notebook",
-    "plan": "steelyard.lab.notebook",
-    "report": "steelyard.lab.notebook",
+    "RunLimits": "steelyard.runner.limits",
+    "compare": "steelyard.api",
+    "gate": "steelyard.api",
+    "inspect_scorer": "steelyard.inspect_logs.scorer",
+    "load": "steelyard.api",
+    "measure": "steelyard.api",
+    "plan": "steelyard.api",
+    "report": "steelyard.api",
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""
 

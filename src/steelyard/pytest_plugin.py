@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from steelyard.lab.gate.policy import PolicyLike
-    from steelyard.lab.gate.ruling import Ruling
-    from steelyard.lab.notebook import JudgeLike
+    from steelyard.api import JudgeLike
+    from steelyard.commands.gate.policy import PolicyLike
+    from steelyard.commands.gate.ruling import Ruling
 
     Gate = Callable[..., Ruling]
 
@@ -35,11 +35,11 @@ def judge_gate() -> Gate:
 def _gate(
     judge: JudgeLike | Path, policy: PolicyLike = "default", *, inconclusive: str = "fail", **study: Any
 ) -> Ruling:
-    from steelyard.lab import notebook
+    from steelyard import api
 
     __tracebackhide__ = True
-    folder = judge if isinstance(judge, Path) else notebook.measure(judge, **study).folder
-    ruling = notebook.gate(folder, policy)
+    folder = judge if isinstance(judge, Path) else api.measure(judge, **study).folder
+    ruling = api.gate(folder, policy)
     if ruling.result == "PASS":
         return ruling
     sentences = _sentences(ruling, folder)
@@ -50,8 +50,8 @@ def _gate(
 
 def _sentences(ruling: Ruling, folder: Path) -> str:
     """Every check that did not pass, a line each, the worst first."""
-    from steelyard.lab.gate.junit import sentence
-    from steelyard.lab.gate.ruling import ORDER, PASS
+    from steelyard.commands.gate.junit import sentence
+    from steelyard.commands.gate.ruling import ORDER, PASS
 
     short = sorted((c for c in ruling.checks if c.result != PASS), key=lambda c: ORDER.index(c.result))
     lines = [f"{c.result} {c.judge}: {c.rule} ({c.figure}): {c.found}; {sentence(c)}" for c in short]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 
 FIRST, SECOND, TIE, ABSTAIN, UNREADABLE = range(5)
 """Answers to a pair."""

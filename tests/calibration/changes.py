@@ -17,10 +17,10 @@ from calibration.answers import PairAnswers, mixed, probit, sees, tossed, where_
 from calibration.circumstances import circumstances
 from calibration.words import PROFILES, load, options, save, sheet_of, verdicts_only
 from calibration.worlds import World
-from steelyard.lab.compare import Verdicts, compare_judges
-from steelyard.lab.gate import drift
-from steelyard.lab.gate.policy import find_policy
-from steelyard.lab.gate.ruling import rule_on, worst
+from steelyard.commands.compare import Verdicts, compare_judges
+from steelyard.commands.gate import drift
+from steelyard.commands.gate.policy import find_policy
+from steelyard.commands.gate.ruling import rule_on, worst
 from steelyard.metrics.findings import MARGIN
 
 POLICY = find_policy("default")

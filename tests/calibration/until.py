@@ -15,7 +15,7 @@ import numpy as np
 
 from calibration.words import LETTER, circumstances, load, options, save, sheet_from, verdicts_only
 from calibration.worlds import KINDS, PROFILES, World
-from steelyard.arrays import Mask
+from steelyard.core.arrays import Mask
 from steelyard.datasheet.sequential import look_at
 from steelyard.verdicts.observations import Observations
 

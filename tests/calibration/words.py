@@ -20,13 +20,13 @@ from unittest.mock import patch
 from calibration.circumstances import circumstances
 from calibration.judges import LETTERS, PlantedJudge
 from calibration.worlds import KINDS, PROFILES, World
+from steelyard.commands.gate.policy import SHIPPED, find_policy
+from steelyard.commands.gate.ruling import FAIL, rule_on
 from steelyard.datasheet import assemble as assembling
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.verdict import NO_FAULT, Verdict
-from steelyard.lab.gate.policy import SHIPPED, find_policy
-from steelyard.lab.gate.ruling import FAIL, rule_on
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates

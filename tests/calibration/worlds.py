@@ -27,13 +27,13 @@ from calibration.answers import (
     tossed,
 )
 from calibration.judges import PlantedJudge
-from steelyard.arrays import Ints
+from steelyard.core.arrays import Ints
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.probes.probe import Showing
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observations

@@ -42,11 +42,11 @@ def compare(
     """
     from rich.console import Console
 
+    from steelyard.commands.compare import Target, compare_targets
+    from steelyard.core.atomic_write import write_text
     from steelyard.datasheet.comparison import terminal as comparison_terminal
     from steelyard.datasheet.comparison.page import render
-    from steelyard.lab.compare import Target, compare_targets
-    from steelyard.lab.folder.whole_file import write_text
-    from steelyard.lab.run.shortfalls import uncomputed
+    from steelyard.runner.shortfalls import uncomputed
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin, stratum)
     if page is not None:

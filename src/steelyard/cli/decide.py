@@ -11,17 +11,17 @@ import click
 from steelyard.cli.plan import print_plan
 from steelyard.cli.say import calls_made, plain, shown, tell
 from steelyard.cli.study import limits_of, open_study
+from steelyard.core.plurals import counted
 from steelyard.errors import ConfigError
-from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.lab.decide.decide import Decisions
-    from steelyard.lab.decide.decision import Decision
-    from steelyard.lab.decide.decision_rule import DecisionRule
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.study.study import Study
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.sequential.decide import Decisions
+    from steelyard.sequential.decision import Decision
+    from steelyard.sequential.decision_rule import DecisionRule
+    from steelyard.study.study import Study
 
 STYLES = {True: "green", False: "red", None: "yellow"}
 """Colour of a verdict, by whether the rule holds."""
@@ -30,8 +30,8 @@ STYLES = {True: "green", False: "red", None: "yellow"}
 def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bool, as_json: bool) -> int:
     """Decide, print, and return the exit code."""
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.decide.decide import decide
-    from steelyard.lab.decide.decision_rule import parse_rule
+    from steelyard.sequential.decide import decide
+    from steelyard.sequential.decision_rule import parse_rule
 
     rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options)
@@ -50,10 +50,10 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
 def _form(options: dict[str, Any]) -> str:
     """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
     from steelyard.cli.data_options import data_overrides
-    from steelyard.lab.decide.decision_rule import BUILT_IN
-    from steelyard.lab.study.study_file import load_config
-    from steelyard.lab.study.task_config import question
     from steelyard.probes.probe import form_of
+    from steelyard.sequential.decision_rule import BUILT_IN
+    from steelyard.study.study_file import load_config
+    from steelyard.study.task_config import question
 
     config = load_config(options["study"], data_overrides(options))
     if config.data is None:
@@ -63,8 +63,8 @@ def _form(options: dict[str, Any]) -> str:
 
 def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
     """The named judges alone, on the whole catalogue."""
-    from steelyard.lab.decide.decide import PROFILE
-    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.sequential.decide import PROFILE
 
     if options["probes"]:
         raise ConfigError("--probe: the rule of --decide names what is shown; leave --probe out.")
@@ -76,8 +76,8 @@ def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolde
 
 
 def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
-    from steelyard.lab.decide.decide import draw
-    from steelyard.lab.run.planner import make_plan
+    from steelyard.runner.planner import make_plan
+    from steelyard.sequential.decide import draw
 
     plan = make_plan(study)
     drawn = [trial for judge in study.judges for unit in draw(plan, judge, rule, cap) for trial in unit]
@@ -89,8 +89,8 @@ def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | 
 def _print(made: Decisions, rule: DecisionRule) -> None:
     from rich.console import Console
 
-    from steelyard.lab.decide.decide import EVERY
     from steelyard.metrics.stats.confidence_sequence import ALPHA
+    from steelyard.sequential.decide import EVERY
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
-from steelyard.wording import counted
+from steelyard.core.plurals import counted
 
 
 @click.command(short_help="Write calls as JSONL or Parquet, runs as Inspect logs.")
@@ -36,7 +36,7 @@ def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> N
         return
     if parquet:
         raise ConfigError("--parquet: found beside --inspect, whose logs have their own form; leave one out.")
-    from steelyard.lab.inspect_logs.export import export_inspect
+    from steelyard.inspect_logs.export import export_inspect
 
     for log in export_inspect(folder, out or folder / "inspect"):
         samples, scores = counted(log.samples, "sample"), counted(log.scores, "score")
@@ -44,7 +44,7 @@ def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> N
 
 
 def _tables(folder: Path, out: Path, form: str) -> None:
-    from steelyard.lab.export import export_tables
+    from steelyard.commands.export import export_tables
 
     for table in export_tables(folder, out, form):
         parts = f" ({table.calls})" if table.calls.baselines else ""

@@ -11,11 +11,11 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, shown, warn
+from steelyard.core.plurals import counted
 from steelyard.datasheet.words.visible import visible
-from steelyard.wording import counted
 
 if TYPE_CHECKING:
-    from steelyard.lab.gate.ruling import Ruling
+    from steelyard.commands.gate.ruling import Ruling
 
 STYLES = {"PASS": "green", "FAIL": "bold red", "INCONCLUSIVE": "yellow"}
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -66,10 +66,10 @@ def gate(
     """
     from datetime import UTC, datetime
 
-    from steelyard.lab.gate.policy import SHIPPED
-    from steelyard.lab.gate.ruling import EXIT_CODES, INCONCLUSIVE, PASS
-    from steelyard.lab.gate.session import check_certificate
-    from steelyard.lab.gate.session import gate as gate_folder
+    from steelyard.commands.gate.policy import SHIPPED
+    from steelyard.commands.gate.ruling import EXIT_CODES, INCONCLUSIVE, PASS
+    from steelyard.commands.gate.session import check_certificate
+    from steelyard.commands.gate.session import gate as gate_folder
 
     now = datetime.now(UTC)
     if certificate is not None or check:
@@ -99,9 +99,9 @@ def gate(
 
 
 def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
-    from steelyard.lab.folder.whole_file import write_text
-    from steelyard.lab.gate import junit as as_junit
-    from steelyard.lab.gate import summary
+    from steelyard.commands.gate import junit as as_junit
+    from steelyard.commands.gate import summary
+    from steelyard.core.atomic_write import write_text
 
     if junit is not None:
         write_text(junit, as_junit.render(ruling))
@@ -114,8 +114,8 @@ def _print(ruling: Ruling, every: bool) -> None:
     from rich.console import Console
     from rich.padding import Padding
 
-    from steelyard.lab.gate.junit import sentence
-    from steelyard.lab.gate.ruling import ORDER, PASS, worst
+    from steelyard.commands.gate.junit import sentence
+    from steelyard.commands.gate.ruling import ORDER, PASS, worst
 
     console = Console(highlight=False)
     console.print(plain(_sentence(ruling), STYLES[ruling.result]))

@@ -9,8 +9,8 @@ import click
 from steelyard.cli.options import option, study_options
 from steelyard.cli.say import calls_made, plain, shown, warn
 from steelyard.cli.study import limits_of, open_study, with_reference
+from steelyard.core.plurals import counted, plural
 from steelyard.errors import ConfigError
-from steelyard.wording import counted, plural
 
 
 @click.command(short_help="Have stimuli written, and judge nothing.")
@@ -24,8 +24,8 @@ def generate(accept_all: bool, **options: Any) -> None:
     from rich.console import Console
 
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.study.reference import foretold
-    from steelyard.lab.study.study_probes import open_briefs
+    from steelyard.study.reference import foretold
+    from steelyard.study.study_probes import open_briefs
 
     study, folder, commission = open_study(options, accept_all)
     if commission is None:

@@ -12,10 +12,10 @@ from steelyard.cli.cores import algebra_on_one_core
 from steelyard.cli.options import option
 from steelyard.cli.say import tell
 from steelyard.cli.sheet import full_option, print_page, print_sheet
-from steelyard.wording import counted
+from steelyard.core.plurals import counted
 
 if TYPE_CHECKING:
-    from steelyard.lab.recorded.lines import RecordedForm
+    from steelyard.importing.lines import RecordedForm
 
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
@@ -61,9 +61,9 @@ def import_command(
     changed it to is the reference. Epochs are runs of their own, not repeats.
     """
     algebra_on_one_core()
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
-    from steelyard.lab.run.shortfalls import uncomputed
+    from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.shortfalls import uncomputed
 
     imported = import_verdicts(files, name, seed, _table(columns, judge, scale, files))
     sheet = ImportFolder(out).write(imported)
@@ -85,9 +85,9 @@ def _table(
 ) -> RecordedForm | None:
     """How tables and logs are read, where the files are some; what belongs to them is refused elsewhere."""
     from steelyard.errors import ConfigError
-    from steelyard.lab.recorded.inspect_scores import InspectScores, holds_log
-    from steelyard.lab.recorded.mapped_columns import MappedTable, parse_recorded_columns
-    from steelyard.lab.recorded.mapped_log import MappedLog
+    from steelyard.importing.inspect_scores import InspectScores, holds_log
+    from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
+    from steelyard.importing.mapped_log import MappedLog
 
     if columns is not None:
         mapped = parse_recorded_columns(columns)

@@ -71,8 +71,8 @@ def _probe(name: str, *, told: bool) -> _Entry:
 @click.command()
 def judges() -> None:
     """List the kinds of judges and how to write them."""
-    from steelyard.lab.study.made_judges import EXAMPLES
     from steelyard.providers.provider import PROVIDERS, examples_of
+    from steelyard.study.made_judges import EXAMPLES
 
     _print(
         _Entry(example.judge, example.meaning)

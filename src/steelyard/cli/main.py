@@ -80,7 +80,7 @@ def cli() -> None:
     """
     from pathlib import Path
 
-    from steelyard.lab.dotenv import load_dotenv
+    from steelyard.commands.dotenv import load_dotenv
 
     try:
         folder = Path.cwd()

@@ -15,7 +15,7 @@ from steelyard.cli.study import limits_of, open_study, with_reference
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
-    from steelyard.lab.measure import Measurement
+    from steelyard.commands.measure import Measurement
 
 
 @click.command(short_help="Measure judges and print the datasheet.")
@@ -77,8 +77,8 @@ def measure(
         print_study_plan(study, folder, as_json, commission)
         return
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.measure import measure as run
-    from steelyard.lab.run.batch_run import unbatched
+    from steelyard.commands.measure import measure as run
+    from steelyard.runner.batch_run import unbatched
 
     for name in unbatched(study) if batch else ():
         warn(f"judge {name}: its calls are made one by one; its provider takes no batches.")

@@ -12,7 +12,7 @@ from steelyard.cli.options import option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.lab.overall import JudgeOverall
+    from steelyard.commands.overall import JudgeOverall
 
 MEANING = (
     "Each data set counts once. Pooled: all dollars over 100 times the mean accuracy; mean: the mean of the "
@@ -33,7 +33,7 @@ def overall(folders: tuple[Path, ...], as_json: bool) -> None:
 
     from rich.console import Console
 
-    from steelyard.lab.overall import overall as put_together
+    from steelyard.commands.overall import overall as put_together
 
     judges = put_together(folders)
     if as_json:

@@ -13,10 +13,10 @@ from steelyard.cli.options import option, study_options, until_option, whole
 from steelyard.cli.study import open_study
 
 if TYPE_CHECKING:
-    from steelyard.lab.authoring.commission import Commission
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.run.planner import Plan, PlanRow
-    from steelyard.lab.study.study import Study
+    from steelyard.authoring.commission import Commission
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.planner import Plan, PlanRow
+    from steelyard.study.study import Study
 
 
 MOST_ITEMS = 1_000_000_000
@@ -68,9 +68,9 @@ def print_study_plan(
     study: Study, folder: RunFolder, as_json: bool, commission: Commission | None, *, by_probe: bool = False
 ) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
-    from steelyard.lab.folder.frozen_run import require
-    from steelyard.lab.reference_run import foreseen
-    from steelyard.lab.run.planner import make_plan
+    from steelyard.commands.reference_run import foreseen
+    from steelyard.run_folder.frozen_run import require
+    from steelyard.runner.planner import make_plan
 
     rows: list[PlanRow] = []
     if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
@@ -94,9 +94,9 @@ def print_plan(
     from rich.console import Console
 
     from steelyard.cli.plan_table import by_judge, listed_prices, plan_table
-    from steelyard.lab.run.handed_in import handed_in
-    from steelyard.lab.run.planner import plan_rows
-    from steelyard.wording import counted
+    from steelyard.core.plurals import counted
+    from steelyard.runner.handed_in import handed_in
+    from steelyard.runner.planner import plan_rows
 
     answered, waiting = set[str](), set[str]()
     if folder.database.exists():

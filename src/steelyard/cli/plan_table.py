@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.cli.say import plain, shown
+from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.words.visible import visible
-from steelyard.lab.run.planner import Plan, PlanRow
-from steelyard.lab.run.prices import Price, price_of
-from steelyard.lab.study.study import Study
 from steelyard.providers.provider import model_info
+from steelyard.runner.planner import Plan, PlanRow
+from steelyard.runner.prices import Price, price_of
+from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
-from steelyard.wording import counted, plural
 
 HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
 

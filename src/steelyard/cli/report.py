@@ -14,8 +14,8 @@ from steelyard.cli.say import complain, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
 
 if TYPE_CHECKING:
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.report import Rebuilt
+    from steelyard.commands.report import Rebuilt
+    from steelyard.run_folder.run_folder import RunFolder
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
@@ -29,8 +29,8 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
     algebra_on_one_core()
     from steelyard.cli.progress import working
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.report import rebuild
+    from steelyard.commands.report import rebuild
+    from steelyard.run_folder.run_folder import RunFolder
 
     with working("computing every figure from the replies that are kept; no calls"):
         rebuilt = rebuild(folder, verify=verify)
@@ -41,7 +41,7 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> 
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
-    from steelyard.lab.run.shortfalls import uncomputed
+    from steelyard.runner.shortfalls import uncomputed
 
     datasheet = rebuilt.datasheet
     try:

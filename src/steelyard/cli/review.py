@@ -12,11 +12,11 @@ import click
 
 from steelyard.cli.options import option, whole
 from steelyard.cli.say import shown
+from steelyard.core.plurals import counted
 from steelyard.errors import ConfigError, RunError
-from steelyard.wording import counted
 
 if TYPE_CHECKING:
-    from steelyard.lab.review.bench import Bench
+    from steelyard.review.bench import Bench
 
 
 @click.command(short_help="Review written stimuli on a page.")
@@ -82,8 +82,8 @@ def review(
     if as_json:
         raise ConfigError("--json: belongs to --status; add that, or leave it out.")
     from steelyard.cli.browse import announce, on_enter, own_name
-    from steelyard.lab.review.bench import Bench
-    from steelyard.lab.review.status import status_of
+    from steelyard.review.bench import Bench
+    from steelyard.review.status import status_of
     from steelyard.web.review.app import ReviewPages
     from steelyard.web.server import Server, require_loopback
 
@@ -112,7 +112,7 @@ def _label(
     browser: bool,
 ) -> None:
     from steelyard.cli.browse import announce, own_name
-    from steelyard.lab.review.labelling import LabelBench
+    from steelyard.review.labelling import LabelBench
     from steelyard.web.review.label_app import LabelPages
     from steelyard.web.server import Server, require_loopback
 
@@ -128,7 +128,7 @@ def _label(
 
 def _finish(bench: Bench, reviewer: str, stop: Callable[[], None]) -> None:
     """Freeze a version and end; while a text waits, say so and go on."""
-    from steelyard.lab.review.bench import RefusedError
+    from steelyard.review.bench import RefusedError
 
     try:
         click.echo(f"Finished: version {bench.finish(reviewer).version}.")
@@ -148,10 +148,10 @@ def _exchange(
 ) -> None:
     """Votes in, votes out, and the end of a review, without a page."""
     from steelyard.cli.browse import own_name
-    from steelyard.lab.folder.whole_file import write_text
-    from steelyard.lab.review.bench import Bench, RefusedError
-    from steelyard.lab.review.lines import lines, take_in
-    from steelyard.lab.review.status import status_of
+    from steelyard.core.atomic_write import write_text
+    from steelyard.review.bench import Bench, RefusedError
+    from steelyard.review.lines import lines, take_in
+    from steelyard.review.status import status_of
 
     bench = Bench(folder, reviewers=reviewers)
     try:
@@ -174,8 +174,8 @@ def _exchange(
 def _print_status(folder: Path, reviewers: int | None, as_json: bool) -> int:
     import json
 
-    from steelyard.lab.review.bench import Bench
-    from steelyard.lab.review.status import status_of
+    from steelyard.review.bench import Bench
+    from steelyard.review.status import status_of
 
     with closing(Bench(folder, reviewers=reviewers)) as bench:
         status = status_of(bench)

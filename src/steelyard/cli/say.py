@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.core.plurals import counted
 from steelyard.errors import SteelyardError, exit_code
-from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from steelyard.lab.run.sitting import Sitting
+    from steelyard.runner.sitting import Sitting
 
 ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 """What to do where a model or server changed under the same name."""

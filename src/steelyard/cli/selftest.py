@@ -8,7 +8,7 @@ import click
 
 from steelyard.cli.options import option
 from steelyard.cli.say import complain, plain
-from steelyard.wording import counted
+from steelyard.core.plurals import counted
 
 
 @click.command(short_help="Measure judges with known parameters and compare.")
@@ -31,7 +31,7 @@ def selftest(profile: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.lab.selftest import selftest as run
+    from steelyard.commands.selftest import selftest as run
 
     with tempfile.TemporaryDirectory(prefix="steelyard-selftest-") as folder:
         gates = run(Path(folder), profile)

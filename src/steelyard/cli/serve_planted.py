@@ -24,14 +24,14 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
+    from steelyard.commands.served_key import pack_stimuli
     from steelyard.datasheet.words.visible import visible
     from steelyard.errors import ConfigError
-    from steelyard.lab.served_key import pack_stimuli
-    from steelyard.lab.study.judge_config import parse_judge
     from steelyard.providers.planted.planted import Planted
     from steelyard.providers.planted.server import client_address, serve
     from steelyard.providers.provider import connect, model_info
     from steelyard.stimuli.stimulus_set import StimulusSet
+    from steelyard.study.judge_config import parse_judge
     from steelyard.tasks.scale import Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED
 

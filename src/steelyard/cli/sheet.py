@@ -20,8 +20,8 @@ def print_sheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]:
     from rich.console import Console
 
     from steelyard.datasheet.render import one_screen, terminal
-    from steelyard.lab.run.shortfalls import uncomputed
     from steelyard.metrics.faults import Faults
+    from steelyard.runner.shortfalls import uncomputed
 
     faults = Faults()
     render = terminal.render if full else one_screen.render

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option, whole
-from steelyard.wording import counted
+from steelyard.core.plurals import counted
 
 if TYPE_CHECKING:
-    from steelyard.lab.show import Shown, Wanted
+    from steelyard.commands.show import Shown, Wanted
 
 
 @click.command(short_help="Show the calls behind a figure.")
@@ -37,8 +37,8 @@ def show(
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """
-    from steelyard.lab.show import Wanted
-    from steelyard.lab.show import show as choose
+    from steelyard.commands.show import Wanted
+    from steelyard.commands.show import show as choose
 
     wanted = Wanted(judge, probe, outcome, number)
     chosen = choose(folder, wanted)

@@ -10,21 +10,21 @@ from steelyard.cli.say import warn
 from steelyard.cli.spoken import spoken
 
 if TYPE_CHECKING:
-    from steelyard.lab.authoring.commission import Commission
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.run.limits import RunLimits
-    from steelyard.lab.run.progress import Progress
-    from steelyard.lab.study.study import Study
+    from steelyard.authoring.commission import Commission
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.limits import RunLimits
+    from steelyard.runner.progress import Progress
+    from steelyard.study.study import Study
 
 
 def open_study(
     options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
 ) -> tuple[Study, RunFolder, Commission | None]:
     """The study that the options describe, its folder, and who writes for it; prints notes unless quiet."""
+    from steelyard.authoring.commission import commission_of
     from steelyard.cli.data_options import data_overrides
-    from steelyard.lab.authoring.commission import commission_of
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.study.study_file import build_study, load_config
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.study.study_file import build_study, load_config
 
     overrides: dict[str, Any] = {
         name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None
@@ -46,7 +46,7 @@ def open_study(
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
     """The study with a judge's verdicts as labels, where it names one for that; what is missing is said."""
-    from steelyard.lab.reference_run import referenced
+    from steelyard.commands.reference_run import referenced
 
     labelled = referenced(study, folder, limits, progress)
     for note in labelled.notes if study.reference else ():
@@ -56,7 +56,7 @@ def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress:
 
 def limits_of(options: dict[str, Any]) -> RunLimits:
     """How far a run goes, as the options say."""
-    from steelyard.lab.run.limits import RunLimits
+    from steelyard.runner.limits import RunLimits
 
     return RunLimits(
         concurrency=options["concurrency"],

@@ -14,18 +14,18 @@ from steelyard.cli.study import open_study
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.measure import Measurement
-    from steelyard.lab.run.limits import RunLimits
-    from steelyard.lab.run.planner import PlanRow
-    from steelyard.lab.study.study import Study
-    from steelyard.lab.until import Sizes
+    from steelyard.commands.measure import Measurement
+    from steelyard.commands.until import Sizes
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.limits import RunLimits
+    from steelyard.runner.planner import PlanRow
+    from steelyard.study.study import Study
 
 
 def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
     """Go through the profiles until the verdict is decided."""
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.until import measure_until_verdict
+    from steelyard.commands.until import measure_until_verdict
 
     sizes, folder = _sizes(options)
     with LiveProgress() as progress:
@@ -34,8 +34,8 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
 
 def _sizes(options: dict[str, Any]) -> tuple[Sizes, RunFolder]:
     """The study at each profile, and the folder that all of them lie in."""
-    from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.until import FIRST, check_growth, default_folder
+    from steelyard.commands.until import FIRST, check_growth, default_folder
+    from steelyard.run_folder.run_folder import RunFolder
 
     if options["profile"] is not None:
         raise ConfigError("--until: goes from profile to profile by itself; leave --profile out.")
@@ -55,9 +55,9 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
 
     from steelyard.cli.plan_table import listed_prices, print_rows, total_row
-    from steelyard.lab.folder.frozen_run import require
-    from steelyard.lab.run.planner import make_plan, plan_rows
-    from steelyard.lab.until import sizes_left
+    from steelyard.commands.until import sizes_left
+    from steelyard.run_folder.frozen_run import require
+    from steelyard.runner.planner import make_plan, plan_rows
 
     sizes, folder = _sizes(options)
     done: set[str] = set()

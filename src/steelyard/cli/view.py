@@ -8,7 +8,7 @@ import click
 
 from steelyard.cli.options import option, whole
 from steelyard.cli.say import shown
-from steelyard.wording import counted
+from steelyard.core.plurals import counted
 
 
 @click.command(short_help="Look at runs and every call behind a figure.")

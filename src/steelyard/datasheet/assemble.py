@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from steelyard.core.identity import canonical_json
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdicts.conclude import verdicts_of
-from steelyard.identity import canonical_json
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
 from steelyard.metrics.comparison.against_baselines import gain_estimates

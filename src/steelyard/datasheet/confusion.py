@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct
-from steelyard.json_body import from_body
+from steelyard.core.arrays import Ints, distinct
+from steelyard.core.json_dataclasses import from_body
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.scale import parse_scale

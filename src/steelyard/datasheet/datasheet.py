@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
+from steelyard.core.plurals import counted
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.instrument_card import InstrumentCard
@@ -16,12 +18,10 @@ from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_against, partial_words
 from steelyard.datasheet.verdict import Verdict
-from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.remedies.cured import Cured
 from steelyard.stimuli.authored.report import ProbeReport
-from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")

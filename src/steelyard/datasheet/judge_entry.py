@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.json_body import from_body
-from steelyard.wording import counted
+from steelyard.core.json_dataclasses import from_body
+from steelyard.core.plurals import counted
 
 RECORDED = "recorded"
 """The model of a judge that was asked elsewhere."""

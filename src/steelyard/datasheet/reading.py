@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from steelyard.json_body import from_body
+from steelyard.core.json_dataclasses import from_body
 
 
 @dataclass(frozen=True)

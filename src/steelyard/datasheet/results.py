@@ -11,8 +11,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct, numbered
-from steelyard.coded_lines import CodedLines, Part, fixed
+from steelyard.core.arrays import Ints, distinct, numbered
+from steelyard.core.dictionary_encoding import CodedLines, Part, fixed
 from steelyard.datasheet.words.inert import inert
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.verdict import IN_FILES
-from steelyard.wording import counted, plural
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
 """What an end that the figures themselves brought does to them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.core.json_dataclasses import from_body, mapping
 from steelyard.datasheet.next_step import NextStep, body_of_sentence
-from steelyard.json_body import from_body, mapping
 
 UNFIT = "unfit"
 """It is shown not to tell good from bad, or there are hardly any answers."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 
 Texts = Sequence[tuple[str, ...]]
 """The texts of each row, as far as they are known."""

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from steelyard.arrays import Mask
+from steelyard.core.arrays import Mask
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Tie

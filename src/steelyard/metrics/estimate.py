@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.json_body import from_body, keyed
+from steelyard.core.json_dataclasses import from_body, keyed
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, TypeVar
 
+from steelyard.core.json_dataclasses import from_body
 from steelyard.errors import SteelyardError
-from steelyard.json_body import from_body
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric, undeclared

@@ -16,7 +16,7 @@ from math import ceil, inf, isfinite, sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steelyard.identity import canonical_json, seed_for
+from steelyard.core.identity import canonical_json, seed_for
 from steelyard.metrics.basis import Group
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric

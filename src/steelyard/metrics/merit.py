@@ -22,7 +22,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Mask
+from steelyard.core.arrays import Mask
+from steelyard.core.plurals import counted
 from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import VERDICTS, Basis, Group
-from steelyard.wording import counted
 
 HIGH, LOW, ZERO = "high", "low", "zero"
 """Which way a figure is better; `ZERO` where the nearer to zero it lies."""

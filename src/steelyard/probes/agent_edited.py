@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from steelyard.core.identity import rng_for
 from steelyard.errors import ConfigError
-from steelyard.identity import rng_for
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.edited import Edited

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from steelyard.core.registry import Registry, Spec
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.registry import Registry, Spec
 from steelyard.stimuli.allocation import Kind, Pair, allocate
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.composition import order_checklists

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from steelyard.core.validation import checked
 from steelyard.probes.probe import Design
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
 from steelyard.tasks.sources.sampling import Sample, SampleField
-from steelyard.validation import checked
 
 GivenSample: TypeAlias = int | Mapping[str, Any] | None
 """How many items to show, as a study file has it: in all, `{per_stratum: N}`, or all of the study's."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.probes.probe import PAIRWISE, PROBES, Probe, forms_of, reads_runs
-from steelyard.registry import Spec
 from steelyard.tasks.scale import Ordinal, Scale
 
 Given: TypeAlias = str | dict[str, dict[str, Any]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.core.identity import rng_for
 from steelyard.errors import ConfigError
-from steelyard.identity import rng_for
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
 from steelyard.probes.sample import GivenSample

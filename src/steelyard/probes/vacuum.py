@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from steelyard.core.plurals import counted, plural
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -27,7 +28,6 @@ from steelyard.stimuli.vacuum import vacuum_pair
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
 from steelyard.verdicts.observations import Observations
-from steelyard.wording import counted, plural
 
 PAIRS = (
     Kind((("empty", 0),), (2, 20, 48)),

@@ -1,9 +1,9 @@
 """The edge to models, and the face for plug-in providers: what they say of themselves."""
 
+from steelyard.core.validation import Expected
 from steelyard.providers.options import CallOptions, HttpOptions, Options, Settings
 from steelyard.providers.provider import Provider
 from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
-from steelyard.validation import Expected
 
 __all__ = [
     "CallOptions",

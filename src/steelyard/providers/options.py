@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from steelyard.core.validation import checked
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.validation import checked
 
 Own = TypeVar("Own", bound="Options")
 

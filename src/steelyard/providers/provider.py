@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Protocol, runtime_checkable
 
+from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
 from steelyard.providers.provider_info import Example, ProviderInfo
-from steelyard.registry import Registry
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation

@@ -9,7 +9,7 @@ from json.encoder import encode_basestring_ascii as _json
 from operator import attrgetter
 from typing import Any
 
-from steelyard.identity import canonical_json, digest_of
+from steelyard.core.identity import canonical_json, digest_of
 from steelyard.stimuli.stimulus import Stimulus
 
 MARK = "\ue000"

@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+from steelyard.core.identity import content_hash
 from steelyard.errors import DataError
-from steelyard.identity import content_hash
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_hashes import stimulus_hashes
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.core.arrays import Ints
 
 CHUNK = 1024
 """Rows that are read at a time: what they hold is let go while it is still at hand."""

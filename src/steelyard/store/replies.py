@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from steelyard.arrays import Digests, Floats, Ints
-from steelyard.identity import canonical_json, canonical_text, digest_of
+from steelyard.core.arrays import Digests, Floats, Ints
+from steelyard.core.identity import canonical_json, canonical_text, digest_of
 from steelyard.trials.reply import Reply, Usage
 
 SHORT = 500

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Digests, Floats, Ints
-from steelyard.digests import NO_DIGESTS, digests_of
-from steelyard.identity import content_hash, plain
+from steelyard.core.arrays import Digests, Floats, Ints
+from steelyard.core.hash_index import NO_DIGESTS, digests_of
+from steelyard.core.identity import content_hash, plain
 from steelyard.store.chunks import NO_NUMBERS, Numbers, chunks
 from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row, insert

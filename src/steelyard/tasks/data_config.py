@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from steelyard.core.registry import Spec
+from steelyard.core.validation import checked
 from steelyard.errors import DataError
-from steelyard.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
@@ -25,7 +26,6 @@ from steelyard.tasks.sources.sampling import SampleField
 from steelyard.tasks.sources.table import Table
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.preprocess import Preparation
-from steelyard.validation import checked
 
 
 class ResponsesConfig(BaseModel):

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from steelyard.core.validation import Expected, checked
 from steelyard.errors import ConfigError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
-from steelyard.validation import Expected, checked
 
 
 class LevelConfig(BaseModel):

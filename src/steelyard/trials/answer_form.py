@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from steelyard.registry import Spec
+from steelyard.core.registry import Spec
 from steelyard.trials.builtin_prompts import asking_bare, asking_json
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.core.arrays import Ints
 from steelyard.trials.calls import repeats_behind
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import calls_behind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.core.arrays import Ints
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, calls_behind
 from steelyard.trials.trials import Trials

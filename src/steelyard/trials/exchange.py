@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from steelyard.identity import canonical_json, content_hash, digest_of
+from steelyard.core.identity import canonical_json, content_hash, digest_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.trial import Trial

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from steelyard.identity import content_hash
-from steelyard.registry import Spec
+from steelyard.core.identity import content_hash
+from steelyard.core.registry import Spec
 from steelyard.trials.presentation import Decoding
 from steelyard.trials.prompt import PromptTemplate
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from steelyard.identity import canonical_json, canonical_text
+from steelyard.core.identity import canonical_json, canonical_text
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from steelyard.core.identity import content_hash, digest_of, seed_for
 from steelyard.errors import PermanentError
-from steelyard.identity import content_hash, digest_of, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task

@@ -15,8 +15,8 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from steelyard.arrays import Digests, Ints, Mask
-from steelyard.digests import DigestIndex, column, digests_of, hash_of
+from steelyard.core.arrays import Digests, Ints, Mask
+from steelyard.core.hash_index import DigestIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, repeated
 

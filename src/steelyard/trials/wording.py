@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from steelyard.identity import canonical_text, digest_of
+from steelyard.core.identity import canonical_text, digest_of
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.expected_tokens import expected_tokens

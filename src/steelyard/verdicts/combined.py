@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask, in_order, numbered
-from steelyard.remembered import remembered
+from steelyard.core.arrays import Ints, Mask, in_order, numbered
+from steelyard.core.weak_cache import remembered
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Verdict
 from steelyard.verdicts.vote import Rule, agreement, turned

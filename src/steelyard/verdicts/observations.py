@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask, distinct, in_order
+from steelyard.core.arrays import Ints, Mask, distinct, in_order
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS

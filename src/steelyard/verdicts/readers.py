@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
-from steelyard.registry import Registry
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import Vocabulary, bare, spelled

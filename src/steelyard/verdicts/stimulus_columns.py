@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Floats, Ints, Mask, Names, Words
+from steelyard.core.arrays import Floats, Ints, Mask, Names, Words
 from steelyard.stimuli.expectation import Label, Prefers, label_word
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus

@@ -10,8 +10,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from steelyard.commands.view.viewed_run import AbsentError
 from steelyard.errors import SteelyardError
-from steelyard.lab.view.viewed_run import AbsentError
 from steelyard.web.access import BODY_LIMIT, TooLongError
 from steelyard.web.refusal import refusal
 

@@ -11,11 +11,11 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from steelyard.core.surrogates import whole_signs
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.visible import lines
 from steelyard.version import __version__
-from steelyard.whole_signs import whole_signs
 
 _DATASHEET = "steelyard.datasheet.render.html"
 ASSETS: Mapping[str, tuple[str, str, str]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from steelyard.core.plurals import counted, planned
 from steelyard.datasheet.comparison.rows import label
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -18,7 +19,6 @@ from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.stats.significance import PAIRS
 from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
-from steelyard.wording import counted, planned
 
 AT_MOST = 3
 """Figures that a sentence names; others are counted."""

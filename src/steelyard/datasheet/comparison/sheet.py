@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.comparison.answer import Answer, main_first
 from steelyard.datasheet.comparison.rows import probability
 from steelyard.datasheet.run_facts import held_against
@@ -17,7 +18,6 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
-from steelyard.wording import counted
 
 LONG_NAME = 32
 """Letters of a judge's name beyond which sentences say A and B."""

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.identity import rng_for, shuffled
 from steelyard.datasheet.exhibits.groups import Groups
-from steelyard.identity import rng_for, shuffled
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers
 from steelyard.verdicts.observation import Observation

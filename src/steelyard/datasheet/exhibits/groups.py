@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.probes.catalogue import changing_label
 from steelyard.stimuli.original import PERTURBED
 from steelyard.verdicts.observations import Observations

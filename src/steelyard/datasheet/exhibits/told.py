@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
-from steelyard.wording import counted
 
 UNKNOWN = "(not recorded)"
 """Stands for texts and replies of verdicts that were made elsewhere."""

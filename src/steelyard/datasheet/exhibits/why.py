@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.exhibits.cases import FAILED, FLIP, POSITIONAL, UNREADABLE, WRONG, Case
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
-from steelyard.wording import counted, plural
 
 
 def why(case: Case) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Mask
+from steelyard.core.arrays import Mask
 from steelyard.datasheet.exhibits.cases import FLIP, POSITIONAL, WRONG, Case, Cases
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.words import titles

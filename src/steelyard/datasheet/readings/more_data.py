@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from steelyard.core.plurals import counted, planned
+from steelyard.core.registry import Spec
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
@@ -26,9 +28,7 @@ from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.probes.probe import PROBES, Design
-from steelyard.registry import Spec
 from steelyard.tasks.checklist import catalogue
-from steelyard.wording import counted, planned
 
 CHANCE = "would decide in four runs of five, if the share stays"
 BEYOND_FULL = (

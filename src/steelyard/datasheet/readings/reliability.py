@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.constant import says_nothing
@@ -18,7 +19,6 @@ from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.probes.catalogue import keeping_label
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.wording import counted
 
 MEASURED = "measured"
 """The word of a reading that nothing is cleared or blamed by."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered, worst
 from steelyard.datasheet.readings.constant import says_nothing
@@ -17,7 +18,6 @@ from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_P
 from steelyard.metrics.scores.change import ACCURACY_CHANGE
 from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
-from steelyard.wording import counted
 
 
 def volatility(figures: Figures) -> Answer | None:

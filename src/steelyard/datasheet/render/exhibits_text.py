@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.exhibits.bounded import bounded
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownText
 from steelyard.datasheet.exhibits.told import absent, named_texts, reading_of, told_as
 from steelyard.datasheet.words.visible import spelled, visible
-from steelyard.wording import counted
 
 MARGIN = "  "
 NAMES = 10

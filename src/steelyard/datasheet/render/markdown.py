@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import code_block, exhibit_block, fenced
@@ -29,7 +30,6 @@ from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.datasheet.words.verdict_text import brought, capital
 from steelyard.datasheet.words.visible import visible
-from steelyard.wording import counted
 
 
 def render(datasheet: Datasheet) -> str:

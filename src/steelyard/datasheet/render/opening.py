@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.core.identity import short_hash
+from steelyard.core.plurals import counted
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.render.verdict_lines import print_verdict
 from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.identity import short_hash
-from steelyard.wording import counted
 
 
 class Opening(Printer):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from steelyard.core.json_dataclasses import from_body
+from steelyard.core.plurals import counted
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
-from steelyard.json_body import from_body
-from steelyard.wording import counted
 
 TITLE = "Instruments"
 QUESTION = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.verdict import TOO_LITTLE, UNFIT
@@ -21,7 +22,6 @@ from steelyard.metrics.remedies.change import Change
 from steelyard.metrics.remedies.cured import Cured, CuredFigure
 from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL, UNCURED
 from steelyard.metrics.scores.against_labels import MAE
-from steelyard.wording import counted, plural
 
 TITLE = "Remedies"
 MEASURE = "To measure one, or use it as a judge:"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.run_facts import RunFacts, Writing
 from steelyard.datasheet.words.numbers import dollars
-from steelyard.wording import counted
 
 
 def spending(facts: RunFacts) -> str:

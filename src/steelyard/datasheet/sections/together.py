@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from steelyard.core.plurals import counted
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
@@ -23,7 +24,6 @@ from steelyard.metrics.panel.jury_estimates import (
 from steelyard.metrics.panel.jury_shares import JURY_FALSE_NEGATIVE_RATE, JURY_FALSE_POSITIVE_RATE
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.invariance import INVARIANCE
-from steelyard.wording import counted
 
 TITLE = "Judges together"
 ALONE = (

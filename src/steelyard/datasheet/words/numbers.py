@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import TypeGuard
 
+from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import ShownAs
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.wording import counted, plural
 
 _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
 """Probes that show pairs."""

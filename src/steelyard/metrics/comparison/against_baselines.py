@@ -16,7 +16,8 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.plurals import counted
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
@@ -33,7 +34,6 @@ from steelyard.metrics.stats.power import ALPHA
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
-from steelyard.wording import counted
 
 ACCURACY_GAIN = Metric(
     "accuracy_gain",

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.pairs.answer import Answer, lost, readable, shown
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import Scores

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics import common
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.pairs.answer import neither

@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, distinct
+from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import Span, clipped, score, tango
 from steelyard.metrics.stats.joint_flips import JointFlips

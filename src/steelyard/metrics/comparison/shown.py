@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.amount import LEFT_OUT, Amount
 from steelyard.metrics.comparison.question import Key, UnitEvent, loss_of
 from steelyard.metrics.metric import Metric

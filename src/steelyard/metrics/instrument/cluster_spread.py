@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
 from steelyard.metrics.instrument.patterns import Patterns

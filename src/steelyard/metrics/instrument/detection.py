@@ -13,7 +13,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
 from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of
 from steelyard.metrics.instrument.surface_nodes import FEW_CALLS

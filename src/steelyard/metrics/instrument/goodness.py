@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.instrument.fit import fit
 from steelyard.metrics.instrument.likelihood import answer_rates, cell_rates
 from steelyard.metrics.instrument.patterns import Patterns, Rows

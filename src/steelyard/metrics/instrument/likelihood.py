@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import FITTED
 from steelyard.metrics.instrument.patterns import Patterns
 from steelyard.metrics.instrument.surface_nodes import NODES, SurfaceNodes, node_counts, surface_nodes

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, distinct
+from steelyard.core.arrays import Floats, distinct
 from steelyard.metrics.instrument.cluster_spread import ClusterSpread, allowance, cluster_spread, spread_of
 from steelyard.metrics.instrument.fit import LOWEST, STARTS, Fits, best_fit, starts_of
 from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, numbered
+from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.instrument.surface_nodes import FEW_CALLS
 from steelyard.metrics.pairs.answer import as_tie, readable
 from steelyard.metrics.pairs.columns import Pairs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Floats, Mask
+from steelyard.core.arrays import Floats, Mask
 from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.patterns import Patterns

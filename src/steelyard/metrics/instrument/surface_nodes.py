@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 
 FEW_CALLS = 8
 """Calls to a pair up to which `NODES` Gauss–Hermite nodes are enough."""

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.core.arrays import Ints, Mask
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, Words, numbered, unwritable
+from steelyard.core.arrays import Floats, Ints, Mask, Words, numbered, unwritable
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
-from steelyard.remembered import remembered
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 

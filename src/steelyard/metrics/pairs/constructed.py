@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import distinct
+from steelyard.core.arrays import distinct
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.heading import Heading

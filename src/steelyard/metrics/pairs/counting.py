@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.core.arrays import Ints, Mask
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.tally import Tally
-from steelyard.remembered import remembered
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.core.arrays import Ints, Mask
+from steelyard.core.plurals import counted
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
-from steelyard.remembered import remembered
-from steelyard.wording import counted
 
 SAME_QUALITY = ("same_subset",)
 """Kinds of pairs that are the same in quality and differ in nothing but words."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.core.plurals import counted, plural
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, UNDERPOWERED
@@ -37,7 +38,6 @@ from steelyard.metrics.pairs.flip_estimates import order_test
 from steelyard.metrics.pairs.position import position_test, two_sided_counts
 from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.tested import Tested, alone, family_of
-from steelyard.wording import counted, plural
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",

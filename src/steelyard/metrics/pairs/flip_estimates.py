@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, numbered
+from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by

@@ -18,10 +18,10 @@ from math import lgamma
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, numbered
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.intervals import Span
-from steelyard.remembered import remembered
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import SURE, UNDERPOWERED, Beyond, by_loss, calls_needed

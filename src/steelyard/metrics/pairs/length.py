@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct
+from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate

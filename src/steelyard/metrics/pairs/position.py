@@ -13,14 +13,14 @@ from math import lgamma, log
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, distinct
+from steelyard.core.arrays import Floats, Ints, distinct
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
-from steelyard.remembered import remembered
 
 
 @dataclass(frozen=True)

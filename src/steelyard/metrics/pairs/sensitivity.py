@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.core.arrays import Ints
 from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
+from steelyard.core.plurals import counted, plural
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
@@ -21,7 +22,6 @@ from steelyard.metrics.stats.intervals import Span, newcombe, tango
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, sign_flip
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
-from steelyard.wording import counted, plural
 
 _ROUNDING = 1e-12
 

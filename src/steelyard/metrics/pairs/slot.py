@@ -9,7 +9,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct
+from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval

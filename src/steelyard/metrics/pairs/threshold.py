@@ -11,7 +11,7 @@ from math import inf, isinf
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.basis import CLIMBS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.verdicts.verdict import Abstained, Decided, Unreadable, Verdict
 from steelyard.verdicts.vote import plurality

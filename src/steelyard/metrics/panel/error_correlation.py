@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, numbered
+from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import numbered
+from steelyard.core.arrays import numbered
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from steelyard.core.plurals import counted
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -13,7 +14,6 @@ from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.verdicts.observations import Observations
-from steelyard.wording import counted
 
 JUDGES_MEAN = Metric(
     "judges_mean", "mean over judges", "Mean of a probe's share over the judges of the run.", estimated=False

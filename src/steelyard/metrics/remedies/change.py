@@ -7,7 +7,7 @@ from math import isclose
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct, numbered
+from steelyard.core.arrays import Ints, distinct, numbered
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.remedies.figures import Calls, Figure

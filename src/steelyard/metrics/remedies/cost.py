@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.arrays import Floats, numbered
+from steelyard.core.arrays import Floats, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric, ShownAs

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.weak_cache import remembered
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
@@ -27,7 +28,6 @@ from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy, false_rates
 from steelyard.metrics.scores.vacuum import dark_current
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends
-from steelyard.remembered import remembered
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.core.plurals import counted
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.combined import any_both_orders, as_base, both_orders, of_repeats
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import Rule, average, plurality
-from steelyard.wording import counted
 
 SIZES = (3, 5)
 """Repeats that a majority or a mean is made of."""

@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from steelyard.arrays import distinct
-from steelyard.identity import rng_for
+from steelyard.core.arrays import distinct
+from steelyard.core.identity import rng_for
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.remedies.remedy import JURY
 from steelyard.metrics.scores.columns import collect_scores

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from steelyard.arrays import Floats, distinct, numbered
+from steelyard.core.arrays import Floats, distinct, numbered
 from steelyard.metrics.basis import EVERY_CALL
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading

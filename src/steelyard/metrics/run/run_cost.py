@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import fsum
 
+from steelyard.core.plurals import counted
 from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
@@ -28,7 +29,6 @@ from steelyard.metrics.run.cost import (
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
-from steelyard.wording import counted
 
 TOKENS_INPUT = Metric(
     "tokens_input",

@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.invariance import compare_items, unmoved
 

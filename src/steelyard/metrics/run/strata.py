@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.plurals import counted
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
@@ -28,7 +29,6 @@ from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observations import Observations
-from steelyard.wording import counted
 
 STRATUM_GAP = Metric(
     "stratum_gap",

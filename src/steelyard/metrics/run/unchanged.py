@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct
+from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.basis import Basis, Items, on_items
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate

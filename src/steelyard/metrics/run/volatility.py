@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
+from steelyard.core.plurals import counted
 from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
@@ -19,7 +20,6 @@ from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN, mean_intervals
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.verdicts.observation import Observation
-from steelyard.wording import counted
 
 ACCURACY_SD = Metric(
     "accuracy_sd",

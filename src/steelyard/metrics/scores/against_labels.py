@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.amount import LEFT_OUT, Amount
 from steelyard.metrics.basis import LABELLED
 from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA

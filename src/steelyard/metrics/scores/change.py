@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats, Mask, distinct
+from steelyard.core.arrays import Floats, Mask, distinct
 from steelyard.metrics.basis import Basis, Items, labelled_items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading

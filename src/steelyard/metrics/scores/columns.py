@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable
-from steelyard.remembered import remembered
+from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable
+from steelyard.core.weak_cache import remembered
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, numbered
+from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
 from steelyard.metrics.metric import Limit

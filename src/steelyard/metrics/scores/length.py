@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, difference_word

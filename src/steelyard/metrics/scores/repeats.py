@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate

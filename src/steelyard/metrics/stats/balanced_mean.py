@@ -12,7 +12,7 @@ from math import nan
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.intervals import Span, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error

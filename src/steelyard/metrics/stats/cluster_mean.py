@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span, clipped
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.student_law import t_probability, t_quantile

@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import Span, score
 from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.student_law import t_quantile

@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.stats.normal_law import normal_probability
 
 ALLOWED_CORRELATION = 0.3

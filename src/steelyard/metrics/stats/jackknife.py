@@ -13,7 +13,7 @@ from math import atanh, exp, isfinite, sqrt, tanh
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.stats.intervals import Ends, Span, clipped
 from steelyard.metrics.stats.student_law import t_quantile
 

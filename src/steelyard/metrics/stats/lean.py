@@ -17,7 +17,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Span, clipped, score

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 
 _ROOT = sqrt(2)
 _FEW = 150

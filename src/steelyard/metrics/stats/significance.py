@@ -7,7 +7,7 @@ from math import gcd
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.core.arrays import Floats, Ints
 
 ENOUGH_CLUSTERS = 6
 """Fewer cluster sums cannot reach p ≤ .05 by flipping signs."""

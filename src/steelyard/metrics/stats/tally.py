@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from steelyard.arrays import Ints
+from steelyard.core.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 
 

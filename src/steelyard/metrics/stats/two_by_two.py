@@ -15,7 +15,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, score
 from steelyard.metrics.stats.jackknife import Figure

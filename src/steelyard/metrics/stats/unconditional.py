@@ -11,7 +11,7 @@ from math import comb, log
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 
 _RATES = np.linspace(0.0025, 0.9975, 400)
 """Common rates that are tried."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from steelyard.core.plurals import counted
 from steelyard.errors import UnreachableError
 from steelyard.providers.batch.batch_api import BatchRequest, BatchResult, BatchStatus
 from steelyard.providers.batch.openai import request_lines, result_of
-from steelyard.wording import counted
 
 
 class FileBatchApi:

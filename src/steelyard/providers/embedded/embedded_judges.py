@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from steelyard.core.registry import Spec
 from steelyard.providers.embedded.prompts import EMBEDDED_GRADED, EMBEDDED_SCORE_PROMPT
 from steelyard.providers.embedded.weights import verify_weights
 from steelyard.providers.options import Options, Settings
 from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
-from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Protocol
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from steelyard.core.identity import canonical_json, content_hash
 from steelyard.errors import ConfigError
-from steelyard.identity import canonical_json, content_hash
 
 Function = Callable[..., Any]
 

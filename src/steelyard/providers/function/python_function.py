@@ -16,11 +16,11 @@ from typing import Any
 
 from pydantic import Field
 
+from steelyard.core.registry import Spec
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
 from steelyard.providers.function.code import Function, code_hash, function_at
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import Example, ProviderInfo
-from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steelyard.whole_signs import whole_signs
+from steelyard.core.surrogates import whole_signs
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from steelyard.core.identity import rng_for
 from steelyard.errors import ConfigError
-from steelyard.identity import rng_for
 from steelyard.providers.planted.answer_key import AnswerKey, builtin_key
 
 OPTION_NAMES = {

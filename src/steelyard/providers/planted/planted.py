@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from steelyard.core.identity import canonical_json, rng_for
+from steelyard.core.plurals import counted
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
-from steelyard.identity import canonical_json, rng_for
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted.model import OPTION_NAMES, Parameters, decide, surface_effect
 from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
@@ -22,7 +23,6 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
-from steelyard.wording import counted
 
 __all__ = [
     "MODELS",

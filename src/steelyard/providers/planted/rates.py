@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.metrics.stats.normal_law import normal_probabilities
 from steelyard.providers.planted.model import Parameters
 

@@ -14,8 +14,8 @@ from typing import Any
 from aiohttp import web
 from yarl import URL
 
+from steelyard.core.identity import content_hash
 from steelyard.errors import ConfigError, DataError
-from steelyard.identity import content_hash
 from steelyard.providers.planted.planted import POINTWISE_MODELS, Planted
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from steelyard.core.plurals import counted
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, Block, Transcript, Turn
-from steelyard.wording import counted
 
 REMOVED, PRAISED = FORMS = ("removed", "praised")
 """What becomes of the reasoning."""

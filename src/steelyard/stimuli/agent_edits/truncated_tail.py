@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from steelyard.core.plurals import counted
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import Transcript
-from steelyard.wording import counted
 
 
 def truncated_tail(transcript: Transcript, share: float) -> RunEdit | None:

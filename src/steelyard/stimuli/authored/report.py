@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.json_body import from_body, mapping
-from steelyard.wording import counted
+from steelyard.core.json_dataclasses import from_body, mapping
+from steelyard.core.plurals import counted
 
 BY_A_PERSON = "by a person"
 """Reason of a rejection that no check made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from steelyard.arrays import Floats
+from steelyard.core.arrays import Floats
 from steelyard.stimuli.surface.segments import replaced
 from steelyard.tasks.scale import Ordinal
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from steelyard.registry import Registry
+from steelyard.core.registry import Registry
 from steelyard.tasks.adapters.adapter import Adapter, Opener, Reader
 from steelyard.tasks.adapters.behaviours import behaviours
 from steelyard.tasks.adapters.folders import read_folders

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from steelyard.core.validation import checked, parse_map
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Pairwise, Scale
-from steelyard.validation import checked, parse_map
 
 POINTWISE = ("response",)
 TRANSCRIPT = ("messages",)

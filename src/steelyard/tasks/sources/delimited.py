@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from steelyard.core.plurals import counted
 from steelyard.errors import DataError
 from steelyard.tasks.sources.encoding import read_text
 from steelyard.tasks.sources.table import Record, Table, table_of
-from steelyard.wording import counted
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED = 20

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from steelyard.core.plurals import counted
 from steelyard.errors import DataError
 from steelyard.tasks.sources.labels import normal
 from steelyard.tasks.sources.table import Table
-from steelyard.wording import counted
 
 Value: TypeAlias = str | int | float | bool
 Where: TypeAlias = Mapping[str, Value | list[Value]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.plurals import counted
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, Scale
@@ -20,7 +21,6 @@ from steelyard.tasks.transcripts.json_values import json_value
 from steelyard.tasks.transcripts.preprocess import Preparation
 from steelyard.tasks.transcripts.render import rendered
 from steelyard.tasks.transcripts.transcript import Transcript
-from steelyard.wording import counted
 
 _NAMED = 5
 """Strata that a sentence names."""

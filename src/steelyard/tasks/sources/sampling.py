@@ -8,8 +8,8 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard.identity import seed_for
-from steelyard.validation import Expected
+from steelyard.core.identity import seed_for
+from steelyard.core.validation import Expected
 
 
 class PerStratum(BaseModel):

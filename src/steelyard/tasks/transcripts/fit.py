@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from steelyard.core.plurals import counted
 from steelyard.tasks.transcripts.render import clipped, message, rendered
 from steelyard.tasks.transcripts.transcript import TOOL, Transcript, Turn
-from steelyard.wording import counted
 
 SHORTEST = 200
 """Characters that a text keeps before whole messages are left out."""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
+from steelyard.core.registry import Registry, Spec
 from steelyard.errors import ConfigError, DataError
-from steelyard.registry import Registry, Spec
 from steelyard.tasks.transcripts.render import clipped
 from steelyard.tasks.transcripts.transcript import (
     ASSISTANT,

@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from steelyard.lab.review.bench import Ballot, Bench, RefusedError
-from steelyard.lab.review.keeping import TEMPLATES
-from steelyard.lab.review.lines import lines
-from steelyard.lab.review.runs import TurnEdit
-from steelyard.lab.review.standing import DISPUTED
-from steelyard.lab.review.status import status_of
+from steelyard.review.bench import Ballot, Bench, RefusedError
+from steelyard.review.keeping import TEMPLATES
+from steelyard.review.lines import lines
+from steelyard.review.runs import TurnEdit
+from steelyard.review.standing import DISPUTED
+from steelyard.review.status import status_of
 from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page

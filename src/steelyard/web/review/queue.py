@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from steelyard.lab.review.bench_item import BenchItem
-from steelyard.lab.review.standing import DECIDED, DEFERRED, DISPUTED, Standing
+from steelyard.review.bench_item import BenchItem
+from steelyard.review.standing import DECIDED, DEFERRED, DISPUTED, Standing
 from steelyard.stimuli.stimulus import PENDING
 
 NEAR, FAR = 0.8, 0.5

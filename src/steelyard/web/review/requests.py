@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from steelyard.core.surrogates import whole_signs
 from steelyard.errors import SteelyardError
 from steelyard.web.refusal import refused
-from steelyard.whole_signs import whole_signs
 
 REVIEWER = "steelyard-reviewer"
 """Cookie with the name that votes carry."""

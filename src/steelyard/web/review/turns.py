@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.lab.review.runs import before_edit, run_of
+from steelyard.review.runs import before_edit, run_of
 from steelyard.stimuli.stimulus import EDITED, Stimulus
 from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import ASSISTANT, SYSTEM, TOOL, Turn

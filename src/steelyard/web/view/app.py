@@ -13,6 +13,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
+from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.figure_calls import calls_behind
+from steelyard.commands.view.viewed_run import AbsentError, Loaded, ViewedRun
+from steelyard.core.plurals import counted
+from steelyard.core.surrogates import whole_signs
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
@@ -25,11 +32,6 @@ from steelyard.datasheet.sections.spending import spending
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
-from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.view.call_detail import call_detail, details, reason_of_count
-from steelyard.lab.view.call_filter import CallFilter
-from steelyard.lab.view.figure_calls import calls_behind
-from steelyard.lab.view.viewed_run import AbsentError, Loaded, ViewedRun
 from steelyard.stimuli.expectation import label_word
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
@@ -37,8 +39,6 @@ from steelyard.web.refusal import refusal
 from steelyard.web.view.accuracy_map import accuracy_map
 from steelyard.web.view.files import FILES, passing
 from steelyard.web.view.links import Links
-from steelyard.whole_signs import whole_signs
-from steelyard.wording import counted
 
 PAGE_SIZE = 50
 """Calls on a page."""

@@ -15,9 +15,9 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
+from steelyard.commands.view.figure_calls import same_calls
+from steelyard.core.atomic_write import unwritable
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.whole_file import unwritable
-from steelyard.lab.view.figure_calls import same_calls
 from steelyard.web.pages import ASSETS, asset_text
 from steelyard.web.view.app import ViewPages
 from steelyard.web.view.links import StillLinks

@@ -10,13 +10,13 @@ from itertools import islice
 
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.arrays import Ints, Mask
+from steelyard.commands.view.call_detail import details
+from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.figure_calls import calls_behind
+from steelyard.commands.view.viewed_run import Loaded, ViewedRun
+from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.inert import inert
 from steelyard.errors import ConfigError
-from steelyard.lab.view.call_detail import details
-from steelyard.lab.view.call_filter import CallFilter
-from steelyard.lab.view.figure_calls import calls_behind
-from steelyard.lab.view.viewed_run import Loaded, ViewedRun
 from steelyard.stimuli.expectation import label_word
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation

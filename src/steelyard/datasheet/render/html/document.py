@@ -11,12 +11,12 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from steelyard.core.identity import short_hash
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.signs import MARKS, SIGNS
 from steelyard.datasheet.words.verdict_text import brought
-from steelyard.identity import short_hash
 
 PACKAGE = "steelyard.datasheet.render.html"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.core.plurals import counted
 from steelyard.stimuli.authored.rejection import NO_PLAN, UNREADABLE, Rejection
 from steelyard.tasks.transcripts.transcript import ASSISTANT, Transcript
-from steelyard.wording import counted
 
 _NUMBER = re.compile(r"\D*(\d{1,6})\D*")
 """The number of a message as models write it: 5, "5", "[005]", "message 5"."""

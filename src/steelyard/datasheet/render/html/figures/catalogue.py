@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from steelyard.core.plurals import counted
+from steelyard.core.registry import Registry
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words.verdict_text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.registry import Registry
-from steelyard.wording import counted
 
 _HERE = "steelyard.datasheet.render.html.figures"
 FIGURES: Registry[Figure | None] = Registry(

@@ -1,0 +1,169 @@
+"""The doors for notebooks and scripts: what the commands do, as functions that return what they print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from steelyard.authoring.commission import Commission, commission_of
+from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.gate.policy import PolicyLike
+from steelyard.commands.gate.ruling import Ruling
+from steelyard.commands.gate.session import gate as gate_folder
+from steelyard.commands.measure import measure as run
+from steelyard.commands.reference_run import foreseen, referenced
+from steelyard.commands.report import rebuild
+from steelyard.core.plurals import counted
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.datasheet.render.notebook import NotebookSheet
+from steelyard.errors import ConfigError
+from steelyard.metrics.findings import MARGIN
+from steelyard.providers.function.code import judge_model
+from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.frozen_run import require
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.handed_in import handed_in
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import PlanRow, make_plan, plan_rows
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
+
+JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
+"""`provider/model?key=value`, a mapping as in a study file, or a function; `model` may be one too."""
+Place: TypeAlias = str | PathLike[str]
+"""A file or folder; a datasheet stands for the folder of its run."""
+
+
+@dataclass(frozen=True)
+class Outlay:
+    """What a measurement will take; only what its folder has not answered yet counts."""
+
+    rows: tuple[PlanRow, ...]
+    """One per judge and probe; baselines cost nothing and are left out."""
+    folder: Path
+    """Where the run would lie."""
+
+    @property
+    def calls(self) -> int:
+        """All calls, those of free judges too."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def dollars(self) -> float | None:
+        """None where the price of a judge is not known."""
+        prices = [row.dollars for row in self.rows]
+        return None if None in prices else sum(price for price in prices if price is not None)
+
+    def __repr__(self) -> str:
+        price = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
+        return f"<Outlay: {counted(self.calls, 'call')}, {price}, {self.folder}>"
+
+
+def measure(
+    *judges: JudgeLike,
+    study: Place | None = None,
+    out: Place | None = None,
+    limits: RunLimits | Mapping[str, Any] | None = None,
+    **overrides: Any,
+) -> NotebookSheet:
+    """Measure judges and return the datasheet; keywords are those of a study file (profile, seed, probes, …).
+
+    A judge may be a plain or async function: `(request, first, second)` returns "1", "2" or "tie",
+    `(request, response)` a score. Runs and resumes like the command; what stopped a run early is raised,
+    and every reply is kept.
+    """
+    built, folder, commission = _opened(judges, study, out, overrides)
+    within = RunLimits.of(limits)
+    built = referenced(built, folder, within)
+    if commission is not None:
+        built, authored = commission.fulfilled(built, folder, within)
+        authored.require_review(folder)
+    return NotebookSheet.shown(run(built, folder, within).require(), folder.path)
+
+
+def plan(
+    *judges: JudgeLike, study: Place | None = None, out: Place | None = None, **overrides: Any
+) -> Outlay:
+    """What `measure` with the same arguments will take: calls, tokens, dollars; nothing is spent."""
+    built, folder, commission = _opened(judges, study, out, overrides)
+    before: list[PlanRow] = []
+    if built.reference is None:  # labels that a judge has yet to give are no labels of the folder
+        require(folder, built)
+    built = foreseen(built, folder)
+    if commission is not None:
+        built, before = commission.foreseen(built, folder)
+    answered: set[str] = set()
+    if folder.database.exists():
+        with folder.store() as store:
+            answered = store.answered() | handed_in(store)
+    baselines = {judge.name for judge in built.judges if judge.baseline}
+    rows = [row for row in plan_rows(make_plan(built), answered) if row.judge not in baselines]
+    return Outlay((*before, *rows), folder.path)
+
+
+def report(folder: Place) -> NotebookSheet:
+    """Every figure of a run folder or an import computed anew, its files written again; no calls."""
+    return NotebookSheet.shown(rebuild(Path(folder)).write(Path(folder)), Path(folder))
+
+
+def load(folder: Place) -> NotebookSheet:
+    """The datasheet of a run folder or an import as it was published; nothing is computed."""
+    return NotebookSheet.shown(read_datasheet(Path(folder)), Path(folder))
+
+
+def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSheet:
+    """Two judges on the stimuli that both were shown, each `DIR` or `DIR:JUDGE`; no calls."""
+    return compare_targets(Target.parse(fspath(first)), Target.parse(fspath(second)), margin)
+
+
+def gate(
+    folder: Place,
+    policy: PolicyLike = "default",
+    judges: str | Sequence[str] = (),
+    reference: Place | None = None,
+    margin: float = MARGIN,
+) -> Ruling:
+    """Whether the judges of a run folder may be used; writes the certificate.
+
+    `policy` is a file, a mapping of rules, or one that is shipped: smoke, default, strict.
+    """
+    earlier = None if reference is None else Path(reference)
+    named = [judges] if isinstance(judges, str) else judges
+    ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), named, earlier, margin)
+    return ruling
+
+
+def _opened(
+    judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, overrides: Mapping[str, Any]
+) -> tuple[Study, RunFolder, Commission | None]:
+    """The study that the arguments describe, its folder, and who writes for it."""
+    path = None if study is None else Path(study)
+    named = {"judges": [_written(judge) for judge in judges]} if judges else {}
+    config = load_config(path, {**overrides, **named}, "arguments")
+    built = build_study(config, Path() if path is None else path.parent)
+    folder = RunFolder(Path(out)) if out else RunFolder.default(built)
+    return built, folder, commission_of(config)
+
+
+def _written(judge: JudgeLike) -> str | dict[str, Any]:
+    """A judge as a study file has it; a function by its address."""
+    if isinstance(judge, str):
+        return judge
+    body: dict[str, Any] = dict(judge) if isinstance(judge, Mapping) else {"model": judge}
+    if "of" in body:
+        body["of"] = _written(body["of"])
+    if isinstance(body.get("jury"), (list, tuple)):
+        body["jury"] = [_written(member) for member in body["jury"]]
+    function = body.get("model")
+    if not callable(function):
+        if isinstance(judge, Mapping):
+            return body
+        kind = type(judge).__name__
+        raise ConfigError(f"judges: found {kind}, expected 'provider/model', a mapping, or a function.")
+    own = getattr(function, "__name__", type(function).__name__).strip("<>")
+    name = str(body.get("name") or own)
+    return {**body, "model": judge_model(function, name), "name": name}

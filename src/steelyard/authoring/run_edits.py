@@ -1,0 +1,145 @@
+"""Editing runs of agents: plan, then message by message; every run takes its step at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from steelyard.authoring.answers import plan_of, text_of, turn_edit_of
+from steelyard.authoring.desk import Desk
+from steelyard.authoring.draft import Draft
+from steelyard.authoring.questions import question_of
+from steelyard.authoring.run_draft import RunDraft
+from steelyard.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
+from steelyard.authoring.validation import Validation
+from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
+from steelyard.stimuli.authored.runs.plan import Step
+from steelyard.stimuli.authored.runs.turn_edit import fault_of, unplanned_refusal
+from steelyard.study.editing import Editing
+from steelyard.study.role_prompts import GRADE
+from steelyard.study.roles import Roles
+from steelyard.trials.exchange import Exchange
+from steelyard.trials.reply import Reply
+
+Ask = Callable[[RunDraft], Exchange]
+"""The question about a draft."""
+Take = Callable[[RunDraft, Reply], None]
+"""What a reply comes to."""
+
+
+class RunEdits:
+    """Brings runs to what their briefs want, or turns the try down with the reason."""
+
+    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+        """`confirmed` is told of each run as soon as it is what its brief wants."""
+        assert roles.editing is not None
+        self._desk, self._confirmed = desk, confirmed
+        self._editing: Editing = roles.editing
+        self._verification = Validation(desk, _verifying(roles, roles.editing), confirmed)
+
+    async def round(self, drafts: Sequence[RunDraft], attempt: int) -> None:
+        """One try for each run: take it as it is where that will do, else plan, edit and verify."""
+        for draft in drafts:
+            draft.begin()
+        await self._take_fitting([draft for draft in drafts if draft.fits_as_is], attempt)
+        await self._plan(_alive(drafts, attempt), attempt)
+        for number in range(self._editing.steps):
+            await self._step(_alive(drafts, attempt), number, attempt)
+        await self._verification.confirm(_alive(drafts, attempt), attempt)
+
+    async def _take_fitting(self, drafts: Sequence[RunDraft], attempt: int) -> None:
+        """Accept runs that have the wanted score as they are; the others stay open."""
+        scores = await self._verification.scores(drafts, attempt)
+        for draft in drafts:
+            score, who = scores.get(draft.brief.name, (None, ""))
+            if score is not None and score == draft.brief.expected:
+                draft.validation = f"{who} gave {score} to the run as it is"
+                draft.untouched = draft.accepted = True
+                self._confirmed(draft)
+
+    async def _plan(self, drafts: Sequence[RunDraft], attempt: int) -> None:
+        def take(draft: RunDraft, reply: Reply) -> None:
+            plan = plan_of(reply, draft.original, self._editing.steps)
+            if isinstance(plan, Rejection):
+                draft.reject(plan)
+            else:
+                draft.plan = plan
+
+        await self._ask(drafts, lambda draft: planner_exchange(self._editing, draft, attempt), take)
+
+    async def _step(self, drafts: Sequence[RunDraft], number: int, attempt: int) -> None:
+        """The edit of this number in every plan that has so many."""
+        steps = {
+            draft.brief.name: draft.plan.steps[number]
+            for draft in drafts
+            if draft.plan is not None and number < len(draft.plan.steps)
+        }
+        busy = [draft for draft in drafts if draft.brief.name in steps]
+        await self._sum_up(busy, steps, attempt)
+        await self._edit(_alive(busy, attempt), steps, attempt)
+
+    async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, Step], attempt: int) -> None:
+        """Sum up what the editor will not see, in as many calls as it takes."""
+
+        def ask(draft: RunDraft) -> Exchange:
+            messages, _ = draft.to_sum_up(steps[draft.brief.name])
+            return summarizer_exchange(self._editing, draft, messages, attempt)
+
+        def take(draft: RunDraft, reply: Reply) -> None:
+            text = text_of(reply)
+            if isinstance(text, Rejection):
+                draft.reject(replace(text, detail=f"the summary: {text.detail}"))
+                return
+            draft.summed_up = draft.to_sum_up(steps[draft.brief.name])[1]
+            draft.summary = " ".join(text.split()[: self._editing.summary_words])
+
+        while still := [d for d in _alive(drafts, attempt) if d.to_sum_up(steps[d.brief.name])[0]]:
+            await self._ask(still, ask, take)
+
+    async def _edit(self, drafts: Sequence[RunDraft], steps: Mapping[str, Step], attempt: int) -> None:
+        def ask(draft: RunDraft) -> Exchange:
+            return editor_exchange(self._editing, draft, steps[draft.brief.name], attempt)
+
+        await self._ask(drafts, ask, lambda draft, reply: _take_edit(draft, steps[draft.brief.name], reply))
+
+    async def _ask(self, drafts: Sequence[RunDraft], ask: Ask, take: Take) -> None:
+        """Put a question about every draft at once; a call that failed for good ends the try."""
+        asked = {draft.brief.name: ask(draft) for draft in drafts}
+        replies = await self._desk.ask(asked.values())
+        for draft in drafts:
+            exchange = asked[draft.brief.name]
+            if exchange.key in self._desk.waiting:
+                draft.waiting = self._desk.waiting[exchange.key].message
+            elif exchange.key not in replies:
+                draft.reject(Rejection(CALL_FAILED, f"the {exchange.role}'s call failed for good"))
+            else:
+                take(draft, replies[exchange.key])
+
+
+def _take_edit(draft: RunDraft, step: Step, reply: Reply) -> None:
+    """Put the edited message into the run, or say what is wrong with it."""
+    edit = turn_edit_of(reply)
+    turn = edit if isinstance(edit, Rejection) else edit.applied(draft.original.turns[step.place])
+    if not isinstance(turn, Rejection):
+        rubric = question_of(draft.brief, draft.task).rubric
+        plan = "" if draft.plan is None else draft.plan.words
+        fault = unplanned_refusal(turn, draft.original, plan) or fault_of(
+            turn, step.place, draft.transcript, draft.original, rubric
+        )
+        if fault is None:
+            draft.turns[step.place] = turn
+            return
+        turn = fault
+    draft.reject(replace(turn, detail=f"message {step.number}: {turn.detail}"))
+
+
+def _alive(drafts: Sequence[RunDraft], attempt: int) -> list[RunDraft]:
+    """Those whose try has not been turned down yet."""
+    return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
+
+
+def _verifying(roles: Roles, editing: Editing) -> Roles:
+    """The roles with the verifier as validator; the validator's fallback is asked what the verifier is."""
+    asked = {GRADE: editing.verifier.protocols[GRADE]}
+    fallback = None if roles.fallback is None else replace(roles.fallback, protocols=asked)
+    return replace(roles, validator=editing.verifier, fallback=fallback)

@@ -1,0 +1,188 @@
+"""Asking the validator: the rubric's score without a word of what is wanted, then what else must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from steelyard.authoring.answers import said_yes, score_of
+from steelyard.authoring.desk import Desk, Heard
+from steelyard.authoring.draft import Draft
+from steelyard.authoring.questions import (
+    asks_own_score,
+    original_exchange,
+    questions_about,
+    validator_exchange,
+)
+from steelyard.stimuli.authored.brief import ORDINAL
+from steelyard.stimuli.authored.rejection import (
+    MEANING_CHANGED,
+    NO_VERDICT,
+    NOT_AT_BORDER,
+    OTHER_SCORE,
+    Rejection,
+)
+from steelyard.study.role_prompts import BORDER, EXPANSION, GRADE, MEANING
+from steelyard.study.roles import Roles
+from steelyard.trials.exchange import Exchange
+from steelyard.trials.judge import Judge
+from steelyard.trials.reply import Reply
+
+Read = Callable[[Draft, Reply], str | None]
+"""The answer in a reply; None where there is none."""
+Take = Callable[[Draft, str, str], None]
+"""What an answer about a draft comes to, and who gave it."""
+Ask = Callable[[Judge, str, Draft], Exchange]
+"""The question of a protocol about a draft."""
+
+
+class Validation:
+    """Confirms drafts; those that fail are turned down with the reason."""
+
+    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+        """`confirmed` is told of each draft as soon as its last question is answered."""
+        self._desk = desk
+        self._roles = roles
+        self._confirmed = confirmed
+
+    async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
+        """Accept what is as it was asked for, each as soon as that is known."""
+        kept = await self._graded(_asked(drafts, GRADE), attempt)
+        for question in (MEANING, EXPANSION):
+            await self._same(_asked(kept, question), question, attempt)
+        await self._open(_asked(drafts, BORDER), attempt)
+
+    async def scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, tuple[str, str]]:
+        """Name of a brief to the score that its text gets, and who gave it."""
+        scores: dict[str, tuple[str, str]] = {}
+
+        def take(draft: Draft, score: str, who: str) -> None:
+            scores[draft.brief.name] = score, who
+
+        await self._ask(drafts, GRADE, attempt, score_of, take)
+        return scores
+
+    def _passed(self, draft: Draft, question: str) -> None:
+        """Accept a draft that was asked its last question."""
+        if questions_about(draft.brief.goal)[-1] == question:
+            draft.accepted = True
+            self._confirmed(draft)
+
+    async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
+        """Those whose score by the rubric is the one that was wanted."""
+        own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
+        graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
+        kept: set[str] = set()
+
+        def take(draft: Draft, score: str, who: str) -> None:
+            wanted = draft.brief.expected or own[draft.brief.name]
+            if score == wanted:
+                as_what = "as intended" if draft.brief.expected else "as for the item's own response"
+                draft.validation = f"{who} gave {score}, {as_what}"
+            elif self._keeps(draft, attempt):
+                draft.kept_score = score
+                draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
+            else:
+                detail = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
+                draft.reject(Rejection(OTHER_SCORE, detail))
+                return
+            kept.add(draft.brief.name)
+            self._passed(draft, GRADE)
+
+        await self._ask(graded, GRADE, attempt, score_of, take)
+        return [draft for draft in graded if draft.brief.name in kept]
+
+    def _keeps(self, draft: Draft, attempt: int) -> bool:
+        """True where a text that missed its score is kept at the one it got: after the last try."""
+        last = attempt == self._roles.attempts - 1
+        return last and draft.brief.goal == ORDINAL and self._roles.off_target == "keep"
+
+    async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
+        """What the validator gives the items' own responses, where nobody else has said what they earn."""
+        scores: dict[str, str] = {}
+
+        def take(draft: Draft, score: str, who: str) -> None:
+            del who
+            scores[draft.brief.name] = score
+
+        await self._ask(drafts, GRADE, attempt, score_of, take, original_exchange)
+        return scores
+
+    async def _same(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
+        def take(draft: Draft, answer: str, who: str) -> None:
+            if answer == "yes":
+                draft.validation += f"; {who} finds the meaning kept"
+                self._passed(draft, question)
+            else:
+                detail = "the text does not say what the given response says: something was added or lost"
+                draft.reject(Rejection(MEANING_CHANGED, detail))
+
+        await self._ask(drafts, question, attempt, _yes("same"), take)
+
+    async def _open(self, drafts: Sequence[Draft], attempt: int) -> None:
+        def take(draft: Draft, answer: str, who: str) -> None:
+            if answer == "yes":
+                draft.validation = f"{who} finds the score open, as intended"
+                self._passed(draft, BORDER)
+            else:
+                draft.reject(Rejection(NOT_AT_BORDER, "the rubric gives the text a plain score"))
+
+        await self._ask(drafts, BORDER, attempt, _yes("open"), take)
+
+    async def _ask(
+        self,
+        drafts: Sequence[Draft],
+        protocol: str,
+        attempt: int,
+        read: Read,
+        take: Take,
+        ask: Ask = validator_exchange,
+    ) -> None:
+        """Take each readable answer as it comes in; the fallback is asked for the rest."""
+        still = {draft.brief.name: draft for draft in drafts}
+        for judge in (self._roles.validator, self._roles.fallback):
+            if judge is None or not still:
+                break
+            named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
+            asked = {name: ask(named, protocol, draft) for name, draft in still.items()}
+            hear = _hearing(still, asked, read, partial(_told, take, judge.address))
+            for key, reply in (await self._desk.ask(asked.values(), hear)).items():
+                hear(key, reply)
+            for name in [name for name in still if asked[name].key in self._desk.waiting]:
+                still.pop(name).waiting = self._desk.waiting[asked[name].key].message
+        for draft in still.values():
+            draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
+
+
+def _told(take: Take, who: str, draft: Draft, answer: str) -> None:
+    take(draft, answer, who)
+
+
+def _hearing(
+    still: dict[str, Draft], asked: Mapping[str, Exchange], read: Read, take: Callable[[Draft, str], None]
+) -> Heard:
+    """What is done with a reply: each draft that waits for it takes the answer, once."""
+    names: dict[str, list[str]] = {}
+    for name, exchange in asked.items():
+        names.setdefault(exchange.key, []).append(name)
+
+    def hear(key: str, reply: Reply) -> None:
+        for name in names.get(key, ()):
+            if name in still and (answer := read(still[name], reply)) is not None:
+                take(still.pop(name), answer)
+
+    return hear
+
+
+def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:
+    return [draft for draft in drafts if question in questions_about(draft.brief.goal)]
+
+
+def _yes(key: str) -> Read:
+    def read(draft: Draft, reply: Reply) -> str | None:
+        del draft
+        answer = said_yes(reply, key)
+        return None if answer is None else "yes" if answer else "no"
+
+    return read

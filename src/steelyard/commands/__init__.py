@@ -1,0 +1,1 @@
+"""What each command does: measure, report, compare, show, export and the others."""

@@ -1,0 +1,214 @@
+"""Two judges from run folders or imports, paired on the stimuli that both were shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.commands.import_verdicts import ImportFolder
+from steelyard.core.plurals import counted
+from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.run_facts import partial_words
+from steelyard.errors import ConfigError, DataError
+from steelyard.metrics.comparison.family import compare
+from steelyard.metrics.comparison.unit_events import unit_events
+from steelyard.metrics.findings import MARGIN
+from steelyard.probes.catalogue import metrics_of, reading_order
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.coverage import RunCoverage
+from steelyard.runner.record import Record
+from steelyard.trials.judge import Judge
+from steelyard.verdicts.observations import Observations
+from steelyard.version import __version__
+
+
+@dataclass(frozen=True)
+class Target:
+    """`DIR[:JUDGE]` as it was given."""
+
+    folder: Path
+    """The run folder or import."""
+    judge: str | None
+    """The judge's name, where one was given."""
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Split at the last colon that follows an existing folder; judges and drives hold colons too."""
+        if Path(text).is_dir():
+            return cls(Path(text), None)
+        for place in range(len(text) - 1, 0, -1):
+            if text[place] == ":" and Path(text[:place]).is_dir():
+                return cls(Path(text[:place]), text[place + 1 :])
+        raise ConfigError(f"{text}: no such folder, expected DIR or DIR:JUDGE with a run folder as DIR.")
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """All that a folder holds for a comparison."""
+
+    folder: Path
+    """Where it lies."""
+    judges: tuple[JudgeEntry, ...]
+    """Who was asked."""
+    observations: Observations
+    """What was read."""
+    stimulus_set: str
+    """Hash of the stimulus set."""
+    recorded: bool
+    """True where the texts are not known, so that stimuli have names only."""
+    coverage: RunCoverage | None = None
+    """How much of the plan was asked; None for an import, which has no plan."""
+    reference: str | None = None
+    """Judge whose verdicts on the originals are the labels; None where they are not a judge's."""
+    resting: frozenset[str] = frozenset()
+    """That judge, and those that are made of it."""
+
+    def pick(self, judge: str | None) -> JudgeEntry:
+        """The named judge, or the only one that is no baseline."""
+        if judge is None:
+            own = [entry for entry in self.judges if not entry.baseline] or list(self.judges)
+            if len(own) == 1:
+                return own[0]
+            raise ConfigError(
+                f"{self.folder}: holds {counted(len(own), 'judge')}, expected one to be named; "
+                f"write {self.folder}:JUDGE with one of {_names(own)}."
+            )
+        for entry in self.judges:
+            if entry.name == judge:
+                return entry
+        raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
+
+    def within(self, stratum: str) -> Verdicts:
+        """The calls on one stratum of the data."""
+        shown = self.observations.shown
+        known = sorted(set(shown.stratum.tolist()))
+        if stratum not in known:
+            close = get_close_matches(stratum, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(known)}."
+            raise ConfigError(f"{self.folder}: no stratum {stratum!r}; {hint}")
+        return replace(self, observations=self.observations.showing(shown.stratum == stratum))
+
+    def of(self, judge: str) -> Observations:
+        """The observations of one judge; what rests on its own verdicts holds nothing against it."""
+        mine = self.observations.of_judge(judge)
+        if judge not in self.resting:
+            return mine
+        return replace(mine, own_label=np.ones(len(mine), dtype=np.bool_))
+
+    def partial(self, judge: str) -> str | None:
+        """`Partial: 183 of 660 calls` where some calls of a judge were never asked."""
+        covered_calls = None if self.coverage is None else self.coverage.judges.get(judge)
+        if covered_calls is None or not covered_calls.partial:
+            return None
+        return partial_words(covered_calls.asked, covered_calls.planned)
+
+
+def load_verdicts(folder: Path) -> Verdicts:
+    """Read a run folder or an import; nothing is written."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
+    run, imported = RunFolder(folder), ImportFolder(folder)
+    if imported.observations.exists() and not run.study.exists():
+        recorded = imported.load()
+        sheet = recorded.datasheet
+        observations = recorded.calls.observations()
+        return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
+    plan = load_plan(run)
+    with run.store(read_only=True) as store:
+        record = Record(store, plan.study.reference)
+        observations = record.observations(plan.trials)
+        coverage = record.coverage(plan.trials)
+    judges = tuple(map(_entry, plan.study.judges))
+    return Verdicts(
+        folder,
+        judges,
+        observations,
+        plan.stimuli.hash,
+        recorded=False,
+        coverage=coverage,
+        reference=plan.study.reference,
+        resting=frozenset(j.name for j in plan.study.judges if j.rests_on(plan.study.reference)),
+    )
+
+
+def compare_targets(
+    first: Target, second: Target, margin: float = MARGIN, stratum: str | None = None
+) -> ComparisonSheet:
+    """Load both, one folder once, and compare; on one stratum of the data where it is named."""
+    left = load_verdicts(first.folder)
+    same = first.folder.resolve() == second.folder.resolve()
+    right = left if same else load_verdicts(second.folder)
+    if stratum is not None:
+        left, right = left.within(stratum), right.within(stratum)
+        right = left if same else right
+    sheet = compare_judges(left, left.pick(first.judge), right, right.pick(second.judge), margin)
+    return replace(sheet, stratum=stratum)
+
+
+def compare_judges(
+    left: Verdicts, first: JudgeEntry, right: Verdicts, second: JudgeEntry, margin: float = MARGIN
+) -> ComparisonSheet:
+    """Every figure of two judges on the units that both answered."""
+    if left is right and first.name == second.name:
+        raise ConfigError(f"{left.folder}: {first.name!r} against itself, expected two judges; name another.")
+    by_name = left.recorded or right.recorded
+    mine, other = left.of(first.name), right.of(second.name)
+    _check_shared(left, mine, right, other, by_name=by_name)
+    family = compare(
+        unit_events(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        unit_events(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        margin,
+        reading_order(),
+    )
+    matched = "name" if by_name else "content"
+    sides = _side(left, first), _side(right, second)
+    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p, family.faults)
+
+
+def _check_shared(
+    left: Verdicts,
+    mine: Observations,
+    right: Verdicts,
+    other: Observations,
+    *,
+    by_name: bool,
+) -> None:
+    shown, compared = (
+        {s.id if by_name else s.shown_hash for s in side.stimuli_seen} for side in (mine, other)
+    )
+    if not shown & compared:
+        what = "pair names" if by_name else "contents"
+        raise DataError(
+            f"{left.folder} and {right.folder}: no stimulus in common ({len(shown)} and {len(compared)} "
+            f"{what}), expected some; measure both judges with the same seed, profile and data."
+        )
+
+
+def _entry(judge: Judge) -> JudgeEntry:
+    """A judge under its base protocol, which alone is compared."""
+    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+    prints = {"base": judge.fingerprint("base")}
+    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
+
+
+def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
+    return Side(
+        judge.name,
+        judge.model,
+        str(verdicts.folder),
+        verdicts.stimulus_set,
+        verdicts.partial(judge.name),
+        verdicts.reference,
+        dict(judge.instruments),
+        judge.made,
+    )
+
+
+def _names(judges: Sequence[JudgeEntry]) -> str:
+    return ", ".join(entry.name for entry in judges)

@@ -1,0 +1,167 @@
+"""Trials and observations of a folder for other tools, as JSON lines or Parquet: every call, with its words.
+
+Observations are what was read, a row for each call and each verdict that calls make together; trials are what
+was sent and what came back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.commands.view.call_detail import CallDetail, details
+from steelyard.commands.view.call_index import CallCounts
+from steelyard.commands.view.viewed_run import Loaded, ViewedRun
+from steelyard.core.atomic_write import unwritable, whole_file, write_text
+from steelyard.datasheet.results import Results
+from steelyard.errors import ConfigError
+from steelyard.run_folder.results_file import parquet_missing, sound, write_parquet
+
+JSONL, PARQUET = FORMS = ("jsonl", "parquet")
+"""What tables can be written as."""
+CHUNK = 500
+"""Trials that are read at a time: prompts of agents' runs are long."""
+
+
+TRIAL_COLUMNS = {
+    **dict.fromkeys(("judge", "id", "protocol", "order"), "text"),
+    "replicate": "whole",
+    **dict.fromkeys(("verdict", "reason"), "text"),
+    "messages": "messages",
+    **dict.fromkeys(("decoding", "reply", "finish", "served_model"), "text"),
+    **dict.fromkeys(("input_tokens", "output_tokens"), "whole"),
+    "latency_ms": "real",
+    "attempts": "whole",
+    "received": "real",
+    "failures": "failures",
+    "dollars": "real",
+}
+"""Columns of the trials in their order, and what each holds."""
+
+
+@dataclass(frozen=True)
+class ExportedTable:
+    """One file that was written."""
+
+    path: Path
+    """The file."""
+    calls: CallCounts
+    """What it holds, a row for each; baselines last."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.calls.total
+
+
+def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
+    """Write observations and, where the calls were made here, trials; each file is whole or not there."""
+    if form == PARQUET and (missing := parquet_missing()) is not None:
+        raise ConfigError(f"--parquet: {missing}; run pip install 'steelyard[parquet]'.")
+    run = ViewedRun(folder)
+    loaded = run.load()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out, error) from error
+    written = [_observations(loaded, out / f"observations.{form}", form)]
+    if loaded.plan is not None:
+        written.append(_trials(run, loaded, out / f"trials.{form}", form))
+    return written
+
+
+def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
+    judges = () if loaded.plan is None else loaded.plan.study.judges
+    results = Results(
+        loaded.index.calls,
+        loaded.index.evidence.baselines,
+        {judge.name for judge in judges if judge.composition is not None},
+    )
+    if form == PARQUET:
+        write_parquet(path, results)
+    else:
+        write_text(path, results.jsonl())
+    return ExportedTable(path, loaded.index.count(np.ones(len(results), dtype=np.bool_)))
+
+
+def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTable:
+    """Calls that were really made; a verdict that others make is an observation, and no trial."""
+    asked = loaded.index.baselines_last(loaded.asked).tolist()
+    parts = (
+        [_row(detail) for detail in details(run, loaded, asked[start : start + CHUNK], explained=False)]
+        for start in range(0, len(asked), CHUNK)
+    )
+    if form == PARQUET:
+        _write_rows(path, parts)
+    else:
+        write_text(path, ("".join(f"{json.dumps(row)}\n" for row in part) for part in parts))
+    return ExportedTable(path, loaded.index.count(np.isin(np.arange(len(loaded.index.calls)), asked)))
+
+
+def _row(detail: CallDetail) -> dict[str, Any]:
+    """One call in plain columns; what a provider did not tell is null."""
+    seen, stored = detail.observation, detail.stored
+    answered = None if stored is None else stored.reply
+    reply = None if answered is None else answered.reply
+    return {
+        "judge": seen.judge,
+        "id": seen.stimulus.id,
+        "protocol": seen.protocol,
+        "order": seen.order if len(seen.stimulus.texts) == 2 else None,
+        "replicate": seen.replicate,
+        "verdict": detail.verdict,
+        "reason": detail.reason,
+        "messages": [] if stored is None else [{"role": r, "content": t} for r, t in stored.messages],
+        "decoding": None if stored is None else json.dumps(stored.decoding, sort_keys=True),
+        "reply": None if reply is None else reply.text,
+        "finish": None if reply is None else reply.finish,
+        "served_model": None if reply is None else reply.served_model,
+        "input_tokens": None if reply is None else reply.usage.input_tokens,
+        "output_tokens": None if reply is None else reply.usage.output_tokens,
+        "latency_ms": None if reply is None or reply.usage.batched else reply.latency_ms,
+        "attempts": None if answered is None else answered.attempts,
+        "received": None if answered is None else answered.received,
+        "failures": [] if stored is None else [vars(failure) for failure in stored.failures],
+        "dollars": detail.dollars,
+    }
+
+
+def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
+    """Rows as Parquet, a row group for each part; by way of JSON, since a plain list loads pandas."""
+    import pyarrow
+    from pyarrow import json as arrow_json
+    from pyarrow import parquet
+
+    schema = _schema()
+    with whole_file(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
+        for part in parts:
+            lines = "".join(f"{json.dumps(_sound(row))}\n" for row in part).encode()
+            table = arrow_json.read_json(
+                pyarrow.BufferReader(lines),
+                arrow_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+                arrow_json.ParseOptions(explicit_schema=schema),
+            )
+            writer.write_table(table.select(schema.names))
+
+
+def _schema() -> Any:
+    """Columns of the trials; messages and failures stay lists."""
+    import pyarrow
+
+    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+    message = pyarrow.list_(pyarrow.struct([("role", text), ("content", text)]))
+    failure = pyarrow.list_(pyarrow.struct([("reason", text), ("message", text), ("attempts", whole)]))
+    kinds = {"text": text, "whole": whole, "real": real, "messages": message, "failures": failure}
+    return pyarrow.schema([(name, kinds[kind]) for name, kind in TRIAL_COLUMNS.items()])
+
+
+def _sound(value: Any) -> Any:
+    """The same with text that UTF-8 can spell."""
+    if isinstance(value, dict):
+        return {key: _sound(inner) for key, inner in value.items()}
+    return [_sound(inner) for inner in value] if isinstance(value, list) else sound(value)

@@ -1,0 +1,143 @@
+"""Drift: has the judge changed since a reference run on the same stimuli?
+
+Every figure that a verdict can rest on is paired with the reference, unit by unit, whether the policy names
+it or not, and one test over all of them asks whether the judge reads differently at all. A change is drift
+whichever way it goes: an instrument that reads differently has to be calibrated again, unless the policy's
+figures are known to lie within the margin and no other figure is shown to have moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
+from steelyard.commands.gate.policy import Policy
+from steelyard.commands.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check, Ruling
+from steelyard.commands.gate.selection import select
+from steelyard.core.plurals import counted
+from steelyard.datasheet.comparison.rows import interval, probability
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.errors import ConfigError, DataError
+from steelyard.metrics.common import FAILED_RATE
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.family import Family, read_together
+from steelyard.metrics.findings import CLEAR, FLAGGED
+
+TOGETHER = "all"
+"""In the place of a metric: the check over all figures."""
+RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
+
+
+def drift_checks(
+    folder: Path, reference: Path, policy: Policy, ruling: Ruling, margin: float
+) -> tuple[list[Check], list[str]]:
+    """One check per figure of the policy that can be paired, and per other figure that moved; and notes."""
+    new, old = load_verdicts(folder), load_verdicts(reference)
+    if new.stimulus_set != old.stimulus_set:
+        raise DataError(
+            f"{folder} and {reference}: stimulus sets differ ({new.stimulus_set[7:19]} and "
+            f"{old.stimulus_set[7:19]}), expected the same; measure both with one seed, profile and data."
+        )
+    checks: list[Check] = []
+    notes: list[str] = []
+    for judge in ruling.judges:
+        before, after = _counterpart(old, judge), new.pick(judge)
+        found = compare_judges(old, before, new, after, margin).rows
+        # Calls without a reply are the network's, not the judge's, unless the policy asks.
+        ours = FAILED_RATE.id in {rule.metric for rule in policy.rules}
+        family = read_together([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
+        chosen, unpaired = _chosen(policy, family.rows, {check.metric for check in ruling.of(judge)})
+        asked = {id(row) for row in chosen}
+        moved = [row for row in family.rows if id(row) not in asked and row.finding == FLAGGED]
+        checks += _together(judge, family, tolerated=not moved and all(r.finding == CLEAR for r in chosen))
+        checks += [_check(judge, row, margin) for row in (*chosen, *moved)]
+        reference_partial = old.partial(before.name)
+        notes += [f"{reference}: {reference_partial}"] if reference_partial else []
+        if before.instruments and after.instruments and before.instruments != after.instruments:
+            notes.append(
+                f"{judge}: model, address, prompt or decoding are not those of the reference (another "
+                "fingerprint), so a difference need not be drift"
+            )
+        if unpaired:
+            named = ", ".join(metric_named(metric).name for metric in unpaired)
+            why = "not measured in both, or no share or mean of units"
+            notes.append(f"{judge}: not checked for drift ({why}): {named}.")
+    return checks, notes
+
+
+def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
+    """The reference's judge of the same name, or its only one."""
+    named = [entry for entry in old.judges if entry.name == judge]
+    own = [entry for entry in old.judges if not entry.baseline]
+    if named or len(own) == 1:
+        return (named or own)[0]
+    raise ConfigError(
+        f"{old.folder}: no judge {judge!r} to compare with, expected one of "
+        f"{', '.join(entry.name for entry in old.judges)}; choose another --reference."
+    )
+
+
+def _chosen(
+    policy: Policy, rows: Sequence[Comparison], asked: Collection[str]
+) -> tuple[list[Comparison], list[str]]:
+    """Figures of the policy that can be paired, and those of what was asked that can not."""
+    chosen: dict[int, Comparison] = {}
+    unpaired: dict[str, None] = {}
+    for rule in policy.rules:
+        figures = select(rule, rows)
+        if not figures and rule.metric in asked:
+            unpaired[rule.metric] = None
+        chosen.update({id(row): row for row in figures})
+    return list(chosen.values()), list(unpaired)
+
+
+def _together(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
+    """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
+    if family.p is None:
+        return []
+    known = [row for row in family.rows if row.finding is not None]
+    reason = "the judge reads differently" if family.differs else "no difference is shown"
+    if family.differs and tolerated:
+        reason += ", and every figure of the policy stays within the margin"
+    return [
+        Check(
+            judge=judge,
+            rule="all figures together: no drift shown",
+            figure=counted(len(known), "figure"),
+            result=FAIL if family.differs and not tolerated else PASS,
+            found=f"p {probability(family.p)}",
+            reason=reason,
+            metric=TOGETHER,
+            value=family.p,
+        )
+    ]
+
+
+def _check(judge: str, row: Comparison, margin: float) -> Check:
+    probe = probe_title(row.probe)
+    head = Check(
+        judge=judge,
+        rule=f"{metric_named(row.metric).name}: no drift beyond {margin:g}",
+        figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
+        result=INCONCLUSIVE,
+        found="undefined",
+        reason=row.note or "nothing to compare",
+        metric=row.metric,
+    )
+    if row.difference is None or row.finding is None:
+        return head
+    detectable = numbers.decimal(row.minimum_detectable or 0.0)
+    return replace(
+        head,
+        result=RESULTS[row.finding],
+        found=f"{numbers.decimal(row.difference, signed=True)} {interval(row)}",
+        value=row.difference,
+        low=row.intervals[0].low,
+        high=row.intervals[0].high,
+        reason=f"{row.said} (q {probability(row.q)}); smallest detectable drift {detectable}, "
+        f"{counted(row.n_shared, row.unit)}",
+    )

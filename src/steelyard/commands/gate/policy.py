@@ -1,0 +1,181 @@
+"""The policy file: limits that a judge's figures must keep, and for how long a ruling holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from importlib.resources import files
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from steelyard.core.validation import checked
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.numbers import condition
+from steelyard.errors import ConfigError
+
+SHIPPED = ("smoke", "default", "strict")
+"""Policies that come with the laboratory, from lenient to strict."""
+VALID_FOR, FLAGS = "valid_for", "flags"
+AS_READ = "clear"
+"""In the place of limits: those of the datasheet, which has to call the figure clear."""
+UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
+"""Which flagged readings fail a judge: those that no rule names, none, or all."""
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
+"""A file, the name of a policy that is shipped, or rules as they stand in a file."""
+
+
+class RuleConfig(BaseModel):
+    """One rule as it stands in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    max: float | None = None
+    min: float | None = None
+    delta: float | None = None
+    base_level: float | None = None
+    kind: str | None = None
+    protocol: str | None = None
+    slot: int | None = None
+    stratum: str | None = None
+    probe: str | None = None
+
+
+@dataclass(frozen=True)
+class PolicyRule:
+    """A figure and the limits it must keep."""
+
+    metric: str
+    """Metric id."""
+    low: float | None
+    """The figure must not lie below."""
+    high: float | None
+    """The figure must not lie above."""
+    probe: str | None
+    """Probe, where the rule names one."""
+    group: Mapping[str, str | float]
+    """Conditions that the rule names."""
+    as_read: bool = False
+    """True where the datasheet's own finding decides, by the datasheet's own limit."""
+
+    @property
+    def allowed(self) -> tuple[float, float]:
+        """From where to where the figure may lie."""
+        return -inf if self.low is None else self.low, inf if self.high is None else self.high
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it sets, or takes over, a limit; a difference is tested and has none."""
+        return self.low is not None or self.high is not None
+
+    def __str__(self) -> str:
+        named = [self.probe.replace("_", " ")] if self.probe else []
+        named += [condition(self.group)] if self.group else []
+        sides = (("at least", self.low), ("at most", self.high))
+        limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
+        return ", ".join([metric_named(self.metric).name, *named]) + f": {limits or 'clear'}"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules, and how long a ruling by them holds."""
+
+    rules: tuple[PolicyRule, ...]
+    """In the order of the file."""
+    valid_for: timedelta | None
+    """None: a certificate does not expire."""
+    body: Mapping[str, Any]
+    """The file's content, as a certificate records it."""
+    name: str = ""
+    """The file, or the name of a policy that is shipped."""
+    shipped: bool = False
+    """True where it is for judges of any kind, so that a rule without a figure is left out."""
+    flags: str = UNNAMED
+    """Which flagged readings of the datasheet fail a judge."""
+
+
+def find_policy(given: PolicyLike) -> Policy:
+    """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
+    if isinstance(given, Mapping):
+        return _parsed(given, "policy")
+    if not isinstance(given, (str, Path)):
+        raise ConfigError(
+            f"policy: found {type(given).__name__}, expected a file, a mapping of rules, or one of "
+            f"{', '.join(SHIPPED)}."
+        )
+    path = Path(given)
+    if path.exists() or str(given) not in SHIPPED:
+        return load_policy(path)
+    text = files(__package__).joinpath("policies", f"{given}.yaml").read_text(encoding="utf-8")
+    return replace(parse_policy(yaml.safe_load(text), f"policy {given}"), name=str(given), shipped=True)
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy file; everything that is not understood is refused in one sentence."""
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError) as error:
+        known = ", ".join(SHIPPED)
+        raise ConfigError(f"{path}: cannot be read ({error}); name a policy file, or {known}.") from error
+    except yaml.YAMLError as error:
+        problem = " ".join(str(error).split())
+        raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error
+    return replace(_parsed(body, str(path)), name=str(path))
+
+
+def _parsed(body: object, where: str) -> Policy:
+    if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
+        raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
+    return parse_policy(body, where)
+
+
+def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
+    """The policy in a mapping, from a file or from a certificate."""
+    rules = [
+        _rule(metric, limits, where)
+        for metric, entry in body.items()
+        if metric not in (VALID_FOR, FLAGS)
+        for limits in (entry if isinstance(entry, list) and entry else [entry])
+    ]
+    flags = body.get(FLAGS, UNNAMED)
+    if flags not in (UNNAMED, ALLOW, FAIL):
+        raise ConfigError(f"{where}: flags: found {flags!r}, expected {UNNAMED}, {ALLOW} or {FAIL}.")
+    return Policy(tuple(rules), _valid_for(body.get(VALID_FOR), where), dict(body), flags=flags)
+
+
+def _rule(metric: object, entry: object, where: str) -> PolicyRule:
+    if isinstance(metric, str) and entry == AS_READ:
+        limit = metric_named(metric).limit
+        if limit is None:
+            return PolicyRule(metric, None, None, None, {}, as_read=True)
+        low, high = (end if isfinite(end) else None for end in limit.allowed)
+        return PolicyRule(metric, low, high, None, limit.group, as_read=True)
+    if not isinstance(metric, str) or not isinstance(entry, dict):
+        raise ConfigError(
+            f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, a list of them, or "
+            f"{AS_READ}."
+        )
+    limits = checked(RuleConfig, entry, f"{where}: {metric}")
+    if limits.max is None and limits.min is None:
+        raise ConfigError(f"{where}: {metric}: found neither max nor min, expected at least one of them.")
+    if limits.max is not None and limits.min is not None and limits.min > limits.max:
+        raise ConfigError(f"{where}: {metric}: min {limits.min:g} is above max {limits.max:g}; correct one.")
+    named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe"})
+    return PolicyRule(metric, limits.min, limits.max, limits.probe, named)
+
+
+def _valid_for(text: object, where: str) -> timedelta | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9]\d{0,4})([hdw])", str(text))
+    if not match:
+        raise ConfigError(f"{where}: valid_for: found {text!r}, expected a time such as 90d, 12w or 36h.")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

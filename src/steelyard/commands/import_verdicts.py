@@ -1,0 +1,229 @@
+"""A folder of imported verdicts: the normalised calls, where they came from, and the datasheet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.core.atomic_write import write_text
+from steelyard.core.registry import Spec
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
+from steelyard.datasheet.results import Results
+from steelyard.errors import ConfigError, SteelyardError, StoreError
+from steelyard.importing.call_table import CallTable
+from steelyard.importing.fragments import read_table
+from steelyard.importing.lines import RecordedForm, read_lines
+from steelyard.importing.observations import checked
+from steelyard.importing.score_call import refuse_mixed
+from steelyard.importing.score_fragments import read_score_table
+from steelyard.importing.score_lines import holds_scores, read_scores
+from steelyard.importing.score_table import ScoreTable
+from steelyard.importing.styles import read_calls
+from steelyard.probes.probe import PROBES, Probe
+from steelyard.run_folder.datasheet_file import write_datasheet
+from steelyard.run_folder.evidence import Evidence
+from steelyard.run_folder.exhibits import with_exhibits
+from steelyard.run_folder.next_step import with_recorded_steps
+from steelyard.run_folder.results_file import write_results
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.shortfalls import speechless, warnings
+from steelyard.verdicts.observations import Observations
+
+PROFILE = "recorded"
+SEED = 7
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What recorded verdicts amount to."""
+
+    calls: CallTable | ScoreTable
+    """Every call, sorted."""
+    observations: Observations
+    """The same calls joined with what is known of their texts."""
+    datasheet: Datasheet
+    """Built from them."""
+    errors: tuple[SteelyardError, ...]
+    """Judges without any readable verdict."""
+    warnings: tuple[str, ...]
+    """Calls without a verdict, in sentences."""
+    baselines: tuple[str, ...] = ()
+    """Judges that stood beside the others as baselines."""
+
+
+@dataclass(frozen=True)
+class ImportFolder:
+    """Where an import keeps its files."""
+
+    path: Path
+
+    @property
+    def observations(self) -> Path:
+        """Every call in the project's own format."""
+        return self.path / "observations.jsonl"
+
+    @property
+    def source(self) -> Path:
+        """Name and seed of the datasheet, and the hash of the calls it was made from."""
+        return self.path / "import.json"
+
+    def write(self, imported: Imported) -> Datasheet:
+        """Calls first, then the datasheet in every format; another run or import is never overwritten.
+
+        The datasheet comes back with what could not be drawn.
+        """
+        self._refuse_other(imported.calls)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path}: cannot be written ({error.strerror}); choose another --out."
+            ) from error
+        sheet = imported.datasheet
+        write_text(self.observations, imported.calls.lines())
+        source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
+        source |= {"baselines": list(imported.baselines)} if imported.baselines else {}
+        write_text(self.source, json.dumps(source, indent=1) + "\n")
+        sheet = write_datasheet(self.path, sheet)
+        write_results(self.path, Results(imported.observations, imported.baselines))
+        return sheet
+
+    def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
+        if RunFolder(self.path).study.exists():
+            raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
+        if self.observations.exists() and not _same(self.observations, calls.lines()):
+            raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
+
+    def load(self) -> Imported:
+        """Rebuild the datasheet from the calls that lie here."""
+        name, seed, expected, baselines = self._about()
+        imported = import_verdicts([self.observations], name, seed, baselines=baselines)
+        self._check(imported.calls, expected)
+        return imported
+
+    def observed(self) -> tuple[Observations, int, tuple[str, ...]]:
+        """The calls that lie here, the seed of their datasheet, and who is a baseline among their judges."""
+        _, seed, expected, baselines = self._about()
+        recorded = read_recorded([self.observations])
+        self._check(recorded.calls, expected)
+        return recorded.observations, seed, baselines
+
+    def _about(self) -> tuple[str, int, str, tuple[str, ...]]:
+        """Name, seed, hash of the calls, and baselines."""
+        try:
+            body = json.loads(self.source.read_text(encoding="utf-8"))
+            baselines = tuple(str(name) for name in body.get("baselines") or ())
+            return str(body["name"]), int(body["seed"]), str(body["observations"]), baselines
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
+            ) from error
+
+    def _check(self, calls: CallTable | ScoreTable, expected: str) -> None:
+        if calls.hashes[0] != expected:
+            raise ConfigError(
+                f"{self.observations}: not the calls that were imported here; restore the file, "
+                "or import it into another --out."
+            )
+
+
+def import_verdicts(
+    paths: Sequence[Path],
+    name: str | None = None,
+    seed: int = SEED,
+    table: RecordedForm | None = None,
+    baselines: Collection[str] = (),
+) -> Imported:
+    """Read recorded verdicts and build their datasheet; no call is made.
+
+    `table` says how to read files that are tables with columns of their own, or Inspect logs; it may know
+    of further baselines.
+    """
+    recorded = read_recorded(paths, table)
+    calls, observations = recorded.calls, recorded.observations
+    beside = tuple(sorted({*baselines, *recorded.baselines}))
+    entries = _entries(calls, beside)
+    datasheet = assemble(
+        name=name or paths[0].stem,
+        seed=seed,
+        profile=PROFILE,
+        stimulus_set=calls.stimulus_set(),
+        judges=entries,
+        probes=recorded.probes,
+        observations=observations,
+        run={"calls": len(calls)},
+    )
+    silence = speechless([entry.name for entry in entries], observations, recorded=True)
+    remarks = (*recorded.remarks, *warnings(observations))
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed, beside))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks, beside)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What files of recorded verdicts hold, before any figure."""
+
+    calls: CallTable | ScoreTable
+    """Every call, sorted."""
+    observations: Observations
+    """The same calls joined with what is known of their texts."""
+    probes: Sequence[Probe]
+    """What makes figures of them."""
+    remarks: Sequence[str] = ()
+    """What a user should know of how the lines were read."""
+    baselines: Collection[str] = ()
+    """Judges that stood beside the others as baselines."""
+
+
+def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> Recorded:
+    """The calls of one or several files; `table` says how to read those that are tables."""
+    lines = read_lines if table is None else table.lines
+    if table.scores if table else holds_scores(paths[0]):
+        read = read_score_table(paths) if table is None else None
+        if read is None:
+            scored, told = read_scores(paths, lines)
+            read = ScoreTable.of(scored), told
+        scores, remarks = read
+        refuse_mixed(scores.texts, ", ".join(map(str, paths)))
+        beside = () if table is None else tuple(table.remarks)
+        dumb = () if table is None else tuple(table.baselines)
+        return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks), dumb)
+    calls = read_table(paths) if table is None else None
+    if calls is None:
+        calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))
+    observations = calls.observations()
+    return Recorded(calls, observations, _probes(observations))
+
+
+def _same(path: Path, chunks: Iterable[str]) -> bool:
+    """True where a file holds just this text."""
+    with path.open("rb") as stream:
+        same = all(stream.read(len(chunk)) == chunk for chunk in (text.encode() for text in chunks))
+        return same and not stream.read(1)
+
+
+def _entries(calls: CallTable | ScoreTable, baselines: Collection[str]) -> tuple[JudgeEntry, ...]:
+    """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
+    arms: dict[str, dict[str, str]] = {}
+    for (judge, protocol), digest in calls.hashes[1].items():
+        arms.setdefault(judge, {})[protocol] = digest
+    return tuple(
+        JudgeEntry(judge, RECORDED, judge in baselines, verdicts) for judge, verdicts in sorted(arms.items())
+    )
+
+
+def _probes(observations: Observations) -> list[Probe]:
+    """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
+    shown = {
+        (name, arm)
+        for name in ("vacuum", "ladder", "position")
+        for arm in observations.among(name).protocols_seen
+    }
+    names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
+    arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})
+    specs = [*map(Spec, names), *(Spec("criterion", {"protocol": arm}) for arm in arms)]
+    return [PROBES.build(spec) for spec in specs]

@@ -1,0 +1,207 @@
+"""Several data sets, a run folder each: what a judge gets right on each, what a point costs, and overall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.errors import ConfigError
+from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, OverallCost, overall_cost
+from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
+from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
+from steelyard.metrics.scores.shares import OWN_LABELS
+from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.stimuli.original import ORIGINAL
+
+NOT_ASKED = "not a judge of this run"
+NO_ACCURACY = "no probe of labelled single texts"
+
+
+@dataclass(frozen=True)
+class DataSetRow:
+    """One judge on one data set."""
+
+    data_set: str
+    """Name of the study, or of its folder where two studies share a name."""
+    accuracy: float
+    """Mean of the accuracies of its probes, each counted once."""
+    dollars: float | None
+    """What the labelled calls of these probes cost; None where a price is not known."""
+    probes: tuple[str, ...]
+    """Names of these probes, sorted."""
+    partial: str | None
+    """`Partial: 183 of 660 calls` where the run of the data set ended early."""
+    reference: str = ""
+    """What accuracy is held against, where that is a judge; empty where it is not."""
+
+    @property
+    def cost(self) -> CostRow | None:
+        """Dollars and accuracy, where both are known."""
+        return None if self.dollars is None else CostRow(self.data_set, self.dollars, self.accuracy)
+
+
+@dataclass(frozen=True)
+class JudgeOverall:
+    """One judge over all data sets that have an accuracy of it, which may be none."""
+
+    judge: str
+    """Name on the datasheets."""
+    rows: tuple[DataSetRow, ...]
+    """Its data sets, in the order given."""
+    missing: Mapping[str, str]
+    """Data sets without an accuracy of this judge, each with the reason."""
+
+    @property
+    def accuracy_mean(self) -> float | None:
+        """Mean of the rows, each data set counted once; None without a row."""
+        return fmean(row.accuracy for row in self.rows) if self.rows else None
+
+    @property
+    def lacking(self) -> dict[str, tuple[str, ...]]:
+        """Data set to the probes that its accuracy is without and that of another data set is not."""
+        every = {probe for row in self.rows for probe in row.probes}
+        lacks = {row.data_set: tuple(sorted(every.difference(row.probes))) for row in self.rows}
+        return {name: probes for name, probes in lacks.items() if probes}
+
+    @property
+    def cost(self) -> OverallCost:
+        """Cost per point over the data sets, both ways; neither where a data set has no price, or none is."""
+        known = [row.cost for row in self.rows if row.cost is not None]
+        return overall_cost(known) if known and len(known) == len(self.rows) else OverallCost(None, None)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return {
+            "judge": self.judge,
+            "data_sets": [
+                {
+                    "name": row.data_set,
+                    ACCURACY_MEAN.id: row.accuracy,
+                    COST_TOTAL.id: row.dollars,
+                    COST_PER_POINT.id: row.cost.per_point if row.cost else None,
+                    "probes": list(row.probes),
+                    "partial": row.partial,
+                    **({"reference": row.reference} if row.reference else {}),
+                }
+                for row in self.rows
+            ],
+            "missing": list(self.missing),
+            "reasons": dict(self.missing),
+            ACCURACY_MEAN.id: self.accuracy_mean,
+            COST_PER_POINT_POOLED.id: self.cost.pooled,
+            COST_PER_POINT_MEAN.id: self.cost.mean_of_rows,
+        }
+
+
+def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
+    """Every judge of these folders; at least one of them has an accuracy."""
+    _check_folders(folders)
+    sheets = [read_datasheet(folder) for folder in folders]
+    _check_models(sheets)
+    named = dict(zip(_names(folders, sheets), sheets, strict=True))
+    _check_stimuli(named)
+    judges = dict.fromkeys(judge.name for sheet in sheets for judge in sheet.judges if not judge.baseline)
+    overalls = [_judge(judge, named) for judge in judges]
+    if not any(judge.rows for judge in overalls):
+        raise ConfigError(
+            f"{', '.join(map(str, folders))}: no judge has an accuracy, expected runs on labelled texts; "
+            "measure with a probe of single texts."
+        )
+    return overalls
+
+
+def _names(folders: Sequence[Path], sheets: Sequence[Datasheet]) -> list[str]:
+    """The studies' names, or else those of their folders, or else the paths: the first that differ."""
+    studies, places = [sheet.name for sheet in sheets], [folder.resolve() for folder in folders]
+    for names in (studies, [place.name for place in places]):
+        if len(set(names)) == len(names):
+            return names
+    return [str(place) for place in places]
+
+
+def _check_folders(folders: Sequence[Path]) -> None:
+    """Refuse a folder that is given twice: its data set would count twice."""
+    places = [folder.resolve() for folder in folders]
+    for number, folder in enumerate(folders):
+        if places[number] in places[:number]:
+            raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
+
+
+def _check_models(sheets: Sequence[Datasheet]) -> None:
+    """Refuse one name for two models, or for juries of other members: they are not one judge."""
+    models: dict[str, str] = {}
+    for sheet in sheets:
+        for judge in sheet.judges:
+            known = models.setdefault(judge.name, judge.made)
+            if known != judge.made:
+                raise ConfigError(
+                    f"judge {judge.name}: found {known} and {judge.made} under one name, expected one; "
+                    "name the judges apart."
+                )
+
+
+def _check_stimuli(sheets: Mapping[str, Datasheet]) -> None:
+    """Refuse one set of stimuli that a judge was measured on twice: it would count as two data sets.
+
+    Recorded verdicts name their stimuli and do not hold them, so equal names tell nothing.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    for name, sheet in sheets.items():
+        for judge in sheet.judges:
+            if judge.baseline or not judge.protocols:
+                continue
+            other = seen.setdefault((judge.name, sheet.stimulus_set), name)
+            if other != name:
+                raise ConfigError(
+                    f"{other} and {name}: judge {judge.name} was measured on the same stimuli in both, "
+                    "expected a data set each; leave one out, or hold them against each other with "
+                    "`steelyard compare`."
+                )
+
+
+def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
+    rows = {name: _row(judge, name, sheet) for name, sheet in sheets.items()}
+    known = tuple(row for row in rows.values() if row is not None)
+    return JudgeOverall(
+        judge, known, {name: _why(judge, sheets[name]) for name, row in rows.items() if row is None}
+    )
+
+
+def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
+    """The probes that have an accuracy, and the dollars of each."""
+    every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
+    # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
+    right = {probe: share for probe, share in every.items() if probe != ORIGINAL} or every
+    if not right or _labels_itself(judge, sheet):
+        return None
+    paid = [costs[probe] for probe in costs if probe in right]
+    dollars = sum(paid) if len(paid) == len(right) else None
+    probes = tuple(sorted(right))
+    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_told)
+
+
+def _labels_itself(judge: str, sheet: Datasheet) -> bool:
+    """The labels are verdicts of this judge, or of one that it is made of."""
+    plain = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
+    return judge == sheet.reference or (plain is not None and plain.reason == OWN_LABELS.code)
+
+
+def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
+    """The defined figures of whole probes."""
+    return {e.probe: e.value for e in sheet.of(judge, metric) if e.whole and e.value is not None}
+
+
+def _why(judge: str, sheet: Datasheet) -> str:
+    """Why a judge has no accuracy: what its undefined figures say, each reason once."""
+    if judge not in [entry.name for entry in sheet.judges]:
+        return NOT_ASKED
+    if _labels_itself(judge, sheet):
+        return OWN_LABELS
+    notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.whole and e.note)
+    early = [sheet.partial] if sheet.partial else []
+    return "; ".join([*(notes or [NO_ACCURACY]), *early])

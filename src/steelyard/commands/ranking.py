@@ -1,0 +1,180 @@
+"""May this judge rank two systems: the smallest difference between them that it can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from math import isfinite, sqrt
+from typing import Any
+
+from steelyard.core.plurals import counted, planned
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.words.numbers import decimal, defined
+from steelyard.errors import DataError
+from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.equals import TIE_RATE
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.metrics.stats.foresight import items_for, smallest_difference, sum_limits
+from steelyard.metrics.stats.intervals import Span
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+
+POINTS = 0.02
+"""The difference that people ask about: two points of a hundred."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What one judge leaves of a difference between two systems, and what it can show of it."""
+
+    judge: str
+    """Name on the datasheet."""
+    kept: float
+    """Share of a true difference that its verdicts show."""
+    kept_low: float
+    """Lower 95 % limit."""
+    kept_high: float
+    """Upper 95 % limit."""
+    items: int
+    """Items judged of each system, or pairs of their answers."""
+    smallest: float | None
+    """Smallest true difference that is shown in four comparisons of five; None where none is."""
+    smallest_low: float | None
+    """The same at the upper limit of what is kept."""
+    smallest_high: float | None
+    """The same at the lower limit; None where the judge may keep nothing."""
+    perfect: float
+    """The same of a judge without errors."""
+    for_two_points: int | None
+    """Items that show a difference of two points in four comparisons of five; None where none do."""
+    lost: int = 0
+    """Labelled calls that brought no verdict, of which `kept` says nothing."""
+    calls: int = 0
+    """Labelled calls in all."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+    def sentence(self) -> str:
+        """The answer in words, and what it says nothing of."""
+        if not self.lost:
+            return self._answer()
+        return f"{self._answer()}; {self.lost:,} of {counted(self.calls, 'call')} without a verdict left out"
+
+    def _answer(self) -> str:
+        shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
+        opening = f"shows {shown} of a difference between two systems"
+        if self.smallest is None and self.for_two_points is None:
+            return f"{opening}: none can be ranked with it"
+        high = "∞)" if self.smallest_high is None else f"{_points(self.smallest_high)}]"
+        low = _points(self.smallest_low or 0.0)
+        needed = ""
+        if self.for_two_points is not None:
+            needed = f"; two points take about {counted(planned(self.for_two_points), 'item')} of each"
+        if self.smallest is None:
+            return f"{opening}; {counted(self.items, 'item')} of each are too few to show any{needed}"
+        return (
+            f"{opening}; on {counted(self.items, 'item')} of each the smallest that shows in four "
+            f"comparisons of five is {_points(self.smallest)} points [{low}, {high} (without any error "
+            f"{_points(self.perfect)}){needed}"
+        )
+
+
+def reaches(sheet: Datasheet, items: int, where: str) -> list[Reach]:
+    """Every measured judge whose agreement with labels is known."""
+    rows = [row for judge in sheet.judges if not judge.baseline for row in _reach(sheet, judge.name, items)]
+    if not rows:
+        raise DataError(
+            f"{where}: no judge has agreement with labels on both classes, or on natural pairs; "
+            "measure on labelled rows of your own."
+        )
+    return rows
+
+
+def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
+    probe = ORIGINAL
+    figures = _scored(sheet, judge)
+    if figures is None:
+        probe, figures = NATURAL_PROBE, _compared(sheet, judge)
+    if figures is None:
+        return
+    kept, (low, high), spread = figures
+    low, high = max(-1.0, low), min(1.0, high)
+    yield Reach(
+        judge,
+        kept,
+        low,
+        high,
+        items,
+        _finite(smallest_difference(items, kept, spread)),
+        _finite(smallest_difference(items, high, spread)),
+        _finite(smallest_difference(items, low, spread)),
+        smallest_difference(items, 1.0, spread),
+        items_for(POINTS, kept, spread),
+        *_lost(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
+    )
+
+
+def _lost(right: Estimate | None) -> tuple[int, int]:
+    """Labelled calls without a verdict, and all of them."""
+    if right is None:
+        return 0, 0
+    lost = sum(right.excluded.values())
+    return lost, right.n_calls + lost
+
+
+def _scored(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
+    """Single texts: one less both error rates; each system passes about half, the worst case.
+
+    An abstention moves nothing, as a call without a winner: half of it is lost on either side.
+    """
+    rates = [
+        sheet.find(judge, metric.id, ORIGINAL, protocol="base")
+        for metric in (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)
+    ]
+    known = [(e.value, _ends(e)) for e in rates if e is not None and defined(e) and e.value is not None]
+    if len(known) < 2:
+        return None
+    (first, first_ends), (second, second_ends) = known
+    low, high = sum_limits(first, first_ends, second, second_ends)
+    most = 1 - _abstained(sheet, judge, rates)
+    return most - first - second, (most - high, most - low), sqrt(0.5)
+
+
+def _abstained(sheet: Datasheet, judge: str, errors: Iterable[Estimate | None]) -> float:
+    """Share of the verdicts on labelled items that are neither right nor an error."""
+    right = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
+    if right is None or not right.denominator:
+        return 0.0
+    decided = (right.numerator or 0) + sum(e.numerator or 0 for e in errors if e is not None)
+    return max(0.0, 1 - decided / right.denominator)
+
+
+def _compared(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
+    """Pairs: right less wrong among all calls; a call without a winner moves nothing."""
+    right = sheet.find(judge, ACCURACY.id, NATURAL_PROBE, protocol="base")
+    ties = sheet.find(judge, TIE_RATE.id, NATURAL_PROBE, protocol="base")
+    if right is None or not defined(right) or right.value is None:
+        return None
+    tied = ties.value if ties is not None and ties.value is not None else 0.0
+    low, high = _ends(right)
+    return 2 * right.value + tied - 1, (2 * low + tied - 1, 2 * high + tied - 1), 1.0
+
+
+def _ends(estimate: Estimate) -> Span:
+    interval = estimate.interval
+    low = None if interval is None else interval.low
+    high = None if interval is None else interval.high
+    return 0.0 if low is None else low, 1.0 if high is None else high
+
+
+def _finite(value: float) -> float | None:
+    """None for a difference that no two systems can have."""
+    return value if isfinite(value) and value <= 1 else None
+
+
+def _points(share: float) -> str:
+    """`9.6`: a share in points of a hundred."""
+    return f"{100 * share:.1f}"

@@ -1,0 +1,111 @@
+"""Asking the reference judge: first of all calls, and each paid once.
+
+The reply to an unlabelled item is filed under the labelled one as soon as its verdict is known, so that the
+measurement finds it answered. Labels stay as they are once texts were written or the study is frozen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.core.plurals import counted, plural
+from steelyard.errors import RunError
+from steelyard.run_folder.frozen_run import check_replies
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.budget import check_prices
+from steelyard.runner.conduct import conduct
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.progress import Progress
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY, require_end
+from steelyard.runner.sitting import Sitting
+from steelyard.runner.spending import paid
+from steelyard.store.run_store import RunStore
+from steelyard.study.reference import foretold, labelled, reference_trial
+from steelyard.study.study import Study
+from steelyard.study.study_probes import without_idle
+from steelyard.tasks.item import Item
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.verdict import Decided
+
+
+def foreseen(study: Study, folder: RunFolder) -> Study:
+    """The study for a plan: with the labels that its folder has, and stand-ins for the others."""
+    if study.reference is None or not folder.database.exists():
+        return foretold(study)
+    with folder.store(read_only=True) as store:
+        return foretold(study, _filed(study, store))
+
+
+def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None) -> Study:
+    """The study with the reference judge's verdicts as labels; its notes say what is missing."""
+    if study.reference is None:
+        return study
+    check_prices(study.judges, limits)
+    check_replies(folder)
+    with folder.locked(), folder.store() as store:
+        labels = _filed(study, store)
+        settled = folder.study.exists() or bool(store.authored())
+        if not settled and len(labels) < len(study.items):
+            record = Record(store)
+            known = [item for item in labelled(study, labels).items if item.label is not None]
+            trials = [reference_trial(study, item) for item in known]
+            runner = Runner(record, limits, progress, paid(trials, record.replies(trials)))
+            still = [item for item in study.items if item.id not in labels]
+            labels = {**labels, **_asked(study, still, runner)}
+    if not labels:
+        raise RunError(
+            f"data.reference: judge {study.reference} gave no readable verdict on any of "
+            f"{counted(len(study.items), 'item')}; look at its replies, or name another judge."
+        )
+    missing = len(study.items) - len(labels)
+    share = f"{missing} of {counted(len(study.items), 'item')}"
+    lack = f"data.reference: judge {study.reference} gave no verdict on {share}"
+    notes = (f"{lack}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
+    return without_idle(replace(labelled(study, labels), notes=notes), ())
+
+
+def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
+    """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
+    store, trials = runner.store, [reference_trial(study, item) for item in items]
+    sitting = conduct(runner, lambda runner: runner.run(trials))
+    verdicts = {key: seen.verdict for key, seen in runner.record.by_trial(trials).items()}
+    labels = {
+        item.id: verdict.value
+        for item, trial in zip(items, trials, strict=True)
+        if isinstance(verdict := verdicts.get(trial.key), Decided)
+    }
+    store.refile(
+        (trial, reference_trial(study, replace(item, label=labels[item.id])))
+        for item, trial in zip(items, trials, strict=True)
+        if item.id in labels
+    )
+    _require_end(sitting, trials, store)
+    return labels
+
+
+def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None:
+    """Raise what keeps the reference from being known; what was answered is kept."""
+    require_end(sitting, "data.reference", "what was answered")
+    failures = store.failures()
+    waiting = [failures[t.key] for t in trials if t.key in failures]
+    waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]
+    if waiting:
+        raise RunError(
+            f"data.reference: {len(waiting)} of {counted(len(trials), 'item')} "
+            f"{plural(len(waiting), 'waits', 'wait')} for a reply "
+            f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
+            "leave such items out."
+        )
+
+
+def _filed(study: Study, store: RunStore) -> dict[str, str]:
+    """Labels whose replies lie under the labelled item."""
+    answered = store.answered()
+    return {
+        item.id: label
+        for item in study.items
+        for label in (item.scale or study.task.scale).answers
+        if reference_trial(study, replace(item, label=label)).key in answered
+    }

@@ -1,0 +1,67 @@
+"""A run folder read again: every figure rebuilt from what was recorded, without a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.commands.import_verdicts import ImportFolder
+from steelyard.core.plurals import counted
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.results import Results
+from steelyard.errors import RunError, StoreError
+from steelyard.run_folder.datasheet_file import write_datasheet
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.publication import build_datasheet, results_of
+from steelyard.run_folder.results_file import write_results
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.handed_in import handed_in
+from steelyard.runner.record import Record
+from steelyard.runner.shortfalls import unasked, uncounted, untaken, warnings
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A datasheet from the record, not yet written."""
+
+    datasheet: Datasheet
+    """Every figure, computed anew."""
+    results: Results
+    """The same calls item by item."""
+    losses: tuple[str, ...]
+    """Sentences about calls that are missing or can not be used."""
+
+    def write(self, folder: Path) -> Datasheet:
+        """Every file of it; the datasheet comes back with what could not be drawn."""
+        datasheet = write_datasheet(folder, self.datasheet)
+        write_results(folder, self.results)
+        return datasheet
+
+
+def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
+    """The datasheet of a run folder or an import; `verify` re-hashes the run file first."""
+    run, imported = RunFolder(path), ImportFolder(path)
+    if imported.observations.exists() and not run.study.exists():
+        loaded = imported.load()
+        losses = (*loaded.warnings, *map(str, loaded.errors))
+        return Rebuilt(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)
+    plan = load_plan(run)
+    with run.store(read_only=True) as store:
+        damage = store.verify() if verify else []
+        if damage:
+            rows = counted(len(damage), "damaged row")
+            raise StoreError(f"{run.database}: {rows}, the first: {damage[0]}; restore a copy.")
+        record = Record(store, plan.study.reference)
+        coverage = record.coverage(plan.trials)
+        if not coverage.own.answered:
+            raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
+        waiting = len(handed_in(store))
+        datasheet = build_datasheet(plan, record)
+        results = results_of(plan, record)
+    shortfalls = [
+        *warnings(results.observations, path),
+        *untaken(datasheet),
+        *uncounted(datasheet),
+        *(unasked(coverage.headline, waiting) if plan.study.decides is None else ()),
+    ]
+    return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))

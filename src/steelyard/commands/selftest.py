@@ -1,0 +1,200 @@
+"""The laboratory calibrates itself: planted judges go through the whole pipe and must be recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+from steelyard.commands.measure import measure
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.metrics.common import DARK_CURRENT
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.likelihood import (
+    POSITION_BIAS,
+    RESOLUTION,
+    SURFACE_SENSITIVITY,
+    TIE_THRESHOLD,
+)
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+)
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.providers.planted.planted import Parameters, Planted, expected_pair_rates, expected_rates
+from steelyard.providers.planted.planted_judges import PROBIT
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.trials.judge import Judge
+
+SEED = 8
+WIDTH = 2.576
+"""Half-width of the gates in standard errors: 99 %."""
+REPLICATES = 3
+"""Repeats of each call from which the instrument model is recovered."""
+TOLERANCES = {
+    RESOLUTION.id: 0.18,
+    POSITION_BIAS.id: 0.15,
+    TIE_THRESHOLD.id: 0.13,
+    SURFACE_SENSITIVITY.id: 0.30,
+}
+"""How far a recovered parameter may lie from the planted one; `make calibrate` counts the seeds that pass."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One planted value against what the laboratory found."""
+
+    judge: str
+    """Planted judge, with its protocol where that is not `base`."""
+    figure: str
+    """What was estimated."""
+    planted: str
+    """The true value."""
+    accepted: str
+    """What the gate lets pass."""
+    recovered: str
+    """What the laboratory found."""
+    passed: bool
+
+
+def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
+    """Measure the planted judges in `folder` and hold every figure against its true value."""
+    config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
+    study = build_study(config, folder)
+    sheet = measure(study, RunFolder(folder), RunLimits()).require()
+    probit = study.judges[0]
+    return [
+        *_first(sheet),
+        *_tie(sheet),
+        *_coin(sheet),
+        *_probit(sheet, probit),
+        _unmoved(sheet, probit),
+        *_instrument(folder / "instrument"),
+    ]
+
+
+def _unmoved(sheet: Datasheet, judge: Judge) -> Gate:
+    """The planted strict protocol moves the threshold alone."""
+    estimate = _need(
+        sheet.find(judge.name, RESOLUTION_RATIO.id, "ladder", protocol="strict"), RESOLUTION_RATIO.id
+    )
+    interval = estimate.interval
+    covers = interval is not None and (interval.low or 0) <= 1 <= (interval.high or 1)
+    return Gate("probit strict", "resolution ratio", "1", "in interval", _number(estimate), covers)
+
+
+def _instrument(folder: Path) -> Iterator[Gate]:
+    """The joint fit of three replicates of the ladder must find the planted parameters."""
+    config = StudyConfig(
+        name="instrument",
+        seed=SEED,
+        profile="standard",
+        replicates=REPLICATES,
+        judges=[PROBIT],
+        probes=["ladder"],
+    )
+    study = build_study(config, folder)
+    sheet = measure(study, RunFolder(folder), RunLimits()).require()
+    judge = study.judges[0]
+    planted = Planted(judge).parameters(judge.protocols["base"].settings)
+    for metric, tolerance in TOLERANCES.items():
+        estimate = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
+        true = float(getattr(planted, metric))
+        passed = estimate.value is not None and abs(estimate.value - true) < tolerance
+        yield Gate("probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate), passed)
+
+
+def _first(sheet: Datasheet) -> Iterator[Gate]:
+    yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
+    yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
+    net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
+    yield Gate("first", "position test", "slot 1", "flagged", str(net.finding), net.finding == "flagged")
+
+
+def _tie(sheet: Datasheet) -> Iterator[Gate]:
+    dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
+    yield Gate("tie", DARK_CURRENT.id, "0", "0", _shown(dark), dark.value == 0)
+    yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
+
+
+def _coin(sheet: Datasheet) -> Iterator[Gate]:
+    for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
+        estimate = _between_equals(sheet, "coin", metric)
+        interval = estimate.interval
+        covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
+        yield Gate("coin", metric, "0.500", "in interval", _shown(estimate), covers)
+    net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
+    yield Gate("coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged")
+    reading = str(net.reading)
+    yield Gate("coin", "reading", "none", "not mixed", reading, reading != "mixed")
+
+
+def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
+    """Each rate must lie where its parameters put it, given the number of pairs."""
+    provider = Planted(judge)
+    for protocol in ("base", "strict"):
+        parameters = provider.parameters(judge.protocols[protocol].settings)
+        yield from _probit_arm(sheet, judge.name, protocol, parameters)
+
+
+def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Parameters) -> Iterator[Gate]:
+    cells = expected_pair_rates(parameters)
+    for metric in (
+        STABLE_CROSS_SENSITIVITY.id,
+        POSITIONAL_FALSE_PREFERENCE.id,
+        ONE_SIDED_COMMIT.id,
+        NO_PREFERENCE.id,
+    ):
+        estimate = _between_equals(sheet, name, metric, protocol)
+        yield _rate(estimate, protocol, getattr(cells, metric))
+    dark = sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol)
+    yield _rate(
+        _need(dark, DARK_CURRENT.id), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie
+    )
+    for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
+        if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
+            yield _rate(estimate, protocol, expected_rates(parameters, float(estimate.group["delta"])).better)
+
+
+def _rate(estimate: Estimate, protocol: str, expected: float) -> Gate:
+    """Calls of a pair may agree wholly, so pairs, not calls, are counted as independent."""
+    reach = WIDTH * sqrt(expected * (1 - expected) / estimate.n_units)
+    passed = estimate.value is not None and abs(estimate.value - expected) <= reach
+    delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == TARGET_SENSITIVITY.id else ""
+    accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
+    judge = "probit" if protocol == "base" else f"probit {protocol}"
+    return Gate(judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _shown(estimate), passed)
+
+
+def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> Gate:
+    estimate = _between_equals(sheet, judge, metric)
+    return Gate(judge, metric, f"{value:g}", f"{value:g}", _shown(estimate), estimate.value == value)
+
+
+def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
+    return _need(sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric)
+
+
+def _need(estimate: Estimate | None, metric: str) -> Estimate:
+    if estimate is None:
+        raise LookupError(f"the datasheet has no {metric}")
+    return estimate
+
+
+def _number(estimate: Estimate) -> str:
+    return "undefined" if estimate.value is None else f"{estimate.value:.3f}"
+
+
+def _shown(estimate: Estimate) -> str:
+    return (
+        "undefined"
+        if estimate.value is None
+        else f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"
+    )

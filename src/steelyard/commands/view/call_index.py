@@ -1,0 +1,225 @@
+"""Every call of a run in columns, so that a filter over a hundred thousand of them costs a page nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from steelyard.commands.view.call_filter import CallFilter
+from steelyard.core.arrays import Ints, Mask
+from steelyard.core.identity import canonical_json
+from steelyard.core.plurals import counted
+from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
+from steelyard.run_folder.evidence import Evidence
+from steelyard.verdicts.call_answers import CallAnswers
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+
+Place = tuple[str, str, str, str, int]
+"""Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
+
+
+NO_ROWS: Ints = np.empty(0, dtype=np.int64)
+
+
+def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
+    """A short name of a call, the same whenever it is looked at."""
+    words = ",".join(_spelled(word) for word in (judge, protocol, stimulus, order))
+    return hashlib.sha256(f"[{words},{replicate}]".encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=100_000)
+def _spelled(word: str) -> str:
+    """A name as JSON has it; names come again with every call."""
+    return canonical_json(word)
+
+
+@dataclass(frozen=True)
+class CallCounts:
+    """Calls of judges under test, and calls of the baselines beside them."""
+
+    judges: int
+    baselines: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.judges + self.baselines
+
+    def __str__(self) -> str:
+        """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
+        if not self.baselines:
+            return counted(self.judges, "call")
+        if not self.judges:
+            return f"{counted(self.baselines, 'call')} of baselines"
+        return f"{counted(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
+
+
+@dataclass(frozen=True, eq=False)
+class CallIndex:
+    """The calls of a run, each with how it ended."""
+
+    evidence: Evidence
+    """What was read."""
+
+    @property
+    def calls(self) -> Observations:
+        """Every call, sorted by judge, protocol, stimulus, repeat and order."""
+        return self.evidence.observations
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """A name for each call."""
+        return tuple(call_id(*place) for place in self.places)
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """Name of a call to its row."""
+        return {name: number for number, name in enumerate(self.ids)}
+
+    @property
+    def places(self) -> list[Place]:
+        """What tells each call from every other."""
+        calls = self.calls
+        orders = ("uv", "vu")
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
+        ids = calls.shown.ids
+        return [
+            (calls.judges[j], calls.protocols[p], ids[s], orders[o], r)
+            for j, p, s, o, r in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+    @cached_property
+    def outcomes(self) -> dict[str, Mask]:
+        """Outcome to the calls that are cases of it: a flip is every call of the group that flipped."""
+        masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
+        for number in range(len(self.calls.judges)):
+            mine = self.calls.judge == number
+            cases = Cases(self.calls.where(mine))
+            for outcome in OUTCOMES:
+                masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
+        masks[WRONG] = self.answers.wrong
+        return masks
+
+    @cached_property
+    def presentation(self) -> Ints:
+        """A number for what a call shows, whatever its order: the two orders of a pair have the same."""
+        calls = self.calls
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.replicate)
+        number = np.zeros(len(calls), dtype=np.int64)
+        for column in columns:
+            number = number * (int(column.max(initial=0)) + 1) + column
+        return np.unique(number, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def answers(self) -> CallAnswers:
+        """What each call answered, and what was wanted."""
+        return CallAnswers.of(self.calls)
+
+    @cached_property
+    def probes(self) -> tuple[str, ...]:
+        """Probes that have calls."""
+        own = set(self.calls.shown.probe.tolist())
+        return tuple(sorted(own | {name for name, places in self.evidence.probes.items() if places}))
+
+    @cached_property
+    def strata(self) -> tuple[str, ...]:
+        """Strata that have calls."""
+        return tuple(sorted(set(self.calls.shown.stratum.tolist())))
+
+    def mask(self, wanted: CallFilter, said: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
+        """The calls that pass all but the outcome; `said` gives the rows of calls whose reply has a text."""
+        calls, shown = self.calls, self.calls.shown
+        keep: Mask = np.ones(len(calls), dtype=np.bool_)
+        if wanted.judge:
+            keep = keep & _named(calls.judge, calls.judges, wanted.judge)
+        if wanted.protocol:
+            keep = keep & _named(calls.protocol, calls.protocols, wanted.protocol)
+        if wanted.probe and wanted.probe in self.probes:
+            keep = keep & self.evidence.of_probe(wanted.probe, calls)
+        for column, value in ((shown.kind, wanted.kind), (shown.stratum, wanted.stratum)):
+            if value:
+                keep = keep & (column == value)[calls.stimulus]
+        if wanted.delta:
+            keep = keep & (shown.delta == _number(wanted.delta))[calls.stimulus]
+        if wanted.text:
+            keep = keep & self._holding(wanted.text, said)
+        return keep
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges under test, then baselines, each by name."""
+        return tuple(sorted(self.calls.judges, key=self.is_baseline))
+
+    def is_baseline(self, name: str) -> bool:
+        """Whether a judge stands beside those under test."""
+        return name in self.evidence.baselines
+
+    @cached_property
+    def by_baseline(self) -> Mask:
+        """The calls of baselines."""
+        places = np.array([self.is_baseline(name) for name in self.calls.judges], dtype=np.bool_)
+        return places[self.calls.judge] if len(places) else np.zeros(len(self.calls), dtype=np.bool_)
+
+    def counts(self, keep: Mask) -> dict[str, CallCounts]:
+        """Outcome to the number of calls that pass."""
+        return {outcome: self.count(mask & keep) for outcome, mask in self.outcomes.items()}
+
+    def count(self, keep: Mask) -> CallCounts:
+        """How many calls a mask keeps, those of baselines apart."""
+        baselines = int((keep & self.by_baseline).sum())
+        return CallCounts(int(keep.sum()) - baselines, baselines)
+
+    def rows(self, keep: Mask, outcome: str = "") -> Ints:
+        """Numbers of the calls that pass, those of baselines last; cases of an outcome where one is named."""
+        chosen = keep & self.outcomes[outcome] if outcome in self.outcomes else keep
+        return self.baselines_last(np.flatnonzero(chosen))
+
+    def baselines_last(self, rows: Ints) -> Ints:
+        """The same rows, those of judges under test first."""
+        return rows[np.argsort(self.by_baseline[rows], kind="stable")]
+
+    def of_stimulus(self, name: str) -> Ints:
+        """Numbers of the calls on a stimulus."""
+        place = np.flatnonzero(self.calls.shown.ids == name)
+        return np.flatnonzero(np.isin(self.calls.stimulus, place))
+
+    def taken(self, rows: Ints | Sequence[int]) -> list[Observation]:
+        """The calls of these rows."""
+        return list(self.calls.rows(np.asarray(rows, dtype=np.int64)))
+
+    def ended(self, row: int) -> list[str]:
+        """Every outcome that a call is a case of."""
+        return [outcome for outcome, mask in self.outcomes.items() if mask[row]]
+
+    @cached_property
+    def _blobs(self) -> list[str]:
+        return [
+            "\n".join((each.id, each.request, *each.texts)).casefold()
+            if each.texts_known
+            else each.id.casefold()
+            for each in self.calls.shown.stimuli
+        ]
+
+    def _holding(self, text: str, said: Callable[[str], Ints]) -> Mask:
+        needle = text.casefold()
+        shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
+        held: Mask = shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
+        held = held.copy()
+        held[said(text)] = True
+        return held
+
+
+def _named(column: Ints, names: Sequence[str], name: str) -> Mask:
+    return np.asarray(column == (list(names).index(name) if name in names else -1))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,235 @@
+"""A run folder or an import that somebody looks at, perhaps while it is still measured."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.commands.import_verdicts import ImportFolder
+from steelyard.commands.view.call_index import NO_ROWS, CallIndex
+from steelyard.commands.view.figure_calls import figure_name
+from steelyard.core.arrays import Ints
+from steelyard.core.hash_index import digests_of
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.errors import ConfigError, SteelyardError
+from steelyard.metrics.estimate import Estimate
+from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.evidence import Evidence
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.published import JSON
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.planner import Plan
+from steelyard.runner.prices import dollars_of
+from steelyard.runner.record import Record
+from steelyard.store.run_store import RunStore
+from steelyard.trials.judge import Judge
+from steelyard.trials.reply import Usage
+from steelyard.trials.trial import ORDERS, Trial
+
+PAUSE = 3.0
+"""Seconds before a run that grows is read again."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run as it was at one moment."""
+
+    index: CallIndex
+    """Its calls."""
+    plan: Plan | None
+    """What was planned; None for an import."""
+    state: tuple[int, int]
+    """Replies and failures that were there."""
+    searches: dict[str, Ints] = field(default_factory=dict)
+    """Words to the rows of calls whose reply holds them: every page of a search asks for the same."""
+    _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
+
+    def trial(self, row: int) -> Trial | None:
+        """The trial of a call; None in an import."""
+        return None if self.plan is None else self.plan.trials[int(self.planned_rows[row])]
+
+    @cached_property
+    def planned_rows(self) -> Ints:
+        """Where each call stands in the plan; nothing for an import."""
+        if self.plan is None:
+            return NO_ROWS
+        trials, calls = self.plan.trials, self.index.calls
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order)
+        places, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        numbers = [
+            trials.number((calls.judges[j], calls.protocols[p], calls.shown.stimuli[s].id, ORDERS[o]))
+            for j, p, s, o in places.T.tolist()
+        ]
+        return trials.find_all(np.array(numbers, dtype=np.int64)[place.reshape(-1)], calls.replicate)
+
+    @property
+    def asked(self) -> Ints:
+        """Rows of the calls that were really made, no verdicts that others make; none in an import."""
+        if self.plan is None:
+            return NO_ROWS
+        alone = self.plan.trials.where(lambda asked: asked.judge.composition is None)
+        return np.flatnonzero(alone[self.planned_rows])
+
+    def rows(self, keys: Sequence[str]) -> Ints:
+        """Rows of the calls of these trials; those of no call here are left out."""
+        if self.plan is None:
+            return NO_ROWS
+        planned = self.plan.trials.places(digests_of(keys))
+        return np.flatnonzero(np.isin(self.planned_rows, planned[planned >= 0]))
+
+    def price(self, judge: Judge) -> Callable[[Usage], float] | None:
+        """Dollars of a call of a judge, looked up once; None where a price is not known."""
+        if judge.name not in self._prices:
+            self._prices[judge.name] = dollars_of(judge)
+        return self._prices[judge.name]
+
+    @property
+    def planned(self) -> int:
+        """Calls that the plan has; for an import those that it holds."""
+        return len(self.index.calls) if self.plan is None else len(self.plan.trials)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A datasheet as it lies in a folder."""
+
+    sheet: Datasheet
+    """What was published."""
+    written: int
+    """When, in nanoseconds."""
+
+    @cached_property
+    def figures(self) -> dict[str, Estimate]:
+        """Name in addresses to the figure."""
+        return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
+
+
+class AbsentError(SteelyardError):
+    """An address that leads to nothing here."""
+
+
+class ViewedRun:
+    """Opens a folder read-only; one that grows is read again, and what was read before serves meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Refuse what is no run folder."""
+        self.path, self._run, self._import = path, RunFolder(path), ImportFolder(path)
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+        self._fault: Exception | None = None
+        self._opening = threading.Event()
+        self._looked = 0.0
+        self._published: Published | None = None
+        if not self._recorded and not self._run.database.exists():
+            raise ConfigError(
+                f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
+            )
+
+    @property
+    def _recorded(self) -> bool:
+        return self._import.observations.exists() and not self._run.study.exists()
+
+    @property
+    def ready(self) -> bool:
+        """True where a page need not wait."""
+        return self._loaded is not None
+
+    def open(self) -> None:
+        """Begin to read the run, and do not wait for it; what keeps it from being read is raised."""
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+        if self._loaded is None and not self._opening.is_set():
+            self._opening.set()
+            threading.Thread(target=self._open, daemon=True).start()
+
+    def _open(self) -> None:
+        try:
+            self.load()
+        except Exception as error:  # a page must tell it: nobody waits for this thread
+            self._fault = error
+        finally:
+            self._opening.clear()
+
+    def load(self) -> Loaded:
+        """The run, read when it is first wanted and again when it has grown."""
+        if self._loaded is None:
+            with self._lock:
+                if self._loaded is None:
+                    self._loaded = self._read()
+        elif time.monotonic() - self._looked > PAUSE and self._lock.acquire(blocking=False):
+            threading.Thread(target=self._refresh, daemon=True).start()
+        return self._loaded
+
+    def _refresh(self) -> None:
+        """Read a run again that has grown; the lock is held, and what can not be read now is read later."""
+        try:
+            if self._loaded is not None and self._state() != self._loaded.state:
+                self._loaded = self._read()
+        except SteelyardError as error:
+            self._fault = error
+        finally:
+            self._looked = time.monotonic()
+            self._lock.release()
+
+    def _read(self) -> Loaded:
+        self._looked = time.monotonic()
+        if self._recorded:
+            return Loaded(CallIndex(Evidence.recorded(*self._import.observed())), None, (0, 0))
+        state = self._state()
+        plan = load_plan(self._run)
+        with self._run.store(read_only=True) as store:
+            evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
+        loaded = Loaded(CallIndex(evidence), plan, state)
+        # The first page should not wait for them.
+        _ = loaded.index.row, loaded.index.outcomes, loaded.planned_rows
+        return loaded
+
+    def _state(self) -> tuple[int, int]:
+        with self._run.store(read_only=True) as store:
+            return store.size
+
+    @property
+    def answered(self) -> int:
+        """Calls with a reply or a failure, as of now; for an import those that it holds."""
+        return len(self.load().index.calls) if self._recorded else sum(self._state())
+
+    @contextmanager
+    def store(self) -> Iterator[RunStore | None]:
+        """The run file, read-only; None for an import."""
+        if self._recorded:
+            yield None
+        else:
+            with self._run.store(read_only=True) as store:
+                yield store
+
+    @property
+    def sheet(self) -> Datasheet | None:
+        """The datasheet as it was published; None where there is none yet."""
+        published = self.published
+        return None if published is None else published.sheet
+
+    @property
+    def published(self) -> Published | None:
+        """The datasheet with its figures by name, read again when it is written anew."""
+        path = self.path / JSON
+        if not path.exists():
+            return None
+        written = path.stat().st_mtime_ns
+        if self._published is None or self._published.written != written:
+            self._published = Published(read_datasheet(self.path), written)
+        return self._published
+
+    def figure(self, name: str) -> Estimate:
+        """The figure of this name; refused where the datasheet has none."""
+        published = self.published
+        if published is None or name not in published.figures:
+            raise AbsentError("That figure is on no datasheet here: go back to the datasheet.")
+        return published.figures[name]

@@ -1,0 +1,145 @@
+"""Lines of text made of coded parts: each part of a line is one of the few spellings that are known of it.
+
+A file of a million lines has few different parts. Neighbours that have few combinations are spelled together
+once, so that most lines are put together from two or three texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from types import NoneType
+
+import numpy as np
+
+from steelyard.core.arrays import Ints, numbered
+
+Part = tuple[Sequence[str], Ints]
+"""Spellings, and which of them each line has."""
+
+FEW = 4096
+"""Combinations that are spelled in advance."""
+CHUNK = 20_000
+"""Lines that are made at a time: a million are never texts at once."""
+
+
+class CodedLines:
+    """Lines, each put together from its parts in order."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        every = list(parts)
+        self._rows = len(every[0][1])
+        together = joined(every, min(FEW, self._rows // 4))
+        self._codes = [codes for _, codes in together]
+        starts = accumulate((len(words) for words, _ in together), initial=0)
+        self._starts = list(starts)[:-1]
+        # An array of texts, since numpy takes many of them at once.
+        self._words = np.array([word for words, _ in together for word in words], dtype=np.object_)
+
+    def chunks(self, start: int = 0, end: int | None = None) -> Iterator[str]:
+        """The text of these lines, some at a time."""
+        last = self._rows if end is None else end
+        for begin in range(start, last, CHUNK):
+            rows = slice(begin, min(last, begin + CHUNK))
+            places = [codes[rows] + first for codes, first in zip(self._codes, self._starts, strict=True)]
+            yield "".join(self._words.take(np.stack(places, axis=1).ravel()).tolist())
+
+
+def fixed(text: str, rows: int) -> Part:
+    """A part that is the same in every line."""
+    return [text], np.broadcast_to(np.int64(0), rows)
+
+
+def spelled(numbers: Ints) -> Part:
+    """Whole numbers."""
+    known, codes = numbered(numbers)
+    return [str(number) for number in known.tolist()], codes
+
+
+def coded(words: Iterable[str], codes: Ints) -> Part:
+    """The same part, with each spelling once."""
+    known = list(words)
+    number = {word: place for place, word in enumerate(dict.fromkeys(known))}
+    if len(number) == len(known):
+        return known, codes
+    return list(number), np.array([number[word] for word in known], dtype=np.int64)[codes]
+
+
+def joined(parts: Iterable[Part], most: int) -> list[Part]:
+    """Neighbours spelled together where one code tells both, or where at most so many combinations occur."""
+    return _few_together(_alike_together(parts), most)
+
+
+def _alike_together(parts: Iterable[Part]) -> list[Part]:
+    """Neighbours that one code tells, as one part, with each spelling once."""
+    groups: list[tuple[list[Sequence[str]], Ints]] = []
+    for words, codes in parts:
+        if groups and groups[-1][1] is codes:
+            groups[-1][0].append(words)
+        else:
+            groups.append(([words], codes))
+    return [
+        coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
+        for group, codes in groups
+    ]
+
+
+def _few_together(parts: Iterable[Part], most: int) -> list[Part]:
+    """Neighbours of which few combinations occur, as one part."""
+    done: list[Part] = []
+    for part in parts:
+        together = _together(done[-1], part, most) if done else None
+        if together:
+            done[-1] = together
+        else:
+            done.append(part)
+    return done
+
+
+def _together(first: Part, second: Part, most: int) -> Part | None:
+    """Both as one part; None where too many combinations occur."""
+    (before, code), (after, other) = first, second
+    if len(after) == 1:
+        return [f"{word}{after[0]}" for word in before], code
+    if len(before) == 1:
+        return [f"{before[0]}{word}" for word in after], other
+    if max(len(before), len(after)) > most:
+        return None
+    both = code * len(after) + other
+    if len(before) * len(after) <= most:
+        return [f"{a}{b}" for a in before for b in after], both
+    pairs, place = numbered(both)
+    if len(pairs) > most:
+        return None
+    return [f"{before[n // len(after)]}{after[n % len(after)]}" for n in pairs.tolist()], place
+
+
+def members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:
+    """Members of an object in the order of their keys, with commas between them.
+
+    A spelling is the whole member, or empty where a line lacks it; the key `everywhere` stands in each line.
+    """
+    for key in sorted(parts):
+        words, codes = parts[key]
+        if key < everywhere:
+            words = [f"{word}," if word else "" for word in words]
+        elif key > everywhere:
+            words = [f",{word}" if word else "" for word in words]
+        yield words, codes
+
+
+def member_words(key: str, values: Iterable[str | float | None], colon: str = ":") -> list[str]:
+    """Each value as a member of a JSON object; empty for what is not known."""
+    column, begin = list(values), f'"{key}"{colon}'
+    if set(map(type, column)) <= {str, NoneType}:
+        told = {value: "" if value is None else begin + spell(value) for value in set(column)}
+        return list(map(told.__getitem__, column))
+    # By their texts, since 0.0 and -0.0 are equal and spelled apart.
+    each = {str(value): value for value in column if value is not None}
+    spelled_once = {text: begin + spell(value) for text, value in each.items()}
+    return ["" if value is None else spelled_once[str(value)] for value in column]
+
+
+spell = json.JSONEncoder().encode
+"""A value as JSON writes it."""

@@ -1,0 +1,236 @@
+"""Scores in Inspect logs as recorded verdicts: the first value is the scorer's, an edit the person's.
+
+Epochs run the agent again, so that each is an item of its own beside others of its sample, and never a
+repeat of the judge. A sample that Steelyard has exported is known by its metadata, and its probe with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import DataError
+from steelyard.importing.lines import Body
+from steelyard.importing.mapped_columns import UNCHANGED
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.tasks.scale import Binary, scale_name
+from steelyard.tasks.sources.inspect_log import is_log, open_log, transcript_scores, valued
+from steelyard.tasks.transcripts.transcript import ScoreEntry
+
+CORRECT, PARTLY, INCORRECT, NO_ANSWER = LETTERS = ("C", "P", "I", "N")
+"""By which Inspect's scorers grade."""
+BINARY, GRADED = scale_name(Binary()), "0-2"
+"""Scale of letters, and of letters with `P` among them."""
+GRADES = {BINARY: {CORRECT: 1, INCORRECT: 0}, GRADED: {CORRECT: 2, PARTLY: 1, INCORRECT: 0}}
+"""Scale to what letters are on it."""
+_KNOWN = ("judge", "protocol", "replicate")
+"""What an exported score says of its call."""
+VACUUM = "vacuum"
+"""Probe whose texts say nothing, of one kind or another."""
+OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
+"""What became of a call without a value, by Inspect's word for it; every other has failed."""
+
+
+def holds_log(path: Path) -> bool:
+    """True for a file that Inspect has to read."""
+    if path.suffix.lower() != ".json":
+        return path.suffix.lower() == ".eval"
+    try:
+        return is_log(json.loads(path.read_text(encoding="utf-8-sig")))
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+@dataclass(frozen=True)
+class InspectScores:
+    """How scores of logs are read."""
+
+    scorer: str | None = None
+    """The scorer to read, by its name in the log; all that grade by letters or whole numbers without it."""
+    scale: str | None = None
+    """Scale of the scores; without it, letters are binary, and numbers what they range over."""
+    remarks: list[str] = field(default_factory=list)
+    """What was left out, in sentences."""
+    baselines: set[str] = field(default_factory=set)
+    """Judges that stood beside others as baselines in a run that Steelyard exported."""
+    scores: bool = True
+    """Logs hold scores of single runs, never verdicts on pairs."""
+
+    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
+        """One line a score, as files of recorded scores have it."""
+        return ((where, body) for _, where, body in self.rows(path))
+
+    def rows(self, path: Path) -> Iterator[tuple[tuple[str, int], str, Body]]:
+        """The same with sample and epoch of each."""
+        rows = [_Row.of(sample) for sample in open_log(path).samples or ()]
+        several = len({row.epoch for row in rows}) > 1
+        scales = self._scales(rows, path)
+        for row in rows:
+            for said in row.said:
+                if said.scorer in scales and said.verdict.author is None:
+                    if said.baseline and self.scorer is None:
+                        self.baselines.add(said.call["judge"])
+                    body = _item(row, several)
+                    scale = self.scale or body.get("scale") or scales[said.scorer]
+                    place = row.sample, row.epoch
+                    yield place, f"{path}, {row.where}", {**body, **_answer(said, scale)}
+
+    def _scales(self, rows: Collection[_Row], path: Path) -> dict[str, str | None]:
+        """Scorers that can be read, with the scale of their values where these say it."""
+        values: dict[str, set[Any]] = {}
+        judges: dict[str, str] = {}
+        for said in (said for row in rows for said in row.said):
+            values.setdefault(said.scorer, set()).update(said.values)
+            judges[said.scorer] = said.call["judge"]
+        wanted = {n: given for n, given in values.items() if self.scorer in (None, n, judges[n])}
+        if not wanted:
+            known = ", ".join(sorted(values)) or "none"
+            lack = "the log holds no scores" if self.scorer is None else f"no scorer {self.scorer!r}"
+            raise DataError(f"{path}: {lack} (scorers: {known}); name another log or --judge.")
+        kept = {}
+        for name in sorted(wanted):
+            odd = sorted(repr(value) for value in wanted[name] if not _gradable(value))
+            if odd:
+                self.remarks.append(f"scorer {name} was left out: {odd[0]} is no whole number and no letter.")
+            else:
+                kept[name] = _scale_of(wanted[name])
+        if not kept:
+            raise DataError(
+                f"{path}: no scorer grades by whole numbers or by the letters C and I, so that there is "
+                "nothing to read; score the log with another scorer."
+            )
+        return kept
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What one scorer, and a person after it, said of a sample."""
+
+    scorer: str
+    verdict: ScoreEntry
+    """The first value, the scorer's own unless a person gave it."""
+    reference: ScoreEntry | None
+    """The last value that a person gave; None where nobody did."""
+    call: Mapping[str, Any]
+    """Judge, protocol and repeat of a verdict that Steelyard exported; the scorer alone where it did not."""
+    baseline: bool
+    """The judge of an exported verdict was a baseline."""
+
+    @property
+    def values(self) -> set[Any]:
+        """Both values, as far as they are there."""
+        entries = [self.verdict, *([self.reference] if self.reference else [])]
+        return {_plain(entry.value) for entry in entries if entry.value is not None}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One sample of a log."""
+
+    where: str
+    sample: str
+    epoch: int
+    said: tuple[_Said, ...]
+    mark: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, sample: Any) -> _Row:
+        mark = (sample.metadata or {}).get("steelyard")
+        where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if sample.epoch != 1 else "")
+        known = mark if isinstance(mark, Mapping) else {}
+        return cls(where, str(sample.id), sample.epoch, tuple(_all_said(sample)), known)
+
+
+def _all_said(sample: Any) -> Iterator[_Said]:
+    """Every score of a sample; a mapping is one score for each of its keys."""
+    for score in transcript_scores(sample):
+        given = valued(sample.scores[score.scorer])
+        keys = dict.fromkeys(k for e in score.history if isinstance(e.value, Mapping) for k in e.value)
+        for key in keys or (None,):
+            history = score.history if key is None else [_part(entry, key) for entry in score.history]
+            people = [e for e, stated in zip(history, given, strict=True) if stated and e.author is not None]
+            name = score.scorer if key is None else f"{score.scorer}.{key}"
+            call = _call(sample.scores[score.scorer])
+            known = {key: call[key] for key in _KNOWN if key in call} or {"judge": name}
+            baseline = call.get("baseline") is True and "judge" in call
+            yield _Said(name, history[0], people[-1] if people else None, known, baseline)
+
+
+def _call(score: Any) -> Mapping[str, Any]:
+    """The call behind a score that Steelyard exported; empty for any other."""
+    mark = (score.metadata or {}).get("steelyard")
+    call = mark.get("call") if isinstance(mark, Mapping) else None
+    return call if isinstance(call, Mapping) else {}
+
+
+def _part(entry: ScoreEntry, key: str) -> ScoreEntry:
+    return replace(entry, value=entry.value.get(key) if isinstance(entry.value, Mapping) else None)
+
+
+def _item(row: _Row, several: bool) -> dict[str, Any]:
+    """What was judged: a run as it is, or one that Steelyard has edited."""
+    mark, suffix = row.mark, f"/{row.epoch}" if several else ""
+    probe, kind = mark.get("probe"), mark.get("kind")
+    if not isinstance(probe, str) or (kind not in (ORIGINAL, PERTURBED) and probe != VACUUM):
+        return {**UNCHANGED, "item": f"{row.sample}{suffix}", "task": row.sample}
+    item = str(mark.get("item") or row.sample)
+    shown = {"kind": kind} if probe == VACUUM else {"variant": kind, "level": mark.get("level")}
+    body: dict[str, Any] = {
+        **shown,
+        "probe": UNCHANGED["probe"] if kind == ORIGINAL else probe,
+        "item": f"{item}{suffix}",
+        "task": str(mark.get("cluster") or item),
+        "stratum": mark.get("stratum"),
+        "scale": mark.get("scale"),
+        "edit": None if kind == ORIGINAL else f"{row.sample}: {mark.get('edit')}",
+        "expected": grade(mark.get("expected"), None),
+        "failing": grade(mark.get("failing"), None),
+        **{key: mark.get(key) for key in ("words", "run", "change_depth", "changed_words")},
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _answer(said: _Said, scale: str | None) -> dict[str, Any]:
+    """Judge, score or what became of it, and the reference where a person gave one."""
+    score = grade(said.verdict.value, scale)
+    body: dict[str, Any] = {"judge": said.scorer, **said.call, "score": score}
+    body |= {} if scale is None else {"scale": scale}
+    body |= {} if score is not None else {"outcome": _outcome(said.verdict)}
+    if said.reference is not None:
+        body["expected"] = grade(said.reference.value, scale)
+    return body
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool)) else repr(value)
+
+
+def _gradable(value: Any) -> bool:
+    return value in LETTERS or grade(value, None) is not None
+
+
+def _scale_of(values: Collection[Any]) -> str | None:
+    """The scale that values show: letters and yes or no have one, numbers none but 0 and 1."""
+    if PARTLY in values:
+        return GRADED
+    lettered = any(value in LETTERS or isinstance(value, bool) for value in values)
+    return BINARY if lettered or {grade(value, None) for value in values} <= {0, 1} else None
+
+
+def grade(value: Any, scale: str | None) -> int | None:
+    """A value as a whole number from 0 on, letters by the scale; None where it is none."""
+    if isinstance(value, str):
+        word = value.strip()
+        return int(word) if word.isdecimal() else GRADES.get(scale or "", {}).get(word)
+    whole = isinstance(value, (bool, int, float)) and value >= 0 and value == int(value)
+    return int(value) if whole else None
+
+
+def _outcome(entry: ScoreEntry) -> str:
+    """What became of a call that has no value on the scale."""
+    if entry.value is None:
+        return OUTCOMES.get(entry.reason or "", "failed")
+    return "abstain" if entry.value == NO_ANSWER else "unreadable"

@@ -1,0 +1,201 @@
+"""Verdicts in tables as people keep them: CSV, TSV, Excel, Parquet or JSON, by a map of columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.core.validation import checked, parse_map
+from steelyard.errors import ConfigError, DataError
+from steelyard.importing.lines import Body
+from steelyard.tasks.scale import BINARY_WORDS, parse_scale
+from steelyard.tasks.sources.cells import is_missing, plain_text
+from steelyard.tasks.sources.labels import normal
+from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import Record, Table
+
+SCORED = ("item", "score", "expected", "scale")
+"""Parts of a table of scores."""
+COMPARED = ("pair", "answer", "first", "better")
+"""Parts of a table of verdicts on pairs."""
+UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}
+"""What a score in a table is of: the item as it is, perhaps several times."""
+NATURAL = {"probe": "position", "kind": "natural"}
+"""What a verdict in a table is of: a pair as it is."""
+WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
+"""Spellings of the slot that won, as they stand in a cell."""
+BETTER = {"1": "u", "2": "v", "tie": "tie"}
+"""The text that is better, by its number; the first text is u."""
+
+
+class RecordedColumns(BaseModel):
+    """The map of columns: part to name in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    item: str | None = Field(default=None, min_length=1)
+    """Name of the item; without it rows are numbered, and a repeat is not known as one."""
+    score: str | None = Field(default=None, min_length=1)
+    """What the judge said of a single text."""
+    expected: str | None = Field(default=None, min_length=1)
+    """Reference answer for it; empty cells have none."""
+    pair: str | None = Field(default=None, min_length=1)
+    """Name of the pair of texts."""
+    answer: str | None = Field(default=None, min_length=1)
+    """The slot that won: 1, 2 or tie; A and B are understood."""
+    first: str | None = Field(default=None, min_length=1)
+    """Number of the text that stood in slot 1; without it, always text 1."""
+    better: str | None = Field(default=None, min_length=1)
+    """Number of the text that people found better, or tie; empty cells have none."""
+    judge: str | None = Field(default=None, min_length=1)
+    """Name of the judge; without it, the file is of one judge."""
+    task: str | None = Field(default=None, min_length=1)
+    """What rows share, so that they are not independent."""
+    stratum: str | None = Field(default=None, min_length=1)
+    """Part of the data that the row belongs to."""
+    protocol: str | None = Field(default=None, min_length=1)
+    """Prompt under which the judge was asked."""
+    replicate: str | None = Field(default=None, min_length=1)
+    """0, 1, … for repeats; without it, repeats are numbered as they come."""
+
+    def used(self) -> dict[str, str]:
+        """Part to column, for each part that is mapped."""
+        return {part: column for part, column in self.model_dump().items() if column is not None}
+
+
+def parse_recorded_columns(text: str) -> RecordedColumns:
+    """The map as the command line writes it: `item=id,score=verdict,expected=human`."""
+    pairs = parse_map(text, "columns", "PART=COLUMN", "item=id,score=verdict,expected=human")
+    columns = checked(RecordedColumns, pairs, "columns")
+    parts = set(columns.used())
+    scored, compared = parts & set(SCORED), parts & set(COMPARED)
+    if scored and compared:
+        raise ConfigError(
+            f"columns: found {sorted(scored)[0]} of scores and {sorted(compared)[0]} of pairs, expected "
+            "parts of one; import them apart."
+        )
+    for needed in ("score",) if not compared else ("pair", "answer"):
+        if needed not in parts:
+            raise ConfigError(f"columns: {needed} is not mapped, expected it; name the column.")
+    return columns
+
+
+@dataclass(frozen=True)
+class MappedTable:
+    """Rows of a table as lines of recorded verdicts."""
+
+    columns: RecordedColumns
+    """Which column plays which part."""
+    judge: str | None = None
+    """The judge of rows that name none; that of the file unless given."""
+    scale: str | None = None
+    """`binary` or a range such as `1-6`; taken from the scores unless given."""
+
+    @property
+    def scores(self) -> bool:
+        """True where single texts were scored."""
+        return self.columns.score is not None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing of a table is left out unsaid."""
+        return ()
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """A table says of no judge that it is one."""
+        return ()
+
+    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
+        """Every row as the line that would say the same, with where it stands."""
+        if self.scale is not None:
+            parse_scale(self.scale)
+        table = read_table(path)
+        for part, column in self.columns.used().items():
+            table.require(column, part)
+        repeats: Counter[tuple[object, ...]] = Counter()
+        for record in table.records:
+            where = f"{table.name}, {record.where}"
+            body = self._scored(record, where) if self.scores else self._compared(record, where)
+            yield where, self._common(body, record, where, table, repeats)
+
+    def _common(
+        self, body: Body, record: Record, where: str, table: Table, repeats: Counter[tuple[object, ...]]
+    ) -> Body:
+        body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
+        for part in ("task", "stratum", "protocol"):
+            if text := self._text(part, record):
+                body[part] = text
+        key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
+        number = self._text("replicate", record)
+        body["replicate"] = repeats[key] if number is None else _whole(number, where, self.columns.replicate)
+        repeats[key] += 1
+        return body
+
+    def _scored(self, record: Record, where: str) -> Body:
+        score = self._number("score", record, where)
+        verdict: Body = {"score": score} if score is not None else {"score": None, "outcome": "unreadable"}
+        scale = {} if self.scale is None else {"scale": self.scale}
+        item = self._text("item", record) or str(record.number)
+        return {
+            **UNCHANGED,
+            **verdict,
+            **scale,
+            "item": item,
+            "expected": self._number("expected", record, where),
+        }
+
+    def _compared(self, record: Record, where: str) -> Body:
+        shown = self._slot("first", record, where) or "1"
+        better = self._slot("better", record, where)
+        return {
+            **NATURAL,
+            "pair": self._text("pair", record) or str(record.number),
+            "first": BETTER[shown],
+            "answer": self._slot("answer", record, where) or "unreadable",
+            "better": None if better is None else BETTER[better],
+        }
+
+    def _cell(self, part: str, record: Record) -> Any:
+        column = getattr(self.columns, part)
+        cell = None if column is None else record.values.get(column)
+        return None if is_missing(cell) else cell
+
+    def _text(self, part: str, record: Record) -> str | None:
+        cell = self._cell(part, record)
+        return None if cell is None else plain_text(cell).strip() or None
+
+    def _number(self, part: str, record: Record, where: str) -> int | None:
+        cell = self._cell(part, record)
+        if cell is None:
+            return None
+        return _whole(cell, where, getattr(self.columns, part))
+
+    def _slot(self, part: str, record: Record, where: str) -> str | None:
+        cell = self._cell(part, record)
+        if cell is None:
+            return None
+        slot = WINNERS.get(normal(cell))
+        if slot is None or (part == "first" and slot == "tie"):
+            expected = "1 or 2" if part == "first" else "1, 2 or tie"
+            raise _strange(cell, where, getattr(self.columns, part), expected)
+        return slot
+
+
+def _whole(cell: Any, where: str, column: str | None) -> int:
+    """A whole number, or a word for one end of a binary scale."""
+    text = normal(cell)
+    word = BINARY_WORDS.get(text, text)
+    if not word.isdigit() or not word.isascii():
+        raise _strange(cell, where, column, "a whole number, or a word such as yes, no, true or false")
+    return int(word)
+
+
+def _strange(cell: Any, where: str, column: str | None, expected: str) -> DataError:
+    content = plain_text(cell)[:60]
+    return DataError(f"{where}: column {column!r} holds {content!r}, expected {expected}; correct the row.")

@@ -1,0 +1,230 @@
+"""A run folder's stimuli as Inspect logs: one for each probe, edits marked, verdicts as scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from steelyard.core.identity import content_hash, short_hash
+from steelyard.errors import ConfigError, StoreError
+from steelyard.inspect_logs.messages import MARK, UNSCORED, chat_messages, require_inspect
+from steelyard.run_folder.evidence import Evidence
+from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.record import Record
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.transcripts.transcript import ASSISTANT, TEXT, USER, Block, Turn
+from steelyard.verdicts.call_answers import reason_of
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Decided
+
+NO_MODEL = "none/none"
+"""Model of a log whose runs do not say theirs."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+Scores = dict[str, dict[str, Any]]
+"""Id of a stimulus to its scores by scorer."""
+
+
+@dataclass(frozen=True)
+class ExportedLog:
+    """One log that was written."""
+
+    path: Path
+    """The file."""
+    probe: str
+    """Whose stimuli it holds."""
+    samples: int
+    """How many there are."""
+    scores: int
+    """Verdicts among them."""
+
+
+def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> list[ExportedLog]:
+    """Write the stimuli of a folder that may be judged as logs, one for each probe."""
+    require_inspect("export --inspect")
+    run = RunFolder(folder)
+    probes: dict[str, list[Stimulus]] = {}
+    for stimulus in _shown(run):
+        probes.setdefault(stimulus.probe, []).append(stimulus)
+    scores = _scores(run)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out.") from error
+    paths = {probe: out / f"{_UNSAFE.sub('-', probe)}.eval" for probe in sorted(probes)}
+    for path in paths.values():
+        if path.exists():
+            raise ConfigError(
+                f"{path}: is there already, and may hold scores that were added to it; remove it, or choose "
+                "another --out."
+            )
+    moment = created or datetime.now(UTC)
+    return [_write(path, probe, probes[probe], scores, moment) for probe, path in paths.items()]
+
+
+def _shown(run: RunFolder) -> list[Stimulus]:
+    """What may be judged, pairs left out; a folder without any is refused."""
+    if not run.stimuli.exists():
+        raise ConfigError(f"{run.stimuli}: no such file; name a folder that was measured or generated.")
+    shown = [each for each in StimulusSet.read(run.stimuli) if each.judged and len(each.texts) == 1]
+    if not shown:
+        raise ConfigError(
+            f"{run.stimuli}: holds no single text or run that may be judged, and pairs are no runs; "
+            "name another folder."
+        )
+    return shown
+
+
+def _scores(run: RunFolder) -> Scores:
+    """Every verdict of the folder, by stimulus and scorer; none where nothing was judged yet."""
+    if not (run.study.exists() and run.database.exists()):
+        return {}
+    plan = load_plan(run)
+    scores: Scores = {}
+    baselines = {judge.name for judge in plan.study.judges if judge.baseline}
+    with run.store(read_only=True) as store:
+        evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
+        for seen in evidence.observations:
+            if len(seen.stimulus.texts) == 1:
+                words = evidence.raw(seen)
+                named = scores.setdefault(seen.stimulus.id, {})
+                named[_scorer(seen)] = _score(seen, words.reply or words.message, seen.judge in baselines)
+    return scores
+
+
+def _scorer(seen: Observation) -> str:
+    """The judge, with its protocol and repeat where they are not the first."""
+    protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
+    repeat = f", repeat {seen.replicate + 1}" if seen.replicate else ""
+    return f"{seen.judge}{protocol}{repeat}"
+
+
+def _score(seen: Observation, words: str | None, baseline: bool) -> Any:
+    from inspect_ai.scorer import Score
+
+    call = {"judge": seen.judge, "protocol": seen.protocol, "replicate": seen.replicate}
+    call |= {"baseline": True} if baseline else {}
+    if isinstance(seen.verdict, Decided):
+        value = seen.verdict.value
+        return Score(value=int(value), answer=value, explanation=words, metadata={MARK: {"call": call}})
+    reason = UNSCORED.get(type(seen.verdict), "grader_failed")
+    told = {MARK: {"call": call, "reason": reason_of(seen.verdict)}}
+    return Score(value=float("nan"), explanation=words, reason=reason, metadata=told)
+
+
+def _write(
+    path: Path, probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime
+) -> ExportedLog:
+    from inspect_ai.log import write_eval_log
+
+    log = _log(probe, stimuli, scores, created)
+    try:
+        write_eval_log(log, str(path), format="eval")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.") from error
+    return ExportedLog(path, probe, len(stimuli), sum(len(scores.get(each.id, ())) for each in stimuli))
+
+
+def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime) -> Any:
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec, EvalStats
+
+    identity = short_hash(content_hash([probe, [each.hash for each in stimuli]]))
+    samples = [_sample(each, scores.get(each.id, {})) for each in stimuli]
+    models = {each.transcript.model for each in stimuli if each.transcript is not None}
+    model = models.pop() if len(models) == 1 else None
+    spec = EvalSpec(
+        eval_id=identity,
+        run_id=identity,
+        task_id=identity,
+        created=created.isoformat(timespec="seconds"),
+        task=probe,
+        dataset=EvalDataset(name=probe, samples=len(samples), sample_ids=[sample.id for sample in samples]),
+        model=model or NO_MODEL,
+        config=EvalConfig(epochs=1),
+    )
+    results = EvalResults(
+        total_samples=len(samples), completed_samples=len(samples), scores=_results(samples)
+    )
+    stats = EvalStats(started_at=spec.created, completed_at=spec.created)
+    return EvalLog(status="success", eval=spec, results=results, samples=samples, stats=stats)
+
+
+def _results(samples: Iterable[Any]) -> list[Any]:
+    """The mean score of every scorer, as a log has it; what is unscored does not count."""
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    values: dict[str, list[Any]] = {}
+    for sample in samples:
+        for name, score in (sample.scores or {}).items():
+            values.setdefault(name, []).append(score.value)
+    rows = []
+    for name, every in sorted(values.items()):
+        known = [value for value in every if value == value]
+        mean = {"mean": EvalMetric(name="mean", value=sum(known) / len(known))} if known else {}
+        counts = {"scored_samples": len(known), "unscored_samples": len(every) - len(known)}
+        rows.append(EvalScore(name=name, scorer=name, metrics=mean, **counts))
+    return rows
+
+
+def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ModelOutput
+
+    turns = stimulus.transcript.turns if stimulus.transcript is not None else _spoken(stimulus)
+    messages = chat_messages(turns, [c.after for c in stimulus.changes or () if c.after is not None])
+    last = next((m for m in reversed(messages) if m.role == ASSISTANT), None)
+    output = ModelOutput() if last is None else ModelOutput.from_message(last)
+    return EvalSample(
+        id=stimulus.id,
+        epoch=1,
+        input=stimulus.request,
+        target=stimulus.expectation.value if isinstance(stimulus.expectation, Label) else "",
+        messages=messages,
+        output=output,
+        scores=dict(sorted(scores.items())),
+        metadata=_metadata(stimulus),
+    )
+
+
+def _spoken(stimulus: Stimulus) -> tuple[Turn, ...]:
+    """A single text as the shortest run there is."""
+    asked = (Turn(USER, (Block(TEXT, stimulus.request),)),) if stimulus.request else ()
+    return (*asked, Turn(ASSISTANT, (Block(TEXT, stimulus.texts[0]),)))
+
+
+def _metadata(stimulus: Stimulus) -> dict[str, Any]:
+    """What the run brings itself, and under a key of its own what Steelyard knows of it."""
+    own = {} if stimulus.transcript is None else stimulus.transcript.metadata
+    lineage = stimulus.lineage
+    expected = stimulus.expectation.value if isinstance(stimulus.expectation, Label) else None
+    known = {
+        "stimulus": stimulus.id,
+        "hash": stimulus.hash,
+        "probe": stimulus.probe,
+        "kind": stimulus.kind,
+        "item": lineage.parent,
+        "edit": lineage.edit,
+        "author": lineage.author,
+        "validation": lineage.validation,
+        "review": lineage.review,
+        "expected": expected,
+        "failing": stimulus.failing,
+        "scale": stimulus.scale,
+        "cluster": stimulus.cluster,
+        "stratum": stimulus.stratum,
+        "level": stimulus.level,
+        "rubric": stimulus.rubric,
+        "words": stimulus.words,
+        "run": stimulus.is_run or None,
+        "change_depth": stimulus.change_depth,
+        "changed_words": stimulus.changed_words,
+        "changes": None if stimulus.changes is None else [change.to_json() for change in stimulus.changes],
+    }
+    return {**own, MARK: {key: value for key, value in known.items() if value is not None}}

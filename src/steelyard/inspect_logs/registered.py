@@ -1,0 +1,27 @@
+"""What Inspect finds by the package's entry point: `inspect score LOG --scorer steelyard/judge -S judge=…`.
+
+Inspect imports this module with every command, so that everything else is imported when a scorer is made.
+"""
+
+from __future__ import annotations
+
+from inspect_ai.scorer import Scorer, mean, scorer, stderr
+
+
+def judge(
+    judge: str,
+    rubric: str,
+    instruction: str | None = None,
+    scale: str = "binary",
+    runs: bool = True,
+    attempts: int = 3,
+) -> Scorer:
+    """A judge of Steelyard; the arguments are those of `steelyard.inspect_scorer`."""
+    from steelyard.inspect_logs.judge_call import judge_call
+    from steelyard.inspect_logs.scorer import scoring
+
+    return scoring(judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts))
+
+
+SCORER = scorer(metrics=[mean(), stderr()], name="judge")(judge)
+"""The same as Inspect knows it."""

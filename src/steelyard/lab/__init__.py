@@ -1,1 +1,0 @@
-"""Where the core meets the edges: studies, plans, runs."""

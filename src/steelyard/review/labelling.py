@@ -1,0 +1,201 @@
+"""People label the items of a run: blind to every judge, each in an own order, of a draw with known odds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from steelyard.core.atomic_write import write_text
+from steelyard.core.identity import rng_for
+from steelyard.core.plurals import counted
+from steelyard.errors import ConfigError
+from steelyard.review.agreement import Agreement, agreement
+from steelyard.review.keeping import task_words
+from steelyard.review.standing import UNDONE, by_stimulus, in_force
+from steelyard.run_folder.frozen_study import thaw
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.review_log import Choice, ReviewLog, Vote
+from steelyard.tasks.scale import parse_scale
+
+LABELLED, SKIPPED = "labelled", "skipped"
+"""What an annotator does with an item."""
+DRAW = "draw"
+"""Setting: which items were drawn, with what odds."""
+LABELS = "labels.jsonl"
+"""Every label that stands, as lines of JSON."""
+PAIR_ANSWERS = ("1", "2", "tie")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which items are to be labelled, and how likely each was to be among them."""
+
+    items: tuple[str, ...]
+    """Their names, sorted."""
+    odds: float
+    """The chance of each item to be drawn: items drawn over items there are."""
+    of: int
+    """Items there are."""
+    seed: int
+    """Of the draw, and of the orders in which annotators see it."""
+
+
+class LabelBench:
+    """The items of a run folder, and what people said of them."""
+
+    def __init__(self, folder: Path, *, size: int | None = None, seed: int = 7) -> None:
+        """Open the folder; the first opening draws, and every later one goes on with that draw."""
+        self.folder = RunFolder(folder)
+        if not self.folder.stimuli.exists():
+            raise ConfigError(
+                f"{folder}: no stimuli.jsonl found, expected a run folder whose items are to be labelled; "
+                "name another."
+            )
+        held = [s for s in StimulusSet.read(self.folder.stimuli) if s.kind in (ORIGINAL, NATURAL)]
+        self._items = {each.id: each for each in held if each.texts_known}
+        if not self._items:
+            raise ConfigError(
+                f"{folder}: holds no items of your own, so there is nothing to label; name another."
+            )
+        self.log = ReviewLog(folder / "labels.db")
+        try:
+            self.draw = self._drawn(size, seed)
+        except BaseException:
+            self.log.close()
+            raise
+
+    def _drawn(self, size: int | None, seed: int) -> Draw:
+        noted = self.log.noted(DRAW)
+        if noted is not None:
+            kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
+            if size is not None and size != len(kept.items):
+                raise ConfigError(
+                    f"--draw {size}: a draw of {counted(len(kept.items), 'item')} was made here before; a "
+                    "second one would change their odds: leave it out, or remove labels.db."
+                )
+            return kept
+        names = sorted(self._items)
+        count = len(names) if size is None else min(size, len(names))
+        chosen = rng_for(seed, "labels").sample(names, count)
+        fresh = Draw(tuple(sorted(chosen)), count / len(names), len(names), seed)
+        self.log.note(DRAW, {"items": fresh.items, "odds": fresh.odds, "of": fresh.of, "seed": seed})
+        return fresh
+
+    def close(self) -> None:
+        """Release the log."""
+        self.log.close()
+
+    @cached_property
+    def task(self) -> dict[str, str]:
+        """Instruction and rubric of the study, where it was frozen."""
+        known = self.folder.study.exists()
+        return task_words(thaw(self.folder.study).task) if known else {"instruction": "", "rubric": ""}
+
+    def item(self, name: str) -> Stimulus | None:
+        """A drawn item."""
+        return self._items.get(name) if name in self.draw.items else None
+
+    def answers(self, item: Stimulus) -> tuple[str, ...]:
+        """What may be said of an item."""
+        return PAIR_ANSWERS if len(item.texts) == 2 else parse_scale(item.scale or "").answers
+
+    def order(self, annotator: str) -> list[str]:
+        """The draw in an annotator's own order, the same whenever they come back."""
+        names = list(self.draw.items)
+        rng_for(self.draw.seed, "order", annotator).shuffle(names)
+        return names
+
+    def swapped(self, annotator: str, name: str) -> bool:
+        """Whether an annotator sees the second text of a pair first."""
+        return bool(rng_for(self.draw.seed, "slots", annotator, name).randrange(2))
+
+    def shown_texts(self, annotator: str, item: Stimulus) -> tuple[str, ...]:
+        """The texts in the order in which an annotator sees them."""
+        return item.texts[::-1] if self._turned(annotator, item) else item.texts
+
+    def _turned(self, annotator: str, item: Stimulus) -> bool:
+        return len(item.texts) == 2 and self.swapped(annotator, item.id)
+
+    def said(self) -> dict[str, dict[str, Vote]]:
+        """Item to annotator to what stands."""
+        return {
+            name: {d.reviewer: d for d in in_force(group, self._items[name].hash)}
+            for name, group in by_stimulus(self.log.votes()).items()
+            if name in self._items
+        }
+
+    def waiting(self, annotator: str) -> list[str]:
+        """Items that an annotator has neither labelled nor skipped, in their order."""
+        said = self.said()
+        return [name for name in self.order(annotator) if annotator not in said.get(name, {})]
+
+    def label(self, name: str, annotator: str, answer: str | None, note: str = "") -> None:
+        """Keep a label, on disk when this returns; None skips the item. Slots are kept as contents."""
+        item = self._items[name]
+        word = SKIPPED if answer is None else LABELLED
+        self.log.append(
+            Choice(name, item.hash, annotator, word, None, self._content(annotator, item, answer), "", note)
+        )
+
+    def _content(self, annotator: str, item: Stimulus, answer: str | None) -> str | None:
+        if answer not in ("1", "2") or len(item.texts) == 1:
+            return answer
+        first = (answer == "1") != self._turned(annotator, item)
+        return "u" if first else "v"
+
+    def undo(self, annotator: str) -> str | None:
+        """Take an annotator's last label back; the item, or None where there is none."""
+        mine = [d for group in self.said().values() for who, d in group.items() if who == annotator]
+        if not mine:
+            return None
+        last = max(mine, key=lambda vote: vote.id)
+        self.log.append(Choice(last.stimulus, last.base, annotator, UNDONE, undoes=last.id))
+        return last.stimulus
+
+    def agreement(self) -> Agreement:
+        """How far annotators agree."""
+        ratings: dict[str, Mapping[str, str]] = {
+            name: {who: d.label or "" for who, d in group.items() if d.decision == LABELLED}
+            for name, group in self.said().items()
+        }
+        return agreement("label", ratings)
+
+    def lines(self) -> Iterator[str]:
+        """Every label that stands, by item and annotator, with the odds of the item."""
+        for name, group in sorted(self.said().items()):
+            for who, vote in sorted(group.items()):
+                if vote.decision == LABELLED:
+                    body = {
+                        "item": self._items[name].lineage.parent,
+                        "stimulus": name,
+                        "annotator": who,
+                        "label": vote.label,
+                        "note": vote.note or None,
+                        "odds": self.draw.odds,
+                        "drawn_of": self.draw.of,
+                        "seed": self.draw.seed,
+                        "at": datetime.fromtimestamp(vote.at, UTC).isoformat(),
+                    }
+                    yield (
+                        json.dumps({k: v for k, v in body.items() if v is not None}, ensure_ascii=False)
+                        + "\n"
+                    )
+
+    def write(self) -> Path:
+        """The labels as a file of the folder."""
+        path = self.folder.path / LABELS
+        write_text(path, list(self.lines()))
+        return path
+
+
+def answer_words(answers: Sequence[str]) -> list[tuple[str, str]]:
+    """Each answer with the key that gives it."""
+    return [(answer, answer[0] if len(answer) == 1 else "t" if answer == "tie" else "") for answer in answers]

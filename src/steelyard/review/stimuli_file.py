@@ -1,0 +1,154 @@
+"""The file of stimuli: what a person decided in it by hand, and how it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+
+from steelyard.core.atomic_write import write_text
+from steelyard.errors import DataError
+from steelyard.review.runs import with_run
+from steelyard.stimuli.authored.brief import LABEL_FLIP
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.scale import parse_scale
+
+
+def under_review(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
+    """What is usable waits for a person; what the checks rejected stays rejected."""
+    return tuple(_with(stimulus, PENDING) if stimulus.judged else stimulus for stimulus in stimuli)
+
+
+def all_accepted(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
+    """Accept what waits, and nothing that was rejected."""
+    return tuple(_with(s, ACCEPTED) if s.lineage.review == PENDING else s for s in stimuli)
+
+
+def reviewed(stimuli: Iterable[Stimulus], path: Path, known: Collection[str]) -> tuple[Stimulus, ...]:
+    """The stimuli as the file has them; `known` are those that it must hold."""
+    if not path.exists():
+        return tuple(stimuli)
+    held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)}
+    decided = []
+    for made in stimuli:
+        if made.id in held:
+            where = f"{path}: stimulus {made.id!r}"
+            decided.append(_decided(made, held[made.id], where))
+            original = held.get(f"{made.lineage.parent}/{ORIGINAL}")
+            if not flips(decided[-1], original):
+                raise DataError(_not_flipped(decided[-1], where))
+        elif made.id in known:
+            raise DataError(
+                f"{path}: stimulus {made.id!r} is missing; restore its line, and to leave it out set its "
+                '"review" to "rejected".'
+            )
+        else:
+            decided.append(made)
+    return tuple(decided)
+
+
+def write_stimuli(path: Path, stimuli: Iterable[Stimulus]) -> None:
+    """Put stimuli into the file, beside those of other probes that are there."""
+    held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)} if path.exists() else {}
+    held |= {stimulus.id: stimulus for stimulus in stimuli}
+    lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in StimulusSet.of(held.values())]
+    write_text(path, "".join(line + "\n" for line in lines))
+
+
+def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
+    """What a person may change is text, label and review, and what was changed must be said."""
+    word = held.lineage.review
+    if word is not None and word not in REVIEWS:
+        raise DataError(
+            f'{where}: found "review": {word!r}, expected one of {", ".join(REVIEWS)}; correct it.'
+        )
+    for name in _changed(made, held):
+        raise DataError(
+            f"{where}: {name!r} was changed, expected changes of texts, label and review only; restore it."
+        )
+    if len(held.texts) != 1 or not isinstance(held.texts[0], str):
+        raise DataError(
+            f"{where}: expected one text in a list under 'texts', found {held.texts!r}; restore it."
+        )
+    if made.transcript is not None and not _is_run(made, held):
+        raise DataError(
+            f"{where}: its text is what a judge reads of a run, and was changed without the run; change the "
+            "run with `steelyard review`, or restore the text."
+        )
+    relabelled = _relabelled(made, held, where)
+    if held.texts == made.texts and not relabelled and word == EDITED:
+        raise DataError(
+            f'{where}: says "edited" and its text and label are unchanged; set "review" to "accepted".'
+        )
+    if (held.texts != made.texts or relabelled) and word != EDITED:
+        part = "text" if held.texts != made.texts else "label"
+        raise DataError(
+            f'{where}: its {part} was changed; set its "review" to "edited", or restore the {part}.'
+        )
+    if word in (ACCEPTED, EDITED) and not held.texts[0].strip():
+        raise DataError(
+            f'{where}: has no text and can not be {word}; write one, or set "review" to "rejected".'
+        )
+    if word is None and made.lineage.review is not None:
+        raise DataError(f'{where}: "review" was taken away; set it to one of {", ".join(REVIEWS)}.')
+    decided = replace(_with(made, word), texts=held.texts, expectation=held.expectation)
+    return replace(decided, transcript=held.transcript, changes=held.changes)
+
+
+def flips(flip: Stimulus, original: Stimulus | None) -> bool:
+    """False for a flipped text with the item's own label: it flips nothing, and would count as a flip."""
+    own = original.expectation if original is not None else None
+    return (
+        flip.probe != LABEL_FLIP or not flip.judged or not isinstance(own, Label) or flip.expectation != own
+    )
+
+
+def _not_flipped(flip: Stimulus, where: str) -> str:
+    own = flip.expectation.value if isinstance(flip.expectation, Label) else None
+    return (
+        f"{where}: its label {own!r} is the item's own, so nothing was flipped; "
+        'set "review" to "rejected", or write a text that deserves another label.'
+    )
+
+
+def _relabelled(made: Stimulus, held: Stimulus, where: str) -> bool:
+    """Whether a person gave the text another label; one that is not on the scale is refused."""
+    if held.expectation == made.expectation:
+        return False
+    answers = parse_scale(made.scale or "").answers
+    new = held.expectation.value if isinstance(held.expectation, Label) else None
+    if not isinstance(made.expectation, Label) or new not in answers:
+        expected = (
+            f"one of {', '.join(answers)}" if isinstance(made.expectation, Label) else "none, as it was"
+        )
+        raise DataError(f"{where}: found the label {new!r}, expected {expected}; correct it.")
+    return True
+
+
+def _is_run(made: Stimulus, held: Stimulus) -> bool:
+    """Whether a run was changed as a run: what a judge reads is its rendering, and its changes are told."""
+    if made.transcript is None or held.transcript is None:
+        return False
+    if held.transcript == made.transcript:
+        return (held.texts, held.changes) == (made.texts, made.changes)
+    again = with_run(made, held.transcript)
+    return (again.texts, again.changes) == (held.texts, held.changes)
+
+
+def _changed(made: Stimulus, held: Stimulus) -> list[str]:
+    """Names of fields that nobody may edit and somebody did."""
+    free = ("texts", "expectation", "lineage", *(("transcript", "changes") if _is_run(made, held) else ()))
+    own = [f.name for f in fields(Stimulus) if f.name not in free]
+    inner = [f.name for f in fields(Lineage) if f.name != "review"]
+    return [
+        *(name for name in own if getattr(made, name) != getattr(held, name)),
+        *(f"lineage.{name}" for name in inner if getattr(made.lineage, name) != getattr(held.lineage, name)),
+    ]
+
+
+def _with(stimulus: Stimulus, review: str | None) -> Stimulus:
+    return replace(stimulus, lineage=replace(stimulus.lineage, review=review))

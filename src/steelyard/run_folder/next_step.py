@@ -1,0 +1,278 @@
+"""What to do next about a judge: the command, with its calls and dollars."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
+
+from steelyard.core.plurals import counted, planned, plural
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.next_step import NextStep
+from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
+from steelyard.datasheet.verdicts.conclude import NO_SERVER
+from steelyard.datasheet.words import titles
+from steelyard.datasheet.words.numbers import dollars
+from steelyard.metrics.faults import Faults
+from steelyard.probes.probe import POINTWISE, form_of
+from steelyard.run_folder.command_words import arguments, without
+from steelyard.run_folder.cure import Cure
+from steelyard.run_folder.more_rows import more_rows
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.handed_in import handed_in
+from steelyard.runner.planner import Plan, calls_of
+from steelyard.runner.rates import Rates
+from steelyard.runner.record import Record
+from steelyard.study.pack_study import pack_draw, runs_draw
+from steelyard.study.study import Study
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import parse_scale
+from steelyard.trials.judge import Judge
+
+LARGER = {"quick": "standard", "standard": "full"}
+"""The next larger profile."""
+GATE = "hold it against limits of your own, with a policy and `steelyard gate`"
+"""What is left where nothing larger is built in."""
+TRY_FIRST = "after the change, try one call with `steelyard doctor`"
+"""Before more is paid for a judge that cannot be read."""
+RECORD_AGAIN = "after the change, record its verdicts again and import them"
+RECORD_MORE = "record its verdicts on more rows, and import them with these"
+
+
+def with_next_steps(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
+    """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
+    faults = Faults()
+    path = _Path(sheet, plan, record)
+    verdicts = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
+    return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
+
+
+def with_recorded_steps(sheet: Datasheet) -> Datasheet:
+    """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
+    return replace(
+        sheet,
+        verdicts=tuple(
+            replace(verdict, next=NextStep(RECORD_AGAIN if verdict.word in (UNFIT, CARE) else RECORD_MORE))
+            for verdict in sheet.verdicts
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What can be done from here."""
+
+    sheet: Datasheet
+    plan: Plan
+    record: Record
+    known: dict[str, int | None] = field(default_factory=dict)
+    """Profile to the calls that it takes, once they were counted."""
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every verdict with its next step."""
+        return tuple(self._told(verdict) for verdict in self.sheet.verdicts)
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        run = self.sheet.facts
+        if run.partial:
+            unread = verdict.word == UNFIT and _of_failures(verdict)
+            purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
+            return self._resumed(verdict, purpose, self._unanswered)
+        if verdict.so == NO_SERVER:
+            return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
+        if verdict.word in (TOO_LITTLE, UNFIT) and _of_failures(verdict):
+            return self._again(verdict, f"{TRY_FIRST}, then measure again")
+        cured = verdict.word in (UNFIT, CARE)
+        own = self._study.source is not None
+        profile = self._study.profile if own else self._size(cured)
+        cure = Cure.of(self.sheet, verdict, self._study)
+        if cure is not None and profile is not None:
+            return self._cured(verdict, cure, profile)
+        if own and cured:
+            return self._again(verdict, "after the change, measure again")
+        if own:
+            rows = more_rows(self.sheet, verdict.judge)
+            if rows is None:
+                return replace(verdict, next=NextStep(GATE))
+            purpose = f"{rows.told}, and measure again"
+            return self._measured(verdict, purpose, self._study.profile, rows.growth)
+        if profile is None:
+            return replace(verdict, next=NextStep(GATE))
+        if profile == self._study.profile:
+            return self._again(verdict, "after the change, measure again")
+        size = f"measure at {profile} size"
+        return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
+
+    @property
+    def _unanswered(self) -> int | None:
+        """Calls that the same command makes: those that were never asked, and those that failed."""
+        run = self.sheet.facts
+        left = run.planned - int(self.sheet.run.get("calls") or 0) - run.handed_in
+        return left if left > 0 or run.handed_in else None
+
+    @property
+    def _study(self) -> Study:
+        return self.plan.study
+
+    def _size(self, cured: bool) -> str | None:
+        """The profile of the next measurement: at least standard, and larger where nothing is to be cured."""
+        mine = self._study.profile
+        return mine if cured and mine != "quick" else LARGER.get(mine)
+
+    def _cured(self, verdict: Verdict, cure: Cure, profile: str) -> Verdict:
+        """The judge with its remedy, measured in a folder of its own."""
+        study, words = self._study, self._study.command
+        file = None if words is None else next(iter(arguments(words)), None)
+        address = None if words is None else cure.address(self._written(words))
+        beside = () if address else _measured_judges(study)
+        calls = None
+        if self._countable:
+            alike = profile == study.profile and cure.shown_in(self.plan)
+            shown = study.source is not None or alike
+            calls = (
+                cure.calls_on(self.plan, beside) if shown else cure.calls_in(self._resized(profile), beside)
+            )
+        if words is not None:
+            dropped = ["--out", *(["-j"] if address else [])]
+            dropped += ["--profile", "--until"] if study.source is None else []
+            words = (
+                *without(words, *dropped),
+                *(("-j", address) if address else ()),
+                *(("--profile", profile) if study.source is None else ()),
+            )
+        purpose = f"measure it with its remedy, {cure.title}"
+        if words is None:
+            purpose += f": {cure.definition}"
+        elif not address:
+            purpose += f": add {cure.definition} to the judges{f' of {file}' if file else ''}, then"
+        return self._priced(verdict, purpose, words, calls, self._at_rate(calls, (*beside, cure.judge)))
+
+    def _written(self, words: Sequence[str]) -> dict[str, str]:
+        """Measured judges by name, as the command line has them; none where a study file does."""
+        judges = _measured_judges(self._study)
+        given = [value for option, value in pairwise(words) if option == "-j"]
+        if not given and not list(arguments(words)):
+            given = [judge.name for judge in judges]  # those of a command that names none
+        alike = len(given) == len(judges)
+        return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
+
+    def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
+        """The same command, which asks only what has no reply."""
+        due = self._rates.due(handed_in(self.record.store))
+        return self._priced(verdict, purpose, self._study.command, calls, due)
+
+    def _again(self, verdict: Verdict, purpose: str) -> Verdict:
+        """The same study in a new folder, for the old one would only replay its replies."""
+        told = f"{purpose}; the new folder asks every call afresh"
+        return self._measured(verdict, told, self._study.profile, afresh=True)
+
+    def _measured(
+        self, verdict: Verdict, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
+    ) -> Verdict:
+        """The study once more, in a folder of its own, on so many rows for each that there is."""
+        words = self._study.command
+        if words is not None and self._study.source is None:
+            words = (*without(words, "--out", "--profile", "--until"), "--profile", profile)
+        elif words is not None:
+            words = tuple(without(words, "--out"))
+        if words is not None and afresh:
+            words = (*words, "--out", new_folder(self._study))
+        if profile not in self.known:
+            self.known[profile] = self._calls(profile)
+        calls = self.known[profile]
+        if calls is not None and growth > 1:
+            calls = planned(ceil(round(calls * growth, 6)))
+        cost = self._at_rate(calls, _measured_judges(self._study))
+        return self._priced(verdict, purpose, words, calls, cost)
+
+    def _calls(self, profile: str) -> int | None:
+        """Calls of all measured judges at a profile; None where others speak before them."""
+        study = self._study
+        if not self._countable:
+            return None
+        if study.source is not None:
+            return self.sheet.facts.planned or None
+        return sum(calls_of(self._resized(profile), _measured_judges(study)))
+
+    @property
+    def _countable(self) -> bool:
+        """No other model speaks before the judges do."""
+        study = self._study
+        return study.writers is None and study.reference is None and not self.sheet.authored
+
+    def _resized(self, profile: str) -> Study:
+        return replace(self._study, profile=profile, items=tuple(self._items(profile)))
+
+    def _items(self, profile: str) -> Iterator[Item]:
+        """Items of the pack, on the scales that this run has."""
+        if any(stimulus.transcript is not None for stimulus in self.plan.stimuli):
+            yield from runs_draw(profile, self._study.seed)
+        elif form_of(self._study.task) == POINTWISE:
+            scales = {stimulus.scale for stimulus in self.plan.stimuli if stimulus.scale is not None}
+            scale = parse_scale(*scales) if len(scales) == 1 else None
+            yield from pack_draw(scale, profile, self._study.seed)
+
+    def _priced(
+        self,
+        verdict: Verdict,
+        purpose: str,
+        words: Sequence[str] | None,
+        calls: int | None,
+        cost: float | None,
+    ) -> Verdict:
+        if words is not None and self._in_batches:
+            words = (*words, "--batch")  # at the price of this run, which batches made
+        command = None if words is None else shlex.join(("steelyard", "measure", *words))
+        price = _price(calls, cost, self.sheet.facts.handed_in)
+        return replace(verdict, next=NextStep(purpose, command, price, calls, cost))
+
+    @property
+    def _in_batches(self) -> bool:
+        """Whether calls of this run were handed in together."""
+        return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
+
+    @cached_property
+    def _rates(self) -> Rates:
+        return Rates(self.record.answers(self.plan.trials), self._in_batches)
+
+    def _at_rate(self, calls: int | None, judges: Iterable[Judge]) -> float | None:
+        """Dollars at the price per call of this run; None where a price is not known."""
+        rate = None if calls is None else self._rates.per_call(judges)
+        return None if rate is None or calls is None else round(rate * calls, 6)
+
+
+def new_folder(study: Study) -> str:
+    """A folder for the next run of an unchanged study: the default one with a number, 2 and upwards.
+
+    It does not go by the folder of this run, so that equal runs have equal datasheets.
+    """
+    default = RunFolder.default(study).path.as_posix()
+    given = [value for option, value in pairwise(study.command or ()) if option == "--out"]
+    numbers = [re.fullmatch(rf"{re.escape(default)}-(\d+)", value) for value in given]
+    return f"{default}-{max((int(found[1]) for found in numbers if found), default=1) + 1}"
+
+
+def _of_failures(verdict: Verdict) -> bool:
+    """Whether calls without a verdict are among what it rests on."""
+    return any(fact.title == titles.FAILURES for fact in verdict.facts)
+
+
+def _measured_judges(study: Study) -> list[Judge]:
+    return [judge for judge in study.judges if not judge.baseline]
+
+
+def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
+    """`1,200 calls, about $0.12`, without those that wait in batches; nothing where they are not known."""
+    if calls is None:
+        return ""
+    before = (
+        f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+    )
+    if waiting and not calls:
+        return before
+    price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
+    return f"{counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"

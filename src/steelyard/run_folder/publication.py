@@ -1,0 +1,97 @@
+"""From the store to the published datasheet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.results import Results
+from steelyard.datasheet.run_facts import Look
+from steelyard.datasheet.sequential import look_at
+from steelyard.metrics.faults import Faults
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
+from steelyard.run_folder.datasheet_file import remove_datasheet, write_datasheet
+from steelyard.run_folder.evidence import Evidence
+from steelyard.run_folder.exhibits import with_exhibits
+from steelyard.run_folder.instrument_cards import instrument_cards, services
+from steelyard.run_folder.next_step import with_next_steps
+from steelyard.run_folder.results_file import remove_results, write_results
+from steelyard.run_folder.run_facts import run_facts
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.planner import Plan
+from steelyard.runner.prices import dollars_of
+from steelyard.runner.record import Record
+from steelyard.trials.judge import Judge
+from steelyard.verdicts.observations import Observations
+
+
+def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
+    """Build the datasheet from the record and write every format; without a reply there is none."""
+    if record.coverage(plan.trials).own.answered:
+        datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
+        write_results(folder.path, results_of(plan, record))
+        return datasheet
+    remove_datasheet(folder.path)  # no reply stands behind what may lie there
+    remove_results(folder.path)
+    return None
+
+
+def results_of(plan: Plan, record: Record) -> Results:
+    """Every call of a plan that was asked, item by item."""
+    baselines = {judge.name for judge in plan.study.judges if judge.baseline}
+    composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
+    return Results(record.observations(plan.trials), baselines, composed)
+
+
+def build_datasheet(plan: Plan, record: Record) -> Datasheet:
+    """Every figure, recomputed from the record."""
+    study = plan.study
+    entries = tuple(map(_entry, study.judges))
+    observations = record.observations(plan.trials)
+    sheet = assemble(
+        name=study.name,
+        seed=study.seed,
+        profile=study.profile,
+        stimulus_set=plan.stimuli.hash,
+        judges=entries,
+        probes=study.build_probes(),
+        observations=observations,
+        run=run_facts(plan, record),
+        prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
+        own_data=study.source is not None,
+    )
+    if study.looks is not None:
+        sheet = _with_looks(sheet, study.looks, observations)
+    written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
+    sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
+    return with_exhibits(_with_instruments(sheet, plan, record), Evidence.of_run(plan, record))
+
+
+def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observations) -> Datasheet:
+    """The datasheet with the looks of `--until verdict`; where a fault stops this one, the figures stand."""
+    faults = Faults()
+
+    def look() -> list[Look]:
+        return [look_at(sheet, observations, int(sheet.run["calls"]))]
+
+    mine = [] if sheet.partial else faults.guarded("", "look", look, lambda _: [])
+    run = {**sheet.run, "looks": [each.to_json() for each in (*before, *mine)]}
+    return replace(sheet, run=run, faults=(*sheet.faults, *faults.found))
+
+
+def _with_instruments(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
+    """The datasheet with its instrument cards; where a fault stops them, the figures stand."""
+    faults = Faults()
+    cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())
+    served = faults.guarded("", "instrument cards", lambda: services(plan, record), lambda _: {})
+    run = {**sheet.run, "instruments": served}
+    return replace(sheet, instruments=cards, run=run, faults=(*sheet.faults, *faults.found))
+
+
+def _entry(judge: Judge) -> JudgeEntry:
+    prints = {name: judge.fingerprint(name) for name in sorted(judge.protocols)}
+    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)

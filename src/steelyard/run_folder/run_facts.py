@@ -1,0 +1,164 @@
+"""Clock times, latency, tokens and money of a run: all that two equal runs may differ in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints
+from steelyard.datasheet.run_facts import Shortened
+from steelyard.runner.answers import Answers
+from steelyard.runner.coverage import Coverage
+from steelyard.runner.handed_in import handed_in
+from steelyard.runner.planner import Plan
+from steelyard.runner.record import Record
+from steelyard.runner.spending import AuthoringCost, Costs
+from steelyard.stimuli.expectation import Unknown
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.trials.trials import Trials
+
+
+def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
+    """What the datasheet says under `run`."""
+    answers = record.answers(plan.trials)
+    calls = answers.calls
+    mine = np.flatnonzero(answers.answered & calls.where(lambda asked: not asked.judge.baseline))
+    times = answers.received[mine]
+    latencies = waiting_times(answers, mine)
+    coverage = record.coverage(plan.trials)
+    return {
+        "started": _clock(times.min()) if len(times) else None,
+        "finished": _clock(times.max()) if len(times) and not coverage.headline.partial else None,
+        **coverage.to_json(),
+        **_waiting(coverage.headline, record),
+        **({"decided": plan.study.decides} if plan.study.decides and coverage.headline.partial else {}),
+        "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
+        "calls": len(mine),
+        **_counted(answers, mine),
+        **_costs(answers, mine),
+        **_refused(answers, mine),
+        **_shortened(calls),
+        **_rows(plan),
+        **_authoring_facts(record.authoring),
+    }
+
+
+def _rows(plan: Plan) -> dict[str, int]:
+    """Rows of the user's data, and those among them without a label; nothing where a judge labels them."""
+    if plan.study.source is None or plan.study.reference is not None:
+        return {}
+    shown = {
+        stimulus.lineage.parent: stimulus.expectation
+        for stimulus in plan.stimuli
+        if stimulus.probe in (ORIGINAL, NATURAL_PROBE)
+    }
+    unlabelled = sum(isinstance(expected, Unknown) for expected in shown.values())
+    return {"rows": len(shown), "unlabelled": unlabelled} if shown else {}
+
+
+def _waiting(coverage: Coverage, record: Record) -> dict[str, int]:
+    """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
+    waiting = min(len(handed_in(record.store)), coverage.planned - coverage.asked)
+    return {"handed_in": waiting} if waiting > 0 else {}
+
+
+def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:
+    """Dollars for all calls, None where one has neither a price nor a bill.
+
+    And calls by judge whose tokens no server counted, so that their dollars are estimated from characters.
+    """
+    costs = Costs.of(answers, mine)
+    dollars = round(sum(costs.dollars.tolist()), 6) if costs.known.all() else None
+    uncounted = {name: len(rows) for name, rows in _by_judge(answers, mine[costs.estimated])}
+    return {"dollars": dollars, **({"uncounted": uncounted} if uncounted else {})}
+
+
+def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:
+    """Calls of each judge that has any of these, in the order in which they come."""
+    calls = answers.calls.rows(rows)
+    for judge in calls.judges:
+        yield judge.name, rows[calls.of_judge(judge.name)]
+
+
+def _counted(answers: Answers, mine: Ints) -> dict[str, int]:
+    """Tokens; where there are any, those of cache and thoughts among them, and calls in batches."""
+    numbers, calls = np.unique(answers.usage[mine], return_counts=True)
+    used = [
+        (answers.usages.values[number], many)
+        for number, many in zip(numbers.tolist(), calls.tolist(), strict=True)
+    ]
+    counts = {
+        "cached_tokens": sum(many * usage.cached_tokens for usage, many in used),
+        "cache_write_tokens": sum(many * usage.cache_write_tokens for usage, many in used),
+        "reasoning_tokens": sum(many * usage.reasoning_tokens for usage, many in used),
+        "batched_calls": sum(many * usage.batched for usage, many in used),
+    }
+    return {
+        "input_tokens": sum(many * usage.input_tokens for usage, many in used),
+        "output_tokens": sum(many * usage.output_tokens for usage, many in used),
+        **{name: count for name, count in counts.items() if count},
+    }
+
+
+def _refused(answers: Answers, mine: Ints) -> dict[str, Any]:
+    """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
+    refusing = np.array([bool(service.refused) for service in answers.services.values], dtype=np.bool_)
+    some = mine[refusing[answers.service[mine]]] if len(mine) else mine
+    refused = {name: dict(refusals(answers, rows)) for name, rows in _by_judge(answers, some)}
+    return {"refused": refused} if refused else {}
+
+
+def refusals(answers: Answers, rows: Ints) -> Counter[str]:
+    """Calls of these rows by the sampling field that their server would not take."""
+    refused: Counter[str] = Counter()
+    numbers, first, calls = np.unique(answers.service[rows], return_index=True, return_counts=True)
+    for place in np.argsort(first).tolist():
+        for name in answers.services.values[int(numbers[place])].refused:
+            refused[name] += int(calls[place])
+    return refused
+
+
+def _shortened(calls: Trials) -> dict[str, Any]:
+    """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
+    limited = list(
+        calls.rows(
+            calls.where(lambda asked: bool(asked.judge.context) and asked.stimulus.transcript is not None)
+        )
+    )
+    found = {}
+    for judge in dict.fromkeys(call.judge.name for call in limited):
+        mine = [None if call.overflows else call.shortened for call in limited if call.judge.name == judge]
+        cut = [made for made in mine if made is not None]
+        if cut:
+            characters, messages = sum(made.cut for made in cut), sum(made.messages for made in cut)
+            found[judge] = asdict(Shortened(len(cut), len(mine), characters, messages))
+    return {"shortened": found} if found else {}
+
+
+def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
+    """What writing and confirming stimuli took; nothing where nothing was written."""
+    if not cost.calls:
+        return {}
+    counts = {name: number for name, number in asdict(cost).items() if name != "priced"}
+    return {"authoring": {**counts, "dollars": round(cost.dollars, 6) if cost.priced else None}}
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def waiting_times(answers: Answers, rows: Ints) -> Floats:
+    """Milliseconds that calls took, sorted; how long one took in a batch nobody knows."""
+    batched = np.array([usage.batched for usage in answers.usages.values], dtype=np.bool_)
+    return np.sort(answers.latency_ms[rows[~batched[answers.usage[rows]]]])
+
+
+def quantile(ordered: Floats, share: float) -> float | None:
+    """The value below which this share of sorted values lies; None without any."""
+    return round(float(ordered[int(share * (len(ordered) - 1))]), 3) if len(ordered) else None

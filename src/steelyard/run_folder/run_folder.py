@@ -1,0 +1,92 @@
+"""A run is a folder: where its files lie, and one process in it at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.core.atomic_write import unwritable
+from steelyard.errors import RunError
+from steelyard.run_folder.published import PAGE
+from steelyard.store.run_store import RunStore
+from steelyard.study.study import Study
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where runs are not guarded against each other
+    fcntl = None  # type: ignore[assignment]
+
+RUNS = "steelyard-runs"
+"""Folder of the runs that were given no --out."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where a run keeps its files."""
+
+    path: Path
+
+    @classmethod
+    def default(cls, study: Study) -> RunFolder:
+        """`steelyard-runs/<name>-<8 hex of the effective configuration>`."""
+        digest = study.hash.removeprefix("sha256:")[:8]
+        return cls(Path(RUNS) / f"{study.name}-{digest}")
+
+    @property
+    def study(self) -> Path:
+        """The frozen study."""
+        return self.path / "study.yaml"
+
+    @property
+    def stimuli(self) -> Path:
+        """The frozen stimulus set."""
+        return self.path / "stimuli.jsonl"
+
+    @property
+    def database(self) -> Path:
+        """Trials, replies and failures."""
+        return self.path / "run.db"
+
+    @property
+    def decisions(self) -> Path:
+        """The log of sequential decisions, where some were made."""
+        return self.path / "decision.json"
+
+    @property
+    def reviews(self) -> Path:
+        """What people decided about written stimuli, where somebody opened the bench."""
+        return self.path / "review.db"
+
+    @property
+    def page(self) -> Path:
+        """The datasheet as one HTML file."""
+        return self.path / PAGE
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time in a run folder: two would pay for the same trials."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+        with handle:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    raise RunError(
+                        f"{self.path}: another process is measuring into this folder; wait for it to end."
+                    ) from error
+            yield
+
+    @contextmanager
+    def store(self, *, read_only: bool = False) -> Iterator[RunStore]:
+        """The run file, closed at the end."""
+        store = RunStore(self.database, read_only=read_only)
+        try:
+            yield store
+        finally:
+            store.close()

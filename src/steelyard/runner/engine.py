@@ -1,0 +1,47 @@
+"""Where calls are made: in this process, or by workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from steelyard.errors import ConfigError
+from steelyard.providers.provider import Provider, connect
+from steelyard.trials.judge import Judge
+
+LOCAL = "local"
+"""The engine where none is named."""
+RAY = "ray"
+"""A Ray cluster: `ray` is one on this machine or the one that RAY_ADDRESS names, `ray:ADDRESS` another."""
+
+
+class Engine(Protocol):
+    """Connects judges; everything else about a run stays with the driver."""
+
+    def connect(self, judge: Judge) -> Provider:
+        """The provider of a judge, not yet open."""
+
+
+class Local:
+    """Calls are made from this process."""
+
+    def connect(self, judge: Judge) -> Provider:
+        """The provider itself."""
+        return connect(judge)
+
+
+def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Engine:
+    """The engine of this name; a call may take so many seconds. Nothing is started yet.
+
+    What a user should know of where calls are made is told through `say`.
+    """
+    kind, _, address = name.partition(":")
+    if kind == LOCAL and not address:
+        return Local()
+    if kind != RAY:
+        raise ConfigError(
+            f"engine: found {name!r}, expected '{LOCAL}', '{RAY}' or '{RAY}:ADDRESS'; correct it."
+        )
+    from steelyard.runner.ray_engine import RayEngine
+
+    return RayEngine(address or None, call_timeout, say)

@@ -1,0 +1,253 @@
+"""From a study to its stimuli and trials, and to what they will cost."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import fsum
+
+import numpy as np
+
+from steelyard.core.arrays import Ints
+from steelyard.core.hash_index import hash_of
+from steelyard.probes.probe import Showing
+from steelyard.providers.provider import model_info
+from steelyard.runner.prices import Price, price_of
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.study.study import Study
+from steelyard.trials.answer_form import answer_form
+from steelyard.trials.call_count import CallCount
+from steelyard.trials.calls import Calls
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
+
+NO_ROWS: Ints = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study will do: one frozen stimulus set and every trial, each once."""
+
+    study: Study
+    stimuli: StimulusSet
+    trials: Trials
+    """In columns."""
+    uses: tuple[frozenset[str], ...]
+    """Sets of probes, which `use` is an index into."""
+    use: Ints
+    """The probes that use each trial."""
+
+    @cached_property
+    def calls(self) -> Trials:
+        """What is really asked, each call once, whichever judges rest on it."""
+        return Calls.of(self.trials).trials
+
+    def only(self, trials: Iterable[Trial]) -> Plan:
+        """The plan of some of its trials."""
+        rows = self.trials.places(Trials.of(trials).key)
+        return replace(self, trials=self.trials.rows(rows), use=self.use[rows])
+
+    @property
+    def hashes(self) -> set[str]:
+        """Hashes of the stimuli that are shown."""
+        return {stimulus.hash for stimulus in self.stimuli}
+
+    @property
+    def kept(self) -> StimulusSet:
+        """What lies in the folder: the stimuli that are shown, and those written that may not be."""
+        return StimulusSet.of([*self.stimuli, *(s for s in self.study.authored if not s.judged)])
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """Expected effort of one judge and probe."""
+
+    judge: str
+    probe: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    """None where no price is known."""
+    seconds: float
+
+
+def make_plan(study: Study) -> Plan:
+    """Build every trial of every judge; a trial that two probes want is made once."""
+    repertoire, questions = _Repertoire(study), list[Trial]()
+    question, replicate, probe = [NO_ROWS], [NO_ROWS], [NO_ROWS]
+    for judge in study.judges:
+        shown = repertoire.of(judge)
+        question.append(shown.number + len(questions))
+        replicate.append(shown.replicate)
+        probe.append(shown.probe)
+        questions += [
+            Trial(judge, one.protocol, one.stimulus, study.task, one.order, one.replicate).sealed()
+            for one in shown.firsts
+        ]
+    wanted = Trials.repeats(questions, np.concatenate(question), np.concatenate(replicate))
+    _, first, key = np.unique(wanted.key, return_index=True, return_inverse=True)
+    turn = np.argsort(first)
+    trials = wanted.rows(first[turn])
+    uses, use = _uses(key.reshape(-1), np.concatenate(probe), repertoire.names)
+    stimuli = {asked.stimulus.id: asked.stimulus for asked in trials.asked}
+    return Plan(study, StimulusSet.of(stimuli.values()), trials, uses, use[turn])
+
+
+def _uses(key: Ints, probe: Ints, names: Sequence[str]) -> tuple[tuple[frozenset[str], ...], Ints]:
+    """Sets of probes that share trials, and which of them uses each key."""
+    wanted = np.zeros((int(key.max(initial=-1)) + 1, len(names)), dtype=np.bool_)
+    wanted[key, probe] = True
+    sets, use = np.unique(np.packbits(wanted, axis=1), axis=0, return_inverse=True)
+    members = np.unpackbits(sets, axis=1, count=len(names)).astype(np.bool_)
+    named = [frozenset(name for name, there in zip(names, one, strict=True) if there) for one in members]
+    return tuple(named), use.reshape(-1)
+
+
+def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
+    """Calls that a study makes of each of these judges, without building them; shared ones count once."""
+    repertoire, count = _Repertoire(study), CallCount()
+    for judge in judges:
+        before, shown = len(count), repertoire.of(judge)
+        what = [(one.protocol, one.stimulus.id, one.order) for one in shown.firsts]
+        count.add(judge, what, shown.number, shown.replicate)
+        yield len(count) - before
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """Showings in columns, in the order of the study."""
+
+    firsts: list[Showing]
+    """The first showing of each stimulus, protocol and order, which `number` is an index into."""
+    number: Ints
+    replicate: Ints
+    probe: Ints
+    """Place of the probe in the study."""
+
+
+class _Repertoire:
+    """What the probes show, built once for all judges that have the same protocols."""
+
+    def __init__(self, study: Study) -> None:
+        self._study, self._probes = study, study.build_probes()
+        self._built: dict[frozenset[str], _Shown] = {}
+        self._stimuli: dict[str, Stimulus] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the probes."""
+        return [probe.name for probe in self._probes]
+
+    def of(self, judge: Judge) -> _Shown:
+        """The showings for a judge."""
+        protocols = frozenset(judge.protocols)
+        if protocols not in self._built:
+            self._built[protocols] = self._columns(judge)
+        return self._built[protocols]
+
+    def _columns(self, judge: Judge) -> _Shown:
+        known: dict[tuple[int, str, str], int] = {}
+        firsts, number, replicate, places = list[Showing](), array("q"), array("q"), array("q")
+        for place, probe in enumerate(self._probes):
+            shown: Stimulus | None = None
+            protocol = ""
+            for each in probe.showings(self._study.design, judge.protocols):
+                # Repeats of a stimulus come one after another, and there are many of them.
+                if shown is not each.stimulus or protocol != each.protocol:
+                    shown, protocol = each.stimulus, each.protocol
+                    shared, here = self._shared(shown), dict[str, int]()
+                what = here.get(each.order)
+                if what is None:
+                    what = here[each.order] = known.setdefault(
+                        (id(shared), protocol, each.order), len(firsts)
+                    )
+                    if what == len(firsts):
+                        firsts.append(Showing(shared, protocol, each.order, each.replicate))
+                number.append(what)
+                replicate.append(each.replicate)
+            places.extend([place] * (len(number) - len(places)))
+        return _Shown(firsts, *(np.array(column, dtype=np.int64) for column in (number, replicate, places)))
+
+    def _shared(self, stimulus: Stimulus) -> Stimulus:
+        """The same stimulus object wherever it is shown, so that it is hashed once."""
+        first = self._stimuli.setdefault(stimulus.id, stimulus)
+        return first if first is stimulus or first == stimulus else stimulus
+
+
+def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
+    """Calls, tokens, dollars and time per judge and probe.
+
+    A shared call counts once: for the judge that is asked where it is measured itself, else for the first
+    that rests on it, and for its first probe.
+    """
+    counted = set(done)
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    names = [spec.name for spec in plan.study.probes]
+    probes = [min(use, key=names.index) for use in plan.uses]
+    questions = plan.trials.questions
+    asked = plan.trials.question.tolist()
+    for composed in (False, True):
+        for row, number in enumerate(asked):
+            judge = questions[number].judge
+            if (judge.composition is not None) is composed:
+                group = judge.name, probes[plan.use[row]]
+                for key, call in _calls(plan.trials, row, number):
+                    if key not in counted:
+                        counted.add(key)
+                        groups.setdefault(group, []).append(call)
+    return [_row(judge, probe, trials) for (judge, probe), trials in groups.items()]
+
+
+def _calls(trials: Trials, row: int, number: int) -> Iterator[tuple[str, Trial]]:
+    """Keys and words of the calls behind a trial; repeats of a question have the same words."""
+    question = trials.questions[number]
+    if question.judge.composition is None:
+        yield hash_of(trials.key[row]), question
+    else:
+        yield from ((call.key, call) for call in trials[row].calls)
+
+
+def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
+    by_judge: dict[str, list[Trial]] = {}
+    for call in calls:
+        by_judge.setdefault(call.judge.name, []).append(call)
+    parts = [_part(mine) for mine in by_judge.values()]
+    known = [part.dollars for part in parts if part.dollars is not None]
+    return PlanRow(
+        judge,
+        probe,
+        len(calls),
+        sum(part.input_tokens for part in parts),
+        sum(part.output_tokens for part in parts),
+        sum(known) if len(known) == len(parts) else None,
+        sum(part.seconds for part in parts),
+    )
+
+
+def foreseen(calls: list[Trial]) -> float | None:
+    """Dollars for calls by the length of their prompts; None where a price is not known."""
+    return _row("", "", calls).dollars
+
+
+def _part(calls: list[Trial]) -> PlanRow:
+    """The calls of one judge that is asked."""
+    instrument = calls[0].judge
+    tokens_in = round(sum(call.wording.tokens for call in calls))
+    tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
+    price = price_of(instrument)
+    seconds = model_info(instrument.address).seconds_per_call * len(calls)
+    dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
+    return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
+
+
+def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) -> float:
+    """Each call at the price of its own length, where long prompts have another."""
+    if not price.long:
+        return price.dollars(tokens_in, tokens_out)
+    prompts = [round(call.wording.tokens) for call in calls]
+    return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)

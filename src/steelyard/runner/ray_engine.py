@@ -1,0 +1,201 @@
+"""Calls by workers of a Ray cluster: one a node, which hold the connections; the driver holds all else.
+
+What is planned, paid, paused, read and kept stays with the driver. A call that is lost with its worker is a
+call that failed in passing: it is made again, by another worker, and nothing but what was in flight is paid
+twice. Replies come back one by one, so a slow one keeps no other from the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, ClassVar
+
+from steelyard.errors import PermanentError, SteelyardError, TransientError
+from steelyard.providers.provider import HasEndpoint, Provider, connect, model_info
+from steelyard.providers.provider_info import ProviderInfo
+from steelyard.runner.limits import no_reply, time_limit
+from steelyard.runner.ray_cluster import Cluster
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
+
+SHARD = 64
+"""Calls that travel to a worker together, at most: a message costs about the same for one and for many."""
+
+Outcome = Reply | SteelyardError
+
+
+class Worker:
+    """What runs on a node: a provider of its own."""
+
+    def __init__(self, judge: Judge, call_timeout: float) -> None:
+        """Connect; nothing is sent yet. A call may take so many seconds."""
+        self._judge = judge
+        self._call_timeout = call_timeout
+        self._provider = connect(judge)
+        self._open = asyncio.Lock()
+        self._ready = False
+
+    async def answer(self, asked: Sequence[Presentation]) -> AsyncIterator[tuple[int, Outcome]]:
+        """Replies and errors with their places, as they come."""
+        await self._prepare()
+        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
+        for done in asyncio.as_completed(tasks):
+            yield await done
+
+    async def _prepare(self) -> None:
+        async with self._open:
+            if not self._ready:
+                await self._provider.open()
+                self._ready = True
+
+    async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
+        """The driver stops waiting at the same time: what came later would be paid for in vain."""
+        try:
+            async with asyncio.timeout(self._call_timeout):
+                return place, await self._provider.ask(presentation)
+        except SteelyardError as error:
+            return place, error
+        except TimeoutError:
+            return place, no_reply(self._judge, self._call_timeout)
+        except Exception as error:  # this call's alone: the others of its shard may be paid for by now
+            return place, PermanentError("internal_error", f"{type(error).__name__}: {error}")
+
+
+class RayEngine:
+    """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
+
+    def __init__(self, address: str | None, call_timeout: float, say: Callable[[str], None]) -> None:
+        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds.
+
+        `say` is told which judges stay here.
+        """
+        self._cluster = Cluster(address)
+        self._call_timeout = call_timeout
+        self._say = say
+
+    def connect(self, judge: Judge) -> Provider:
+        """The provider of a judge: a proxy of its workers, or itself."""
+        own = connect(judge)
+        if isinstance(own, HasEndpoint) or model_info(judge.address).sequential:
+            limit = time_limit(judge, self._call_timeout, own.concurrency)
+            return _proxy(judge, own, self._cluster, limit)
+        if not judge.baseline:
+            self._say(f"judge {judge.name}: its calls are made in this process; the cluster is not for it")
+        return own
+
+
+class RemoteProvider:
+    """Hands calls to the workers of one judge."""
+
+    info: ClassVar[ProviderInfo] = ProviderInfo()
+
+    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
+        """`own` is the judge's provider as it would be here; it is never opened."""
+        self._judge = judge
+        self._call_timeout = call_timeout
+        self.concurrency = own.concurrency
+        self._cluster = cluster
+        self._ray: Any = None
+        self._workers: list[Any] = []
+        self._waiting: list[tuple[Presentation, asyncio.Future[Reply]]] = []
+        self._shards: set[asyncio.Task[None]] = set()
+        self._turn = 0
+
+    async def open(self) -> None:
+        """Find the cluster and place a worker on each of its nodes."""
+        self._ray = await self._cluster.join()
+        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+        self._workers = [self._placed(node) for node in nodes]
+        self.concurrency *= len(nodes)
+
+    def _placed(self, node: str | None) -> Any:
+        """A worker on this node and no other, or wherever there is room; one that dies is started again."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        remote = self._ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
+        where = "SPREAD" if node is None else NodeAffinitySchedulingStrategy(node, soft=False)
+        return remote.options(scheduling_strategy=where).remote(self._judge, self._call_timeout)
+
+    def _replace(self, worker: Any) -> None:
+        """Another worker in the place of one that is gone with its node, once."""
+        if worker in self._workers:
+            self._workers[self._workers.index(worker)] = self._placed(None)
+
+    async def close(self) -> None:
+        """End the workers."""
+        for shard in self._shards:
+            shard.cancel()
+        for worker in self._workers:
+            self._ray.kill(worker)
+        self._workers = []
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Make one attempt, together with those that are made at the same moment."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Reply] = loop.create_future()
+        self._waiting.append((presentation, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._send)
+        return await future
+
+    def _send(self) -> None:
+        """What has gathered goes out, to the workers in turn."""
+        gathered, self._waiting = self._waiting, []
+        each = max(1, min(SHARD, -(-len(gathered) // len(self._workers))))
+        for start in range(0, len(gathered), each):
+            worker = self._workers[self._turn % len(self._workers)]
+            self._turn += 1
+            shard = asyncio.create_task(self._travel(worker, gathered[start : start + each]))
+            self._shards.add(shard)
+            shard.add_done_callback(self._shards.discard)
+
+    async def _travel(self, worker: Any, calls: Sequence[tuple[Presentation, asyncio.Future[Reply]]]) -> None:
+        lost: Exception | None = None
+        try:
+            stream = worker.answer.options(num_returns="streaming").remote([asked for asked, _ in calls])
+            async for reference in stream:
+                place, outcome = await reference
+                _settle(calls[place][1], outcome)
+        except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open
+            lost = error
+            gone = self._ray.exceptions
+            if isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError):
+                self._replace(worker)
+        for _, future in calls:
+            _settle(future, _loss(self._judge, lost))
+
+
+class RemoteWithEndpoint(RemoteProvider):
+    """Workers of a judge at an address, whose limits it shares with other judges there."""
+
+    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
+        """`own` knows the address."""
+        super().__init__(judge, own, cluster, call_timeout)
+        assert isinstance(own, HasEndpoint)
+        self.endpoint = own.endpoint
+
+
+def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> Provider:
+    kind = RemoteWithEndpoint if isinstance(own, HasEndpoint) else RemoteProvider
+    return kind(judge, own, cluster, call_timeout)
+
+
+def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
+    """Hand an outcome to who waits for it, if somebody still does."""
+    if future.done():
+        return
+    if isinstance(outcome, Reply):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)
+
+
+def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
+    """The error of calls whose worker sent no outcome; what a provider raised on opening is its own."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, SteelyardError):
+        return cause
+    told = type(error).__name__ if error is not None else "no outcome"
+    return TransientError("worker_lost", f"judge {judge.name}: its worker was lost ({told}); try again.")

@@ -1,0 +1,205 @@
+"""Decide a rule with as few calls as it takes: draw pairs at random, look, stop when the answer is clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.core.identity import rng_for
+from steelyard.errors import ConfigError
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.decomposition import complete
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.probes.probe import POINTWISE
+from steelyard.run_folder.frozen_run import prepare
+from steelyard.run_folder.frozen_study import thaw
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.budget import check_prices
+from steelyard.runner.conduct import conduct
+from steelyard.runner.judge_run import Agenda
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import Plan, make_plan
+from steelyard.runner.progress import Progress
+from steelyard.runner.record import Record
+from steelyard.runner.runner import Runner
+from steelyard.runner.shortfalls import speechless, stops, warnings
+from steelyard.runner.sitting import Ending
+from steelyard.sequential.decision import Decision, Look, write_decisions
+from steelyard.sequential.decision_rule import BUILT_IN, DecisionRule
+from steelyard.study.study import Study
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+EVERY = 5
+"""Pairs between two looks."""
+
+SILENT = 15
+"""Pairs without a readable verdict after which a judge is asked no more."""
+
+PROFILE = "full"
+"""Pairs are drawn from the whole catalogue; a later measurement with this profile finds its calls paid."""
+
+Drawn = tuple[Trial, ...]
+"""All calls on a pair."""
+
+
+@dataclass(frozen=True)
+class Decisions(Ending):
+    """What a sitting of `measure --decide` brought; an underpowered decision is a result, and no error."""
+
+    folder: RunFolder
+    """Where everything lies."""
+    decisions: tuple[Decision, ...]
+    """One per judge."""
+
+
+class Course:
+    """One judge on its way to a decision; every look can be rebuilt from the store."""
+
+    def __init__(
+        self, judge: Judge, rule: DecisionRule, units: Sequence[Drawn], log: Callable[[], None]
+    ) -> None:
+        self.judge = judge
+        self.rule = rule
+        self.units = units
+        self.looks: list[Look] = []
+        self._log = log
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every trial that may be needed."""
+        return [trial for unit in self.units for trial in unit]
+
+    @property
+    def decision(self) -> Decision:
+        """What is known so far."""
+        fingerprint = self.judge.fingerprint("base")
+        return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
+
+    def batches(self, record: Record) -> Iterator[list[Trial]]:
+        """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
+        calls, excluded, shares, heard = 0, 0, list[float](), False
+        for start in range(0, len(self.units), EVERY):
+            drawn = self.units[start : start + EVERY]
+            answered = record.store.answered()
+            still = [trial for unit in drawn for trial in unit if trial.key not in answered]
+            if still:
+                yield still
+            seen = record.by_trial([trial for unit in drawn for trial in unit])
+            heard = heard or any(_readable(observation) for observation in seen.values())
+            for unit in drawn:
+                known = [seen[trial.key] for trial in unit if trial.key in seen]
+                share = share_of(self.rule, known) if len(known) == len(unit) else None
+                calls += len(known)
+                excluded += share is None
+                shares += [] if share is None else [share]
+            self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
+            self._log()
+            if self.looks[-1].side(self.rule.limit) or (not heard and excluded >= SILENT):
+                return
+
+
+def _readable(observation: Observation) -> bool:
+    return not isinstance(observation.verdict, (Unreadable, Failed))
+
+
+def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float | None:
+    """The mean over the calls on a pair or row; None where a verdict is missing: a failure is no score."""
+    if rule.form == POINTWISE:
+        scores = collect_scores(observations)
+        return float(rule.share(scores).mean()) if scores.readable.all() else None
+    pairs = collect(observations)
+    return float(rule.share(pairs).mean()) if complete(pairs).all() else None
+
+
+def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Drawn]:
+    """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
+    units: dict[tuple[str, int], list[Trial]] = {}
+    for trial in plan.trials:
+        if trial.judge.name == judge.name and trial.protocol == "base" and rule.concerns(trial.stimulus):
+            repeat = trial.replicate // plan.study.replicates
+            if repeat and rule.form == POINTWISE:
+                continue  # further calls on a row say nothing of other rows
+            units.setdefault((trial.stimulus.id, repeat), []).append(trial)
+    if not units:
+        lack = (
+            "no row of the data has a label that the figure could be held against; map one."
+            if rule.form != BUILT_IN and rule.figure.labelled
+            else f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
+            if rule.delta is None
+            else "the catalogue has no step of this size; take 0.5, 1, 2, 3, 4 or 5."
+        )
+        raise ConfigError(f"--decide {rule}: {lack}")
+    names = sorted(units)
+    order = rng_for(plan.study.seed, "decide").sample(names, len(names))
+    return [tuple(units[name]) for name in order[:cap]]
+
+
+def join(study: Study, folder: RunFolder) -> Study:
+    """The study with what its folder holds already, so that deciding never narrows a measurement."""
+    if not folder.study.exists():
+        return study
+    held = thaw(folder.study)
+    named = {judge.name for judge in study.judges}
+    judges = (*study.judges, *(judge for judge in held.judges if judge.name not in named))
+    probes = (*held.probes, *(spec for spec in study.probes if spec not in held.probes))
+    return replace(study, judges=judges, probes=probes)
+
+
+def _deciding(joined: Study, study: Study, rule: DecisionRule) -> Study:
+    """The study with the rule, and with the command that measures all of it; none where no words say that."""
+    plain = not any(spec.args for spec in joined.probes) and len(joined.judges) == len(study.judges)
+    probes = [word for spec in joined.probes for word in ("-p", spec.name)]
+    words = (*study.command, *probes, "--profile", PROFILE) if plain and study.command is not None else None
+    return replace(joined, command=words, decides=str(rule))
+
+
+def decide(
+    study: Study,
+    folder: RunFolder,
+    rule: DecisionRule,
+    cap: int | None,
+    limits: RunLimits,
+    progress: Progress | None = None,
+) -> Decisions:
+    """Decide a rule for every judge of a study; each stops on its own."""
+    for judge in study.judges:
+        if judge.composition is not None:
+            raise ConfigError(
+                f"--decide {rule}: judge {judge.name!r} is made of other judges; measure it without --decide."
+            )
+    check_prices(study.judges, limits)
+    with folder.locked():
+        plan = prepare(folder, make_plan(_deciding(join(study, folder), study, rule)))
+        with folder.store() as store:
+            return _run(plan, study.judges, folder, rule, cap, Runner(Record(store), limits, progress))
+
+
+def _run(
+    plan: Plan,
+    judges: Sequence[Judge],
+    folder: RunFolder,
+    rule: DecisionRule,
+    cap: int | None,
+    runner: Runner,
+) -> Decisions:
+    courses: list[Course] = []
+    record = runner.record
+
+    def log() -> None:
+        write_decisions(folder.decisions, [course.decision for course in courses])
+
+    courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
+    agendas = [Agenda(c.judge, c.trials, c.batches(record)) for c in courses]
+    sitting = conduct(runner, lambda runner: runner.follow(agendas))
+    log()
+    trials = [trial for course in courses for trial in course.trials]
+    observations = Observations.of(record.by_trial(trials).values())
+    early = stops(sitting, record.coverage(trials).headline, folder.path) if sitting.stopped else ()
+    names = [judge.name for judge in judges]
+    errors = (*early, *speechless(names, observations, folder.path, sitting.given_up))
+    decisions = tuple(course.decision for course in courses)
+    return Decisions(sitting, errors, tuple(warnings(observations, folder.path)), folder, decisions)

@@ -1,0 +1,156 @@
+"""From a judge as people write it to a Judge: keys that every judge has, and those of its provider."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from steelyard.core.identity import canonical_json
+from steelyard.core.validation import Expected, checked, shown
+from steelyard.errors import ConfigError, UsageError
+from steelyard.importing.replay import recorded_judge
+from steelyard.providers.options import Line, Name, Options
+from steelyard.providers.planted.baselines import EXAMPLE_MODEL
+from steelyard.providers.provider import model_info, provider_info
+from steelyard.providers.provider_info import ProviderInfo
+from steelyard.study.judge_address import as_mapping, place_of, typed
+from steelyard.study.judge_protocols import ProtocolConfig, ProtocolMaker, text_or_file
+from steelyard.study.made_judges import MadeJudge
+from steelyard.study.provider_keys import own_keys
+from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.trials.builtin_prompts import NAMED_USER
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Decoding
+
+ADDRESS = f"provider/model such as {EXAMPLE_MODEL}"
+"""What a judge's `model` is."""
+
+
+class JudgeConfig(ProtocolConfig):
+    """Keys that every judge may have."""
+
+    model: Annotated[Line, Expected(ADDRESS)]
+    name: Name | None = None
+    rubric: str | None = None
+    temperature: float | None = 0.0
+    max_tokens: int = Field(default=512, gt=0, le=10**9)
+    context: int | None = Field(default=None, ge=256, le=10**9)
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
+    protocols: dict[Name, str | dict[str, Any]] = Field(default={})
+    extra: dict[str, Any] = Field(default={})
+
+
+def parse_judge(
+    given: str | Mapping[str, Any],
+    folder: Path,
+    scale: Scale,
+    arms: Collection[str] = (),
+    prompt: Path | None = None,
+    answers: str | None = None,
+    known: Mapping[str, Judge] | None = None,
+    transcripts: bool = False,
+) -> Judge:
+    """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
+
+    `prompt` is the template of a judge that is prompted and brings none of its own, `answers` its map;
+    `known` are judges that others can be made of by their names; `transcripts` says that runs are judged.
+    """
+    made = MadeJudge.of(given)
+    if made is not None:
+        member = partial(
+            parse_judge,
+            folder=folder,
+            scale=scale,
+            arms=arms,
+            prompt=prompt,
+            answers=answers,
+            known=known,
+            transcripts=transcripts,
+        )
+        return made.judge(member, known or {}, scale)
+    where, common = place_of(given), JudgeConfig.model_fields
+    body = as_mapping(given, where)
+    config = checked(
+        JudgeConfig, typed({key: body[key] for key in body if key in common}, JudgeConfig), where
+    )
+    info = judge_info(config.model, where)
+    options = own_keys(info.options, body, common, where)
+    _check_scale(config.model, info, scale, where)
+    if info.replays:
+        return _recorded(config, options, folder, where)
+    _check_extra(config.extra, where)
+    if prompt is not None and info.prompted and "prompt" not in config.model_fields_set:
+        named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
+        config = config.model_copy(update={"prompt": named})
+    if answers is not None and info.prompted and "answers" not in config.model_fields_set:
+        config = config.model_copy(update={"answers": answers})
+    provider, _, model = config.model.partition("/")
+    options = info.complete_options(model, options)
+    maker = ProtocolMaker(info, options, scale, folder, where, transcripts)
+    return Judge(
+        name=config.name or config.model,
+        provider=provider,
+        model=model,
+        protocols=maker.protocols(config, config.protocols, arms),
+        context=config.context or info.context,
+        decoding=Decoding(config.temperature, config.max_tokens, config.seed, config.extra),
+        options=options.stored(),
+        rubric=None if config.rubric is None else text_or_file(config.rubric, folder, where),
+    )
+
+
+def judge_info(address: str, where: str) -> ProviderInfo:
+    """What the model `provider/model` is; an address without one is refused."""
+    if not address.partition("/")[2]:
+        raise ConfigError(f"{where}: found no '/', expected {ADDRESS}.")
+    try:
+        return model_info(address)
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -> Judge:
+    """A judge that replays a file: nothing of it can be set but its name."""
+    for key in sorted(config.model_fields_set - {"model", "name"}):
+        raise ConfigError(f"{where}: key {key!r} changes nothing in a recording; remove it.")
+    return recorded_judge(config.model, options.stored().get("judge"), config.name, folder)
+
+
+def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> None:
+    """Refuse a judge that can not answer on the scale."""
+    if isinstance(scale, Pairwise):
+        if not info.compares:
+            raise ConfigError(
+                f"{where}: scores single texts, found a pairwise scale; {_instead(address, 'compares')}"
+                "measure it on a scale such as binary or 1-6."
+            )
+    elif not info.scores:
+        raise ConfigError(
+            f"{where}: compares two texts and gives no score, found the scale {scale_name(scale)!r}; "
+            f"{_instead(address, 'scores')}measure it on a pairwise scale."
+        )
+
+
+def _instead(address: str, ability: str) -> str:
+    """A judge of the same provider that can."""
+    examples = provider_info(address.partition("/")[0]).every_example()
+    able = [example.address for example in examples if getattr(model_info(example.address), ability)]
+    return f"use {able[0]}, or " if able else ""
+
+
+def _check_extra(extra: dict[str, Any], where: str) -> None:
+    """Refuse what would not reach the server as it was written."""
+    try:
+        sound = json.loads(canonical_json(extra)) == extra
+    except (TypeError, ValueError, RecursionError):
+        sound = False
+    if not sound:
+        raise ConfigError(
+            f"{where}: extra: found {shown(extra)}, expected values that JSON can hold "
+            "(text, finite numbers, true, false, null, lists, mappings with text keys); quote dates."
+        )

@@ -1,0 +1,228 @@
+"""The protocols of a judge: those of its provider, as its owner changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from steelyard.core.registry import Spec
+from steelyard.core.validation import Expected, checked, shown
+from steelyard.errors import ConfigError
+from steelyard.providers.options import Options
+from steelyard.providers.provider_info import ProviderInfo
+from steelyard.study.answer_map import ANSWER_MAP, Word, answer_map
+from steelyard.study.provider_keys import own_keys
+from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.trials.answer_form import answer_form
+from steelyard.trials.brace_template import as_jinja
+from steelyard.trials.builtin_prompts import (
+    GRADED,
+    NAMED_USER,
+    PAPER_SYSTEM,
+    PAPER_USER,
+    POINTWISE_USER,
+    TRANSCRIPT_SYSTEM,
+    TRANSCRIPT_USER,
+)
+from steelyard.trials.judge import Protocol
+from steelyard.trials.prompt import (
+    PAIRWISE_SHOWN,
+    PAIRWISE_VARIABLES,
+    POINTWISE_SHOWN,
+    POINTWISE_VARIABLES,
+    TRANSCRIPT_SHOWN,
+    PromptTemplate,
+)
+from steelyard.verdicts.readers import READERS
+
+USUAL = ("base", "strict")
+"""Protocols that a judge has whether or not a probe asks for them."""
+
+TEXT_READERS = ("choice", "json", "logprob")
+_READER_FORMS = f"{', '.join(TEXT_READERS)}, {{json: key}} or {{regex: pattern}}"
+_ARGUMENTS = {"json": "key", "regex": "pattern"}
+"""Readers that are given as a mapping, with the name of their argument."""
+
+
+class ProtocolConfig(BaseModel):
+    """How a judge is asked and read, whoever its provider is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    prompt: str | None = None
+    system: str | None = None
+    reader: Annotated[str | dict[str, str] | None, Expected(_READER_FORMS)] = None
+    answers: Annotated[dict[Word, Word] | str | None, Expected(ANSWER_MAP)] = None
+
+    @property
+    def asks_anew(self) -> bool:
+        """True where the question is put in other words."""
+        return self.prompt is not None or self.system is not None
+
+
+@dataclass(frozen=True)
+class ProtocolMaker:
+    """Makes the protocols of one judge."""
+
+    info: ProviderInfo
+    """What its model is."""
+    options: Options
+    """What it says to its provider."""
+    scale: Scale
+    """On which it answers."""
+    folder: Path
+    """Where files with prompts are."""
+    where: str
+    """The judge, for messages."""
+    transcripts: bool = False
+    """It reads runs of agents."""
+
+    def protocols(
+        self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
+    ) -> dict[str, Protocol]:
+        """`base` as the judge's owner has it, then the provider's others, then the owner's."""
+        provided = self._provided(arms)
+        if "base" in others:
+            raise ConfigError(
+                f"{self.where}: protocols: 'base' is the judge's own prompt; give it as 'prompt'."
+            )
+        changes = {name: _Change.of(given, self.info, self.where, name) for name, given in others.items()}
+        self._check_named([own, *(change.config for change in changes.values())], provided["base"])
+        if own.prompt == "paper" and own.system is None:
+            provided = _in_the_papers_words(provided)
+            own = own.model_copy(update={"prompt": None})
+        elif own.asks_anew:
+            provided = {"base": provided["base"]}
+        protocols = {name: self._changed(protocol, own) for name, protocol in provided.items()}
+        base = protocols["base"]
+        for name, change in changes.items():
+            protocols[name] = change.settings.applied(self._changed(base, change.config))
+        for name, protocol in protocols.items():
+            self._check_prompt(protocol, name)
+        return protocols
+
+    def _provided(self, arms: Collection[str]) -> dict[str, Protocol]:
+        """What the provider gives: of its tie instructions the usual ones and those that are asked for."""
+        try:
+            every = self.info.protocols(self.scale, self.options)
+            every = _about_runs(every) if self.transcripts else every
+        except ConfigError as error:
+            raise ConfigError(f"{self.where}: {error}") from error
+        graded = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
+        wanted = [*graded, *(name for name in every if name not in GRADED)]
+        return {name: every[name] for name in wanted if name in every}
+
+    def _check_named(self, configs: Iterable[ProtocolConfig], base: Protocol) -> None:
+        """Refuse a prompt by name to a judge that it was not written for."""
+        for config in configs:
+            fits = isinstance(self.scale, Pairwise) and base.reader.name == "json"
+            if config.prompt in NAMED_USER and not fits:
+                raise ConfigError(
+                    f"{self.where}: prompt {config.prompt!r} asks about two texts and for an answer in JSON; "
+                    "leave it out, or give a prompt of your own."
+                )
+
+    def _changed(self, base: Protocol, change: ProtocolConfig) -> Protocol:
+        user, system, reader = base.user, base.system, base.reader
+        if change.prompt in NAMED_USER:
+            user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
+        elif change.prompt is not None:
+            user, system = as_jinja(text_or_file(change.prompt, self.folder, self.where)), None
+        if change.system is not None:
+            system = as_jinja(text_or_file(change.system, self.folder, self.where))
+        if change.reader is not None:
+            held = {key: base.reader.args[key] for key in ("answers",) if key in base.reader.args}
+            reader = _reader(change.reader, self.where)
+            reader = Spec(reader.name, {**held, **reader.args})
+        if change.answers is not None:
+            reader = Spec(reader.name, {**reader.args, "answers": self._answers(change.answers)})
+        if change.prompt is None or change.prompt in NAMED_USER:
+            user = answer_form(reader).asked_in(user)
+        return Protocol(user, system, reader, base.settings)
+
+    def _answers(self, given: Mapping[Word, Word] | str) -> dict[str, str]:
+        """A map of the judge's words; what they stand for must be on the scale."""
+        if not self.info.prompted:
+            raise ConfigError(f"{self.where}: key 'answers' changes nothing in a judge that is not prompted.")
+        return answer_map(given, self.scale, f"{self.where}: answers")
+
+    def _check_prompt(self, protocol: Protocol, name: str) -> None:
+        """Refuse a template that is wrong, and one that does not show the judge what it is to judge."""
+        where = self.where if name == "base" else f"{self.where}: protocol {name!r}"
+        pairwise = isinstance(self.scale, Pairwise)
+        allowed = PAIRWISE_VARIABLES if pairwise else POINTWISE_VARIABLES
+        texts = [text for text in (protocol.system, protocol.user) if text]
+        named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
+        hidden = sorted((PAIRWISE_SHOWN if pairwise else POINTWISE_SHOWN) - named)
+        if texts and hidden and not (named & TRANSCRIPT_SHOWN):
+            raise ConfigError(
+                f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not "
+                "seen it can not judge; add it."
+            )
+
+
+@dataclass(frozen=True)
+class _Change:
+    config: ProtocolConfig
+    settings: Any
+
+    @classmethod
+    def of(cls, given: str | Mapping[str, Any], info: ProviderInfo, where: str, name: str) -> _Change:
+        """What a protocol changes; a text alone is a prompt."""
+        body = {"prompt": given} if isinstance(given, str) else given
+        common, under = ProtocolConfig.model_fields, f"protocols.{name}"
+        config = {key: value for key, value in body.items() if key in common}
+        return cls(
+            checked(ProtocolConfig, config, where, under=under),
+            own_keys(info.settings, body, common, where, under),
+        )
+
+
+def text_or_file(value: str, folder: Path, where: str) -> str:
+    """A template or text as it is when it spans lines or holds `{{`; the content of a file otherwise."""
+    if "\n" in value or "{{" in value:
+        return value
+    path = folder / value
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{where}: cannot read {path} ({error}); expected a UTF-8 text file.") from error
+
+
+def _in_the_papers_words(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
+    """Base and strict in the paper's words; settings of judges that are not prompted stay."""
+    return {
+        name: replace(protocols[name], user=user, system=PAPER_SYSTEM)
+        for name, user in PAPER_USER.items()
+        if name in protocols
+    }
+
+
+def _about_runs(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
+    """The built-in prompt of single texts in words for runs of agents; any other prompt stays."""
+    return {
+        name: replace(protocol, user=TRANSCRIPT_USER, system=TRANSCRIPT_SYSTEM)
+        if protocol.user == POINTWISE_USER
+        else protocol
+        for name, protocol in protocols.items()
+    }
+
+
+def _reader(given: str | Mapping[str, str], where: str) -> Spec:
+    if isinstance(given, str):
+        if given not in TEXT_READERS:
+            raise ConfigError(f"{where}: unknown reader {shown(given)}; expected {_READER_FORMS}.")
+        return Spec(given)
+    if len(given) != 1 or not set(given) <= set(_ARGUMENTS):
+        raise ConfigError(f"{where}: reader: found {shown(given)}, expected {_READER_FORMS}; correct it.")
+    [(name, argument)] = given.items()
+    spec = Spec(name, {_ARGUMENTS[name]: argument})
+    try:
+        READERS.build(spec)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    return spec

@@ -1,0 +1,223 @@
+"""`author` and `validator` of a study file: strict, and every setting is really sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from steelyard.core.validation import Expected, checked
+from steelyard.errors import ConfigError, UsageError
+from steelyard.providers.planted.baselines import EXAMPLE_SERVER
+from steelyard.providers.provider import connect
+from steelyard.stimuli.authored.brief import GOALS
+from steelyard.study.editing import Editing
+from steelyard.study.editing_config import EditingConfig
+from steelyard.study.judge_address import as_mapping, place_of, typed
+from steelyard.study.judge_config import ADDRESS, judge_info, parse_judge
+from steelyard.study.provider_keys import own_keys
+from steelyard.study.role_prompts import (
+    AUTHOR_VARIABLES,
+    author_protocols,
+    editing_protocols,
+    embedder_protocols,
+    validator_protocols,
+)
+from steelyard.study.roles import EXAMPLES, Roles
+from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.prompt import PromptTemplate
+
+TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
+"""Settings that every model takes, whoever its provider is."""
+
+Given = str | Mapping[str, Any]
+"""A model as people write it."""
+
+
+Limit = Annotated[float, Field(gt=0, le=1)]
+"""A cosine."""
+
+
+def _off(given: object) -> object:
+    """YAML reads a bare `off` as false."""
+    return "off" if given is False else given
+
+
+class ModelConfig(BaseModel):
+    """A model; how it is reached are its provider's own keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    model: Annotated[str, Expected(ADDRESS)]
+    extra: dict[str, Any] = {}
+
+
+class RoleConfig(ModelConfig):
+    """A model with its decoding."""
+
+    temperature: float | None = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=512, gt=0, le=10**9)
+    seed: int | None = Field(default=None, ge=-(2**62), lt=2**62)
+
+
+class AuthorConfig(RoleConfig):
+    """`author`: what writes, how warm, how often, and how texts are compared."""
+
+    temperature: float | None = Field(default=0.7, ge=0)
+    temperature_cap: float = Field(default=1.2, ge=0)
+    max_tokens: int = Field(default=2048, gt=0, le=10**9)
+    attempts: int = Field(default=3, ge=1, le=20)
+    exemplars: int = Field(default=EXAMPLES, ge=0, le=20)
+    embeddings: str | dict[str, Any] | None = None
+    similarity: Annotated[Limit | Literal["off"] | None, BeforeValidator(_off)] = None
+    off_target: Literal["reject", "keep"] = "reject"
+    prompts: dict[str, str] = {}
+
+
+class ValidatorConfig(RoleConfig):
+    """`validator`: what confirms, and what is asked where it gives no readable answer."""
+
+    fallback: str | dict[str, Any] | None = None
+
+
+class StageConfig(RoleConfig):
+    """A planner or an editor."""
+
+    temperature: float | None = Field(default=0.7, ge=0)
+    max_tokens: int = Field(default=2048, gt=0, le=10**9)
+
+
+class SummarizerConfig(RoleConfig):
+    """A summarizer."""
+
+    max_tokens: int = Field(default=1024, gt=0, le=10**9)
+
+
+_STAGES: Mapping[str, type[RoleConfig]] = {
+    PLANNER: StageConfig,
+    EDITOR: StageConfig,
+    SUMMARIZER: SummarizerConfig,
+    VERIFIER: RoleConfig,
+}
+
+Config = TypeVar("Config", bound=ModelConfig)
+
+
+def parse_roles(author: Given, validator: Given | None, editing: EditingConfig | None = None) -> Roles:
+    """The roles of a study file; what is wrong with them is said in one sentence."""
+    if validator is None:
+        raise ConfigError(
+            "validator: found none, expected a model that confirms what the author writes; "
+            "add validator: {model: …}."
+        )
+    written, writer = _role(AuthorConfig, author, "author", author_protocols())
+    writer = replace(writer, protocols=author_protocols(_own_prompts(written.prompts)))
+    confirmed, confirmer = _role(ValidatorConfig, validator, "validator", validator_protocols())
+    return Roles(
+        author=writer,
+        validator=confirmer,
+        fallback=_fallback(confirmed.fallback),
+        attempts=written.attempts,
+        temperature_cap=written.temperature_cap,
+        exemplars=written.exemplars,
+        embedder=_embedder(written.embeddings),
+        similarity=None if written.similarity == "off" else written.similarity,
+        compared=written.similarity != "off",
+        editing=_editing(author, validator, editing or EditingConfig()),
+        off_target=written.off_target,
+        prompts=tuple(sorted(written.prompts.items())),
+    )
+
+
+def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
+    """What a study would have its author told, goal by goal; one that nobody asks for is refused."""
+    for goal, text in given.items():
+        if goal not in GOALS:
+            raise ConfigError(
+                f"author.prompts: found {goal!r}, expected one of {', '.join(GOALS)}; correct the name."
+            )
+        if not text.strip():
+            raise ConfigError(f"author.prompts.{goal}: found an empty text, expected what to write; add it.")
+        PromptTemplate(text, f"author.prompts.{goal}").check(AUTHOR_VARIABLES)
+    return given
+
+
+def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
+    """Who edits runs: the author's model, checked by the validator's, where nobody else is named."""
+    stages = {role: _stage(getattr(given, role), role) for role in EDITING_ROLES}
+    prompts = {role: str(body["prompt"]) for role, body in stages.items() if body.get("prompt") is not None}
+    protocols = editing_protocols(prompts)
+    models = {}
+    for role, kind in _STAGES.items():
+        base = (validator, ValidatorConfig) if role == VERIFIER else (author, AuthorConfig)
+        body = stages[role] if "model" in stages[role] else {**_inherited(*base), **stages[role]}
+        own = {key: value for key, value in body.items() if key != "prompt"}
+        _, models[role] = _role(kind, own, f"editing.{role}", protocols[role], role)
+    return Editing(
+        **models,
+        steps=given.steps,
+        summary_words=given.summary_words,
+        prompts=tuple(prompts.items()),
+        stated=bool(given.model_fields_set),
+    )
+
+
+def _stage(given: Given | None, role: str) -> dict[str, Any]:
+    return {} if given is None else as_mapping(given, f"editing.{role}")
+
+
+def _inherited(given: Given, kind: type[RoleConfig]) -> dict[str, Any]:
+    """A role's model as it is reached and sampled, without what only that role has."""
+    own = set(kind.model_fields) - set(RoleConfig.model_fields)
+    return {key: value for key, value in as_mapping(given, "").items() if key not in own}
+
+
+def _fallback(given: Given | None) -> Judge | None:
+    if given is None:
+        return None
+    _, model = _role(RoleConfig, given, "validator.fallback", validator_protocols(), "fallback validator")
+    return model
+
+
+def _embedder(given: Given | None) -> Judge | None:
+    if given is None:
+        return None
+    _, model = _role(ModelConfig, given, "author.embeddings", embedder_protocols(), "embeddings")
+    return model
+
+
+def _role(
+    kind: type[Config],
+    given: Given,
+    where: str,
+    protocols: Mapping[str, Protocol],
+    name: str | None = None,
+) -> tuple[Config, Judge]:
+    """What a role says of itself, and its model as a judge of its own with the questions of the role."""
+    body = as_mapping(given, where)
+    own = {key: value for key, value in body.items() if key in kind.model_fields}
+    config = checked(kind, typed(own, kind), where)
+    try:
+        info = judge_info(config.model, place_of(config.model))
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
+    if not info.writes:
+        raise ConfigError(
+            f"{where}: {config.model!r} gives verdicts and writes no text; "
+            f"name a model behind a server, such as {EXAMPLE_SERVER}."
+        )
+    own_keys(info.options, body, kind.model_fields, where)
+    settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
+    reached = {key: value for key, value in body.items() if key in info.options.model_fields}
+    try:
+        judge = parse_judge({**reached, **settings}, Path(), Binary() if info.scores else Pairwise())
+        judge = replace(judge, name=name or where, protocols=protocols)
+        connect(judge)
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
+    return config, judge

@@ -1,0 +1,187 @@
+"""Who writes and who confirms: the models behind `author` and `validator`, with their own decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from steelyard.core.identity import content_hash
+from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.study.editing import Editing
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Decoding
+
+EXAMPLES = 2
+"""Examples in one prompt, at most, where the author's settings say nothing else."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The models of a study that are no judges, and how hard they try."""
+
+    author: Judge
+    """Writes; one protocol for each goal."""
+    validator: Judge
+    """Grades and compares; protocols `grade`, `meaning`, `expansion` and `border`."""
+    fallback: Judge | None = None
+    """Asked where the validator gives no readable answer."""
+    attempts: int = 3
+    """Texts that the author may write for one brief."""
+    temperature_cap: float = 1.2
+    """Temperature of the author's last try."""
+    embedder: Judge | None = None
+    """Embedding model that compares texts; None compares runs of signs."""
+    exemplars: int = EXAMPLES
+    """Examples of a score that the author is shown, at most."""
+    similarity: float | None = None
+    """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
+    compared: bool = True
+    """False where synthetic texts may be as close as they like."""
+    editing: Editing | None = None
+    """Who edits runs of agents; None where nobody can be asked to."""
+    off_target: str = "reject"
+    """`keep` has a synthetic text that misses its score to the end kept at the score it got."""
+    prompts: tuple[tuple[str, str], ...] = ()
+    """Goal to what the study has its author told in the place of the built-in words."""
+
+    @property
+    def similarity_limit(self) -> float:
+        """The limit in force."""
+        usual = LOCAL_LIMIT if self.embedder is None else EMBEDDED_LIMIT
+        return usual if self.similarity is None else self.similarity
+
+    @property
+    def models(self) -> tuple[Judge, ...]:
+        """Everyone who may be called."""
+        every = (self.author, self.validator, self.fallback, self.embedder)
+        stated = self.editing is not None and self.editing.stated
+        editing = self.editing.models if self.editing is not None and stated else ()
+        return (*(model for model in every if model is not None), *editing)
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """Role and question to the prompt that asks it, as it is filled for each text."""
+        editing = () if self.editing is None else self.editing.models
+        return {
+            f"{model.name}: {question}": "\n\n".join(filter(None, (protocol.system, protocol.user)))
+            for model in (self.author, self.validator, *editing)
+            for question, protocol in model.protocols.items()
+        }
+
+    def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
+        """What a reader of the figures should know of who wrote and who confirmed."""
+        author, validator = _served(self.author), _served(self.validator)
+        if validator == author:
+            yield (
+                f"validator: {self.validator.address} confirms what it has written itself; "
+                "name another model to have it checked."
+            )
+        editing = self.editing
+        if editing is not None and editing.stated and editing.verifier.address == editing.editor.address:
+            yield (
+                f"verifier: {editing.verifier.address} confirms what it has edited itself; "
+                "name another model to have it checked."
+            )
+        for judge in judges:
+            if _served(judge) in (author, validator):
+                role = "wrote" if _served(judge) == author else "confirmed"
+                yield (
+                    f"judge {judge.name}: is measured on texts that {judge.address} {role}, and may find "
+                    "what it expects; name other models as author and validator."
+                )
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of all that decides who is asked and how; the wording of the prompts does not enter.
+
+        Stimuli are frozen once made, so that a later version with better prompts goes on with a folder.
+        """
+        models = [None if m is None else _identity(m) for m in (self.author, self.validator, self.fallback)]
+        embedder = None if self.embedder is None else _identity(self.embedder)
+        settings = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
+        return content_hash([*settings, *self._unusual])
+
+    @property
+    def _unusual(self) -> list[object]:
+        """Settings that leave the hash alone where they are the usual ones."""
+        usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject", "prompts": ()}
+        unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
+        return [*([unusual] if unusual else []), *([self._edited_by] if self._edited_by else [])]
+
+    @property
+    def _edited_by(self) -> dict[str, object]:
+        """Who edits runs and how, the study's own prompts included; empty where the others decide it."""
+        editing = self.editing
+        if editing is None or not editing.stated:
+            return {}
+        return {
+            "models": [_identity(model) for model in editing.models],
+            "limits": [editing.steps, editing.summary_words],
+            "prompts": editing.prompts,
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Author and validator with every value in force, and the hash that tells them from others."""
+        author = {
+            **_settings(self.author),
+            "temperature_cap": self.temperature_cap,
+            "attempts": self.attempts,
+            "exemplars": self.exemplars,
+            "off_target": self.off_target,
+            "similarity": self.similarity_limit if self.compared else "off",
+            "embeddings": None if self.embedder is None else self.embedder.address,
+            **({"prompts": dict(self.prompts)} if self.prompts else {}),
+        }
+        fallback = None if self.fallback is None else _settings(self.fallback)
+        return {
+            "author": author,
+            "validator": {**_settings(self.validator), "fallback": fallback},
+            "roles": self.hash,
+            **({"editing": self._editing_settings} if self._edited_by else {}),
+        }
+
+    @property
+    def _editing_settings(self) -> dict[str, Any]:
+        assert self.editing is not None
+        own = dict(self.editing.prompts)
+        models = {
+            model.name: {**_settings(model), "prompt": own.get(model.name)} for model in self.editing.models
+        }
+        return {**models, "steps": self.editing.steps, "summary_words": self.editing.summary_words}
+
+    def decoding(self, attempt: int) -> Decoding:
+        """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""
+        first = self.author.decoding
+        share = attempt / max(1, self.attempts - 1)
+        temperature = first.temperature
+        if temperature is not None:
+            cap = max(temperature, self.temperature_cap)
+            temperature = round(temperature + share * (cap - temperature), 4)
+        seed = None if first.seed is None else first.seed + attempt
+        return replace(first, temperature=temperature, seed=seed)
+
+
+def _identity(model: Judge) -> list[object]:
+    """Who is asked and how; options of the provider's own only where there are any."""
+    own = {name: value for name, value in model.options.items() if name not in TRANSPORT_OPTIONS}
+    return [model.address, model.options.get("base_url"), model.decoding, *([own] if own else [])]
+
+
+def _settings(model: Judge) -> dict[str, Any]:
+    decoding = model.decoding
+    return {
+        "model": model.address,
+        **model.options,
+        "temperature": decoding.temperature,
+        "max_tokens": decoding.max_tokens,
+        "seed": decoding.seed,
+        **({"extra": dict(decoding.extra)} if decoding.extra else {}),
+    }
+
+
+def _served(model: Judge) -> tuple[str, object]:
+    """Who answers: a model, and the server where one is named; one name may stand for two models."""
+    return model.address, model.options.get("base_url")

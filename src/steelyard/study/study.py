@@ -1,0 +1,133 @@
+"""A study: judges × probes × stimuli; everything that decides a datasheet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from steelyard.core.identity import content_hash
+from steelyard.core.registry import Spec
+from steelyard.datasheet.run_facts import Look
+from steelyard.errors import ConfigError
+from steelyard.probes.probe import Design, Probe, WrittenProbe, covers, form_of, forms_of
+from steelyard.stimuli.packed import packed_stimuli
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.data_source import DataSource
+from steelyard.study.probe_kit import ProbeKit
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import scale_name
+from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.trials.judge import Judge
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that decides the datasheet."""
+
+    name: str
+    seed: int
+    profile: str
+    replicates: int
+    judges: tuple[Judge, ...]
+    probes: tuple[Spec, ...]
+    task: Task = CHECKLIST_TASK
+    items: tuple[Item, ...] = ()
+    """What is judged; none in a study on the built-in catalogue of pairs."""
+    undrawn: tuple[Item, ...] = ()
+    """The other items of the data: examples for an author, and texts not to be repeated; never judged."""
+    frozen_items: str | None = None
+    """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
+    authored: tuple[Stimulus, ...] = ()
+    """Stimuli that a model wrote for this study."""
+    source: DataSource | None = None
+    """Where the items came from, where they are the user's."""
+    reference: str | None = None
+    """Judge whose verdicts on the items are their labels, where nobody else gave any."""
+    writers: Mapping[str, Any] | None = None
+    """Author and validator with their settings, where models write for the study."""
+    notes: tuple[str, ...] = ()
+    """What a user should know of how the study was put together, in sentences; decides nothing."""
+    command: tuple[str, ...] | None = field(default=None, compare=False)
+    """Arguments of `measure` that describe it; None where no command did. Decides nothing."""
+    decides: str | None = field(default=None, compare=False)
+    """Rule of `--decide` that its calls are drawn for; None for a measurement. Decides no figure."""
+
+    looks: tuple[Look, ...] | None = field(default=None, compare=False)
+    """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
+
+    kit: ProbeKit = field(default_factory=ProbeKit, compare=False, repr=False)
+    """Where its probes are built; decides nothing."""
+
+    @cached_property
+    def design(self) -> Design:
+        """What the probes build from, with every text that was written for them."""
+        design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
+        asking = [probe for probe in self.build_probes() if isinstance(probe, WrittenProbe)]
+        packed = packed_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
+        written: dict[str, list[Stimulus]] = {}
+        for stimulus in (*packed, *self.authored):
+            written.setdefault(stimulus.probe, []).append(stimulus)
+        return replace(design, authored={probe: tuple(made) for probe, made in written.items()})
+
+    @cached_property
+    def items_hash(self) -> str | None:
+        """Hash of the items; None where there are none."""
+        return content_hash([item.content for item in self.items]) if self.items else self.frozen_items
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of all that decides a figure; how a server is reached and how long it may take does not."""
+        return content_hash({**self.frame, "probes": self.probes, "judges": self.instruments})
+
+    @property
+    def frame(self) -> dict[str, object]:
+        """What every judge and probe of the study shares."""
+        frame: dict[str, object] = {
+            "name": self.name,
+            "seed": self.seed,
+            "profile": self.profile,
+            "replicates": self.replicates,
+            "task": self.task,
+        }
+        if self.items_hash is not None:
+            frame["items"] = self.items_hash
+        if self.reference is not None:
+            frame["reference"] = self.reference
+        if self.writers is not None:
+            frame["roles"] = self.writers["roles"]
+        return frame
+
+    @property
+    def instruments(self) -> dict[str, dict[str, str]]:
+        """Judge names to the fingerprints of their protocols."""
+        return {j.name: {name: j.fingerprint(name) for name in j.protocols} for j in self.judges}
+
+    def extends(self, other: Study) -> bool:
+        """True where this study has all that the other has, unchanged, and perhaps more."""
+        mine, theirs = self.instruments, other.instruments
+        return (
+            self.frame == other.frame
+            and all(protocols.items() <= mine.get(name, {}).items() for name, protocols in theirs.items())
+            and all(any(covers(spec, held) for spec in self.probes) for held in other.probes)
+        )
+
+    def grows(self, other: Study) -> bool:
+        """True where this study is the other at a larger profile, to which `--until verdict` has come."""
+        if not self.looks or self.looks[-1].profile != other.profile or self.source is not None:
+            return False
+        # Built-in items are drawn for the profile.
+        return self.extends(replace(other, profile=self.profile, items=(), frozen_items=self.items_hash))
+
+    def build_probes(self) -> list[Probe]:
+        """The probes, ready to use; one that does not fit the study's scale is refused."""
+        probes = [self.kit.build(spec) for spec in self.probes]
+        form = form_of(self.task)
+        for probe in probes:
+            if form not in forms_of(probe):
+                raise ConfigError(
+                    f"probe {probe.name!r}: needs a {' or '.join(forms_of(probe))} scale, found the scale "
+                    f"{scale_name(self.task.scale)!r}; leave the probe out, or measure it in another study."
+                )
+        return probes

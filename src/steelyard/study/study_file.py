@@ -1,0 +1,313 @@
+"""Study files: strict where bytes enter, then resolved into a Study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.core.validation import Expected, checked
+from steelyard.datasheet.run_facts import missing_labels
+from steelyard.errors import ConfigError
+from steelyard.probes.probe import POINTWISE, arms_of, form_of
+from steelyard.probes.suites import asks_for_runs, asks_for_scores, expanded, named_probes
+from steelyard.providers.planted.baselines import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
+from steelyard.providers.provider import connect
+from steelyard.study.data_source import data_source
+from steelyard.study.editing_config import EditingConfig, parse_editing
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.made_judges import MadeJudge, with_known_names
+from steelyard.study.pack_study import pack_draw, runs_draw
+from steelyard.study.probe_kit import ProbeKit
+from steelyard.study.reference import check_reference, foretold
+from steelyard.study.role_config import parse_roles
+from steelyard.study.study import Study
+from steelyard.study.study_probes import (
+    DEFAULT_PROBES,
+    RUN_PROBES,
+    default_probes,
+    probe_specs,
+    without_claims,
+    without_idle,
+    without_unwritten,
+)
+from steelyard.study.task_config import TaskConfig, failing_answer, parse_task, question, rubrics_of
+from steelyard.tasks.data_config import DataConfig, parse_data
+from steelyard.tasks.item import Item
+from steelyard.tasks.rubric_list import RubricEntry
+from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
+from steelyard.tasks.task import Task
+from steelyard.trials.judge import Judge
+
+FROZEN = {"steelyard": "frozen study"}
+"""How the study begins that a run folder keeps, with every value as it was resolved."""
+
+
+class StudyConfig(BaseModel):
+    """A study file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
+        default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
+    profile: Literal["quick", "standard", "full"] = "quick"
+    replicates: int = Field(default=1, ge=1, le=1000)
+    judges: list[str | dict[str, Any]] = Field(default=list(DEFAULT_JUDGES), min_length=1)
+    task: TaskConfig = TaskConfig()
+    data: DataConfig | None = None
+    probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
+    author: str | dict[str, Any] | None = None
+    validator: str | dict[str, Any] | None = None
+    editing: EditingConfig | None = None
+    review: bool = False
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "command line") -> StudyConfig:
+    """Read a study file (or none) and lay options over it; `source` names these in messages."""
+    body = {} if path is None else read_yaml(path)
+    if path is not None and FROZEN.items() <= body.items():
+        raise ConfigError(
+            f"{path}: is what a run keeps of its study, expected a study file; repeat the command of the run "
+            f"with --out {path.parent}, or see its figures with `steelyard report {path.parent}`."
+        )
+    where, folder = (source, Path()) if path is None else (str(path), path.parent)
+    body = {**body, **overrides, **_laid_over(body, overrides, where)}
+    if "data" in body:
+        body["data"] = parse_data(body["data"], where)
+    if "task" in body:
+        body["task"] = parse_task(body["task"], folder, where)
+    if body.get("editing") is not None:
+        body["editing"] = parse_editing(body["editing"], folder, where)
+    if path is not None:
+        body.setdefault("name", path.stem)
+    return checked(StudyConfig, body, where)
+
+
+def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """`task` and `data` part by part: what the command line does not say stays as the file has it."""
+    merged = {}
+    for key in ("task", "data"):
+        if key in body or key in overrides:
+            parts = [held.get(key, {}) for held in (body, overrides)]
+            for given in parts:
+                if not isinstance(given, Mapping):
+                    raise ConfigError(f"{where}: {key}: found {given!r}, expected a mapping; correct it.")
+            merged[key] = {**parts[0], **parts[1]}
+    return merged
+
+
+def build_study(
+    config: StudyConfig, folder: Path, prompt: Path | None = None, answers: str | None = None
+) -> Study:
+    """Resolve task, items, judges and probes; baselines are added last.
+
+    `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
+    """
+    named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
+    kit = ProbeKit()
+    runs = config.data is None and asks_for_runs(config.probes, kit.build)
+    scores = asks_for_scores(config.probes, kit.build)
+    rubrics = rubrics_of(config.task, config.data, folder)
+    task = question(config.task, config.data, scores=scores, runs=runs, rubrics=rubrics)
+    items, undrawn = _items(config, folder, task, runs, rubrics)
+    of_runs = any(item.transcript is not None for item in items)
+    config = _with_defaults(config, task, of_runs)
+    scales = {task.scale, *(item.scale or task.scale for item in items)}
+    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
+    if config.data is not None and not config.data.asks_for_truth():
+        probes = without_claims(probes, kit)
+    arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
+    parse = partial(
+        parse_judge,
+        folder=folder,
+        scale=task.scale,
+        arms=arms,
+        prompt=prompt,
+        answers=answers,
+        transcripts=of_runs,
+    )
+    judges = _distinct(_judges(config.judges, parse), config.judges)
+    for asked in (one for judge in judges for one in judge.asked):
+        connect(asked)  # refuses wrong models and options before anything is written
+    names = {judge.name for judge in judges}
+    baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
+    study = Study(
+        config.name,
+        config.seed,
+        config.profile,
+        config.replicates,
+        (*judges, *baselines),
+        probes,
+        task,
+        items,
+        undrawn=undrawn,
+        notes=(
+            *empty_strata(items, undrawn),
+            *repeated_texts(items if config.data else ()),
+            *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
+            *_failing_note(config, items),
+            *_label_note(config, items),
+        ),
+        source=None if config.data is None else data_source(config.data, folder),
+        reference=_reference(config),
+        writers=_writers(config),
+        kit=kit,
+    )
+    study.build_probes()  # refuses probes that do not fit the scale
+    _check_rubric(study)
+    check_reference(study)
+    fitting = without_idle(foretold(study), named)
+    fitting = fitting if config.author is not None else without_unwritten(fitting, named)
+    return replace(study, probes=fitting.probes, notes=fitting.notes)
+
+
+def _label_note(config: StudyConfig, items: Sequence[Item]) -> list[str]:
+    """That some rows have no label, where others have."""
+    own = config.data is not None and config.data.reference is None
+    told = missing_labels(sum(item.label is None for item in items), len(items)) if own else ""
+    return [f"{told}."] if told else []
+
+
+def _reference(config: StudyConfig) -> str | None:
+    """The judge that labels the data, where one is named."""
+    given = None if config.data is None else config.data.reference
+    return None if given is None else given.judge
+
+
+def _writers(config: StudyConfig) -> dict[str, Any] | None:
+    """Who writes for the study, with every setting in force."""
+    if config.author is None:
+        return None
+    return parse_roles(config.author, config.validator, config.editing).settings()
+
+
+def _items(
+    config: StudyConfig, folder: Path, task: Task, runs: bool, rubrics: Sequence[RubricEntry]
+) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
+    if config.data is not None:
+        chosen, others = config.data.parted(folder, task.scale, config.seed, rubrics)
+        failing = _failing(config)
+        return _outcomes(chosen, failing, task), _outcomes(others, failing, task)
+    if runs:
+        return runs_draw(config.profile, config.seed), ()
+    if form_of(task) == POINTWISE:
+        return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
+    return (), ()
+
+
+def _failing(config: StudyConfig) -> int | None:
+    """The answer of a failing run, where the study or its adapter says it."""
+    stated = config.task.failing
+    return stated if stated is not None or config.data is None else config.data.failing()
+
+
+def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Item, ...]:
+    """Every item with the answer that says that it fails; of texts only where somebody has said it."""
+    return tuple(
+        item
+        if item.transcript is None and (given is None or len(item.responses) > 1)
+        else replace(item, failing=failing_answer(given, item.scale or task.scale))
+        for item in items
+    )
+
+
+def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
+    """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
+    failing = {item.failing for item in items if item.failing is not None}
+    if config.data is not None and _failing(config) is None and failing:
+        answers = " or ".join(sorted(failing))
+        yield (
+            f"a run that scores {answers} is taken for one that breaks the rubric; where another answer says "
+            "so, name it: failing under task, or --failing."
+        )
+
+
+def _check_rubric(study: Study) -> None:
+    """Refuse to show a prompt whose rubric would be empty."""
+    if study.task.rubric or all(item.rubric for item in study.items):
+        return
+    for judge in study.judges:
+        texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
+        if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
+            raise ConfigError(
+                f"judge {judge.name!r}: its prompt holds a rubric, and the study has none; add --rubric "
+                "FILE, or rubric under task, or map a column of rubrics."
+            )
+
+
+def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfig:
+    """What was not said follows from what is measured."""
+    data = config.data is not None
+    defaults: dict[str, Any] = {"probes": list(RUN_PROBES if of_runs else default_probes(task, data))}
+    if form_of(task) == POINTWISE:
+        defaults |= {"judges": list(SCORE_JUDGES), "name": "agents" if of_runs else "pack"}
+    if config.data is not None:
+        defaults["name"] = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", Path(config.data.path).stem).strip("-._") or "data"
+        )
+    unsaid = {name: value for name, value in defaults.items() if name not in config.model_fields_set}
+    return config.model_copy(update=unsaid)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file, or one sentence about what is there instead."""
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); expected a study file.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file.") from error
+    if not isinstance(body, dict):
+        content = "an empty file" if body is None else f"a {type(body).__name__}"
+        raise ConfigError(f"{path}: found {content}, expected a mapping with keys such as judges and probes.")
+    return body
+
+
+def _judges(given: Sequence[str | dict[str, Any]], parse: Callable[..., Judge]) -> list[Judge]:
+    """The judges of a study in their order; one made of others may name any that is not, or stands before."""
+    known: dict[str, Judge] = {}
+    parsed: dict[int, Judge] = {}
+    for number in sorted(range(len(given)), key=lambda number: MadeJudge.of(given[number]) is not None):
+        judge = parse(given[number], known=known)
+        known.setdefault(judge.name, judge)
+        parsed[number] = judge
+    return [parsed[number] for number in range(len(given))]
+
+
+def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
+    """Two judges of one model are told apart by what was written; two of one name are refused."""
+    names = [judge.name for judge in judges]
+    named = [
+        replace(judge, name=text[:80]) if names.count(judge.name) > 1 and text else judge
+        for judge, text in zip(judges, map(_spoken, given), strict=True)
+    ]
+    shown = [" ".join(judge.name.split()) for judge in named]
+    for name in shown:
+        if shown.count(name) > 1:
+            raise ConfigError(f"two judges are named {name!r}: give each a 'name' of its own.")
+    named = with_known_names(named)
+    seen: dict[str, str] = {}
+    for judge in named:
+        twin = seen.setdefault(judge.fingerprint("base"), judge.name)
+        if twin != judge.name:
+            raise ConfigError(
+                f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
+            )
+    return named
+
+
+def _spoken(given: str | dict[str, Any]) -> str:
+    """The judge as it was written, where that can serve as a name."""
+    return given if isinstance(given, str) and given.isprintable() else ""

@@ -1,0 +1,136 @@
+"""Which probes a study has: those that were named, or those that fit what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from steelyard.core.plurals import counted
+from steelyard.core.registry import Spec
+from steelyard.errors import ConfigError
+from steelyard.metrics.metric import Metric
+from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, form_of, needs_of
+from steelyard.stimuli.authored.brief import Brief
+from steelyard.stimuli.packed import packed
+from steelyard.study.probe_kit import ProbeKit
+from steelyard.study.study import Study
+from steelyard.tasks.task import Task
+
+DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
+"""Probes on the built-in catalogue of pairs."""
+SCORE_PROBES = ("vacuum", "reliability")
+"""Probes of single texts on the built-in pack."""
+PAIR_DATA_PROBES = ("position",)
+"""Probes on pairs of the user."""
+SCORE_DATA_PROBES = ("reliability",)
+"""Probes on single texts of the user."""
+RUN_PROBES = ("agentic",)
+"""Probes on runs of agents."""
+
+
+def default_probes(task: Task, data: bool) -> tuple[str, ...]:
+    """The probes and suites of a study that names none."""
+    if form_of(task) != POINTWISE:
+        return PAIR_DATA_PROBES if data else DEFAULT_PROBES
+    return SCORE_DATA_PROBES if data else SCORE_PROBES
+
+
+def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeKit) -> tuple[Spec, ...]:
+    """The probes as they are written, each once; one that can not be built is refused."""
+    specs = [_spec(one, kit) for one in given]
+    for spec in specs:
+        if specs.count(spec) > 1:
+            raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
+    return tuple(specs)
+
+
+def without_claims(specs: Iterable[Spec], kit: ProbeKit) -> tuple[Spec, ...]:
+    """Probes that expect a run to fail for a false report, told to expect nothing; others as they are."""
+    return tuple(
+        Spec(spec.name, {"expected": "none", **spec.args})
+        if getattr(kit.build(spec), "rests_on_truth", False)
+        else spec
+        for spec in specs
+    )
+
+
+def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
+    if isinstance(given, str):
+        spec = Spec(given)
+    elif len(given) == 1:
+        spec = Spec(*next(iter(given.items())))
+    else:
+        raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
+    try:
+        probe = kit.build(spec)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
+    odd = [metric for metric in probe.metrics if not isinstance(metric, Metric)]
+    if odd:
+        raise ConfigError(
+            f"probe {spec.name!r}: its class names {odd[0]!r} among its metrics, expected a Metric "
+            "with id, label and meaning; the guide add-a-probe shows one."
+        )
+    return spec
+
+
+def without_idle(study: Study, named: Collection[str]) -> Study:
+    """The study without probes that find nothing to show or to have written; a named one is refused."""
+    if form_of(study.task) != POINTWISE:
+        return study
+    idle = [probe for probe in study.build_probes() if not _busy(probe, study)]
+    for probe in idle:
+        if probe.name in named:
+            raise ConfigError(f"probe {probe.name!r}: {_lack(probe, study)}; leave the probe out.")
+    names = {probe.name for probe in idle}
+    kept = tuple(spec for spec in study.probes if spec.name not in names)
+    notes = [f"{probe.name} was left out: it {_lack(probe, study)}." for probe in idle]
+    return replace(study, probes=kept, notes=(*study.notes, *notes)) if idle else study
+
+
+def _busy(probe: Probe, study: Study) -> bool:
+    """True where a text of the probe is there to be shown, or somebody may write one."""
+    protocols = {name for judge in study.judges for name in judge.protocols}
+    return any(_open_briefs(probe, study)) or any(True for _ in probe.showings(study.design, protocols))
+
+
+def _lack(probe: Probe, study: Study) -> str:
+    needs = needs_of(probe) or "items that its edit can be made to"
+    return f"needs {needs}, and none of the {counted(len(study.items), 'item')} has what it needs"
+
+
+def without_unwritten(study: Study, named: Collection[str]) -> Study:
+    """The study without probes whose texts nobody writes; one that was named itself is refused."""
+    unwritten = unwritten_probes(study)
+    if not unwritten:
+        return study
+    refused = [name for name in unwritten if name in named]
+    *others, last = unwritten
+    names, one = f"{', '.join(others)} and {last}" if others else last, not others
+    if refused:
+        raise ConfigError(
+            f"probe {refused[0]!r}: needs a text written for each item of the data, and the study names no "
+            "author; add author and validator to the study file, or leave the probe out."
+        )
+    note = (
+        f"{names} {'was' if one else 'were'} left out, for {'it needs' if one else 'they need'} texts that "
+        "somebody writes, and the study names no author; add author and validator to the study file."
+    )
+    kept = tuple(spec for spec in study.probes if spec.name not in unwritten)
+    return replace(study, probes=kept, notes=(*study.notes, note))
+
+
+def unwritten_probes(study: Study) -> list[str]:
+    """Probes that ask for texts which the built-in pack does not hold."""
+    return [probe.name for probe in study.build_probes() if any(_open_briefs(probe, study))]
+
+
+def open_briefs(study: Study) -> tuple[Brief, ...]:
+    """What a study needs somebody to write: every brief that the built-in pack does not fulfil."""
+    return tuple(brief for probe in study.build_probes() for brief in _open_briefs(probe, study))
+
+
+def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
+    briefs = probe.briefs(study.design) if isinstance(probe, WrittenProbe) else ()
+    return (brief for brief in briefs if not packed(brief))

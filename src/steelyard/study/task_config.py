@@ -1,0 +1,186 @@
+"""The `task` key of a study file: instruction, rubric and scale; what is not said comes from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.core.validation import Expected, checked
+from steelyard.errors import ConfigError
+from steelyard.study.pack_study import pack_task
+from steelyard.tasks.agent_pack import AGENT_TASK
+from steelyard.tasks.data_config import DataConfig
+from steelyard.tasks.rubric_list import RubricEntry, read_rubrics
+from steelyard.tasks.scale import Pairwise, Scale, parse_scale, scale_name
+from steelyard.tasks.task import CHECKLIST_TASK, Task
+
+INSTRUCTIONS = {
+    True: "Decide which of two responses to a request is better.",
+    False: "Score the response to a request.",
+}
+"""What is asked where nobody says it: of pairs, and of single texts."""
+
+FILE_ENDINGS = (".md", ".markdown", ".txt")
+"""Endings of files that hold an instruction or a rubric."""
+
+
+class TaskConfig(BaseModel):
+    """The question; each part may be left out."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    instruction: str | None = Field(default=None, min_length=1)
+    """What the judge is asked to do."""
+    rubric: str | None = Field(default=None, min_length=1)
+    """What counts."""
+    scale: Annotated[
+        str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None,
+        Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
+    ] = None
+    """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
+    rubrics: str | None = Field(default=None, min_length=1)
+    """A file with several rubrics, by each of which every item is judged, in the place of `rubric`."""
+    target_rubric_ids: list[str] | None = Field(default=None, min_length=1)
+    """Those of them that are used; all where it is not said."""
+    failing: int | None = None
+    """Answer of an agent's run that breaks the rubric; the lowest where it is not said."""
+
+    def parsed_scale(self) -> Scale | None:
+        """The scale, where one is named."""
+        if self.scale is None or isinstance(self.scale, str):
+            return None if self.scale is None else parse_scale(self.scale)
+        low, high = self.scale.get("ordinal", (0, 0))
+        return parse_scale(f"{low}-{high}")
+
+
+def parse_task(body: Mapping[str, Any], folder: Path, where: str) -> TaskConfig:
+    """The `task` key with its files read, or what is wrong with it in one sentence."""
+    texts = {
+        part: read_part(body[part], folder, f"{where}: task.{part}")
+        for part in ("instruction", "rubric")
+        if isinstance(body.get(part), str | Path)
+    }
+    task = checked(TaskConfig, {**body, **texts}, where, under="task")
+    try:
+        task.parsed_scale()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: task.{error}") from error
+    return task
+
+
+def rubrics_of(given: TaskConfig, data: DataConfig | None, folder: Path) -> tuple[RubricEntry, ...]:
+    """The rubrics by each of which every item is judged; none where the task has one rubric at most."""
+    if given.rubrics is None:
+        if given.target_rubric_ids is not None:
+            raise ConfigError("task.target_rubric_ids: found without rubrics; name the file that holds them.")
+        return ()
+    if data is None:
+        raise ConfigError("task.rubrics: found without data, expected items to judge by them; give data.")
+    if given.rubric is not None:
+        raise ConfigError("task.rubrics: found beside a rubric, expected one of the two; remove one.")
+    return read_rubrics(folder / given.rubrics, given.target_rubric_ids)
+
+
+def read_part(value: str | Path, folder: Path, where: str) -> str:
+    """A text as it is where it has several lines or words; else, or with a text ending, the file it names."""
+    if isinstance(value, str):
+        several = len(value.split()) > 1
+        if "\n" in value.strip() or (several and not value.endswith(FILE_ENDINGS)):
+            return value.strip()
+    path = folder / value
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except OSError as error:
+        raise ConfigError(
+            f"{where}: cannot read {path} ({error.strerror}), expected a text file; correct the path."
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{where}: {path} is not UTF-8 text; save it as UTF-8.") from error
+    if not text:
+        raise ConfigError(f"{where}: {path} is empty, expected a text; fill it.")
+    return text
+
+
+def question(
+    given: TaskConfig,
+    data: DataConfig | None,
+    *,
+    scores: bool = False,
+    runs: bool = False,
+    rubrics: Sequence[RubricEntry] = (),
+) -> Task:
+    """The task of a study: what is said goes before what the data or the built-in items bring.
+
+    `scores` says that the probes ask for single texts, whether or not a scale is named, `runs` that they ask
+    for runs of agents; `rubrics` may bring a scale.
+    """
+    scale = given.parsed_scale() or next((rubric.scale for rubric in rubrics if rubric.scale), None)
+    base = _builtin(given, scores, runs) if data is None else _base(scale, data)
+    return replace(
+        base, instruction=given.instruction or base.instruction, rubric=given.rubric or base.rubric
+    )
+
+
+def _base(scale: Scale | None, data: DataConfig) -> Task:
+    adapted = data.task()
+    if adapted is None:
+        if scale is None:
+            raise ConfigError(
+                "task.scale: not given, expected pairwise, binary or a range such as 1-6; add --scale, or "
+                "scale under task."
+            )
+        return Task(INSTRUCTIONS[isinstance(scale, Pairwise)], "", scale)
+    if scale not in (None, adapted.scale):
+        raise ConfigError(
+            f"task.scale: found {scale_name(scale)!r}, expected {scale_name(adapted.scale)!r}, the scale of "
+            f"the adapter {data.adapter!r}; leave the scale out, or map columns instead of the adapter."
+        )
+    return adapted
+
+
+def _builtin(given: TaskConfig, scores: bool, runs: bool) -> Task:
+    """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own; or runs."""
+    scale = given.parsed_scale()
+    if runs:
+        return _of_runs(given, scale)
+    if isinstance(scale, Pairwise) or (scale is None and not scores):
+        return CHECKLIST_TASK
+    for part in ("instruction", "rubric"):
+        if getattr(given, part) is not None:
+            raise ConfigError(
+                f"task.{part}: found one beside the built-in items, which have their own; give data as well, "
+                f"or leave the {part} out."
+            )
+    return pack_task(scale)
+
+
+def _of_runs(given: TaskConfig, scale: Scale | None) -> Task:
+    """The question of the built-in runs, whose labels rest on its rubric and its scale."""
+    for part in ("instruction", "rubric", "rubrics", "failing"):
+        if getattr(given, part) is not None:
+            raise ConfigError(
+                f"task.{part}: found one beside the built-in runs of agents, which have their own; give data "
+                f"as well, or leave the {part} out."
+            )
+    if scale not in (None, AGENT_TASK.scale):
+        raise ConfigError(
+            f"scale {scale_name(scale)!r}: the built-in runs of agents are judged on "
+            f"{scale_name(AGENT_TASK.scale)!r}; leave the scale out, or give data of your own."
+        )
+    return AGENT_TASK
+
+
+def failing_answer(given: int | None, scale: Scale) -> str:
+    """The answer that a failing run gets: as said, else the lowest of the scale."""
+    low, high = scale.answers[0], scale.answers[-1]
+    answer = low if given is None else str(given)
+    if answer not in (low, high):
+        raise ConfigError(
+            f"task.failing: found {answer}, expected {low} or {high}, an end of the scale "
+            f"{scale_name(scale)!r}: the answer of a run that breaks the rubric."
+        )
+    return answer
