@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.border import METRICS, border_estimates
 from steelyard.probes.probe import REPEATS, Design, Showing
 from steelyard.probes.sample import GivenSample
@@ -44,4 +44,4 @@ class AnswerAmbiguity(Written):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats at the border against that on the unchanged items."""
-        return border_estimates(Heading.under(judge, self.name, "base", seed), observations)
+        return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)

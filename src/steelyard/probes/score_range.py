@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.probe import pointwise_estimates
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
@@ -49,7 +49,7 @@ class ScoreRange(Edited):
         """The figures of items that were shown unchanged too: their range is what answers are brought to."""
         items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
         mine = [o for o in observations if o.stimulus.lineage.parent in items]
-        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine)
+        return pointwise_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), mine)
 
 
 def _range(to: object) -> Ordinal:

@@ -18,7 +18,7 @@ from steelyard.core.arrays import Ints, Mask
 from steelyard.core.plurals import counted
 from steelyard.core.weak_cache import remembered
 from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
