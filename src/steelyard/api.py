@@ -17,7 +17,7 @@ from steelyard.commands.gate.session import gate as gate_folder
 from steelyard.commands.measure import measure as run
 from steelyard.commands.reference_run import foreseen, referenced
 from steelyard.commands.report import rebuild
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
@@ -60,7 +60,7 @@ class Outlay:
 
     def __repr__(self) -> str:
         price = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
-        return f"<Outlay: {counted(self.calls, 'call')}, {price}, {self.folder}>"
+        return f"<Outlay: {pluralize(self.calls, 'call')}, {price}, {self.folder}>"
 
 
 def measure(

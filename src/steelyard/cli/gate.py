@@ -11,7 +11,7 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, shown, warn
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.words.visible import visible
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _print(ruling: Ruling, every: bool) -> None:
         passed = [check for check in checks if check.result == PASS]
         if passed and not every:
             names = ", ".join(dict.fromkeys(check.name for check in passed))
-            told = plain(f"{counted(len(passed), 'check')} passed: {names}", "dim")
+            told = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
             console.print(Padding(told, (0, 0, 0, 2), expand=False))
     if ruling.notes:
         console.print()
@@ -144,4 +144,4 @@ def _print(ruling: Ruling, every: bool) -> None:
 def _sentence(ruling: Ruling) -> str:
     results = [check.result for check in ruling.checks]
     split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), on whole 95 % intervals."
+    return f"{ruling.result}: {pluralize(len(results), 'check')} ({split}), on whole 95 % intervals."

@@ -66,7 +66,7 @@ class Cure:
         judges = {judge.name: judge for judge in beside}
         trials, count = plan.trials, CallCount()
         for name in {*asked, *judges}:
-            mine = trials.rows(trials.of_judge(name))
+            mine = trials.take(trials.of_judge(name))
             each = [self.judge] if name in asked else []
             each += [judges[name]] if name in judges else []
             shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.asked]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.core.hash_index import hash_of
+from steelyard.core.content_hash import hash_of
 from steelyard.errors import ConfigError
 from steelyard.runner.planner import Plan
 from steelyard.stimuli.stimulus_set import StimulusSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import LABELLED
 from steelyard.datasheet.words.glossary import metric_named
@@ -69,9 +69,9 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
     return Wanted(
-        f"add about {counted(planned(rows), 'labelled row')}, which would decide "
+        f"add about {pluralize(round_up(rows), 'labelled row')}, which would decide "
         f"“{metric_named(figure.metric).short}” in four runs of five if the share stays",
-        1 + planned(rows) / max(1, figure.n_units),
+        1 + round_up(rows) / max(1, figure.n_units),
     )
 
 
@@ -90,9 +90,9 @@ def _more_runs(known: list[Estimate]) -> Wanted | None:
         return None
     runs, figure = max(needed, key=_size)
     return Wanted(
-        f"add about {counted(planned(runs), 'run')} of agents, which would decide "
+        f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
         f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
-        1 + planned(runs) / max(1, figure.n_units),
+        1 + round_up(runs) / max(1, figure.n_units),
     )
 
 

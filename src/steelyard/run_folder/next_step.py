@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil
 
-from steelyard.core.plurals import counted, planned, plural
+from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
@@ -185,7 +185,7 @@ class _Path:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
         if calls is not None and growth > 1:
-            calls = planned(ceil(round(calls * growth, 6)))
+            calls = round_up(ceil(round(calls * growth, 6)))
         cost = self._at_rate(calls, _measured_judges(self._study))
         return self._priced(verdict, purpose, words, calls, cost)
 
@@ -270,9 +270,9 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
     if calls is None:
         return ""
     before = (
-        f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
     )
     if waiting and not calls:
         return before
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
-    return f"{counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"
+    return f"{pluralize(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.atomic_write import whole_file, write_text
+from steelyard.core.atomic_write import atomic_write, write_text
 from steelyard.datasheet.results import Column, Results
 
 CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
@@ -69,7 +69,7 @@ def write_parquet(path: Path, results: Results) -> None:
     kinds = {name: getattr(pyarrow, _TYPES.get(name, "string"))() for name in results.columns}
     schema = pyarrow.schema(list(kinds.items()))
     columns = [(*_coded(column, kinds[name]), column.codes) for name, column in results.columns.items()]
-    with whole_file(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
+    with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for start in range(0, len(results), ROWS):
             rows = slice(start, start + ROWS)
             arrays = [values.take(_numbers(places[codes[rows]])) for values, places, codes in columns]

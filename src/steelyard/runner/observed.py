@@ -44,7 +44,7 @@ def observed(
         verdict[rows] = _verdicts(made, made.calls[heard], answers, _paired(trials)[rows])
         usage[rows] = _usages(made, made.calls[heard], answers)
     rows = np.flatnonzero(seen)
-    return rows, _joined(trials.rows(rows), verdict[rows], usage[rows], answers, reference)
+    return rows, _joined(trials.take(rows), verdict[rows], usage[rows], answers, reference)
 
 
 def _joined(

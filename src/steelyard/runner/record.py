@@ -90,7 +90,7 @@ class Record:
         kept = self._made(rest)
         kept.answers.refresh(self.store)
         rows, made = observed(rest, kept.calls, kept.answers, self._reference)
-        single |= {trial.key: one for trial, one in zip(rest.rows(rows), made, strict=True)}
+        single |= {trial.key: one for trial, one in zip(rest.take(rows), made, strict=True)}
         self._single |= {key: one for key, one in single.items() if not isinstance(one.verdict, Failed)}
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Digests, Mask
-from steelyard.core.hash_index import digests_of, hash_of
+from steelyard.core.content_hash import digests_of, hash_of
 from steelyard.runner.answers import Answers
 from steelyard.runner.spending import Costs, paid
 from steelyard.store.replies import StoredReply
@@ -60,7 +60,7 @@ class Stored(Mapping[str, StoredReply]):
             return np.array([call.key in self for call in calls], dtype=np.bool_)
         if not self._answers.answered.any():
             return np.zeros(len(calls), dtype=np.bool_)
-        rows = self._answers.calls.places(keys_of(calls))
+        rows = self._answers.calls.lookup(keys_of(calls))
         heard: Mask = (rows >= 0) & self._answers.answered[rows]
         return heard
 
@@ -71,7 +71,7 @@ class Stored(Mapping[str, StoredReply]):
         heard = self.of(calls)
         if not heard.any():
             return 0.0
-        rows = self._answers.calls.places(keys_of(calls))
+        rows = self._answers.calls.lookup(keys_of(calls))
         return float(sum(Costs.of(self._answers, rows[heard]).dollars.tolist()))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.comparison.rows import label
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -67,7 +67,7 @@ class Answer:
         else:
             yield "Neither is shown to be better."
         if self.here:
-            clusters = counted(max(row.n_clusters for row in self.here), "cluster")
+            clusters = pluralize(max(row.n_clusters for row in self.here), "cluster")
             differ = _listed(self.here, _both)
             yield f"In these {clusters} alone, which say nothing of others, differ {differ}."
         if self.neither:
@@ -117,7 +117,7 @@ def _listed(rows: Sequence[Comparison], words: Callable[[Comparison], str]) -> s
         main.setdefault(row.metric, row)
     named = list(main.values())[:AT_MOST]
     more = len(rows) - len(named)
-    return "; ".join([*map(words, named), *([counted(more, "more figure")] if more else [])])
+    return "; ".join([*map(words, named), *([pluralize(more, "more figure")] if more else [])])
 
 
 def _quoted(row: Comparison, figures: str = "") -> str:
@@ -160,4 +160,4 @@ def _undecided(row: Comparison) -> str:
         return _quoted(row)
     unit = "row" if row.n_pairs == row.n_clusters else "cluster"
     signed = numbers.decimal(row.difference or 0.0, signed=True)
-    return _quoted(row, f"{signed}; about {counted(planned(more), f'more {unit}')} would show that")
+    return _quoted(row, f"{signed}; about {pluralize(round_up(more), f'more {unit}')} would show that")

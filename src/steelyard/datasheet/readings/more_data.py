@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from steelyard.core.plurals import counted, planned
 from steelyard.core.registry import Spec
+from steelyard.core.text import pluralize, round_up
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
@@ -58,9 +58,11 @@ def more_data(estimate: Estimate, calls: int) -> str:
     clusters, made = estimate.n_clusters, estimate.n_calls
     single = clusters < 2
     if not made or estimate.probe == "run" or (single and estimate.probe in BUILT_IN):
-        return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
-    count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
-    told = f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
+        return f"about {pluralize(round_up(calls), 'more call')} of this design {CHANCE}"
+    count = round_up(-(-calls * (estimate.n_units if single else clusters) // made))
+    told = (
+        f"about {pluralize(count, f'more {_noun(estimate)}')} ({pluralize(round_up(calls), 'call')}) {CHANCE}"
+    )
     return _in_profiles(estimate, made + calls) if _built_in(estimate) else told
 
 
@@ -74,9 +76,8 @@ def _in_profiles(estimate: Estimate, wanted: int) -> str:
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
     for profile, calls in profile_calls(estimate.probe, _condition(estimate)).items():
         if made < calls * repeats >= wanted:
-            return (
-                f"profile {profile} ({counted(calls * repeats, 'call')} of this kind, here {made:,}) {CHANCE}"
-            )
+            needed = pluralize(calls * repeats, "call")
+            return f"profile {profile} ({needed} of this kind, here {made:,}) {CHANCE}"
     return BEYOND_FULL
 
 
