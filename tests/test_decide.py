@@ -18,8 +18,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
-from steelyard.sequential.decision import Decision, Look
-from steelyard.sequential.decision_rule import DecisionRule, parse_rule
+from steelyard.sequential.decision import Decision, DecisionRule, Look, parse_rule
 from steelyard.stimuli.expectation import Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 
