@@ -17,9 +17,10 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
 from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
 from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Progress, Sitting
+from steelyard.runner.session import Sitting
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from steelyard.cli.say import plain
-from steelyard.runner.session import Tick
+from steelyard.runner.progress import Tick
 
 LOSSES = ("failed", "unreadable")
 """What a call may come to instead of a verdict."""

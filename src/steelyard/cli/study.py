@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from steelyard.authoring.commission import Commission
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
-    from steelyard.runner.session import Progress
+    from steelyard.runner.progress import Progress
     from steelyard.study.study import Study
 
 

@@ -15,9 +15,10 @@ from steelyard.run_folder.snapshot import thaw
 from steelyard.runner.budget import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
+from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
 from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Ending, Progress
+from steelyard.runner.session import Ending
 from steelyard.runner.shortfalls import speechless, stops, uncomputed, uncounted, untaken, warnings
 from steelyard.stimuli.allocation import PROFILES
 from steelyard.study.study import Study

@@ -15,9 +15,10 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
 from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
 from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Progress, Sitting
+from steelyard.runner.session import Sitting
 from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY, require_end
 from steelyard.store.run_store import RunStore
 from steelyard.study.reference import foretold, labelled, reference_trial

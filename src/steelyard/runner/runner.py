@@ -15,8 +15,9 @@ from steelyard.providers.provider import model_info
 from steelyard.runner.batch_judge_run import BatchRun
 from steelyard.runner.judge_run import Agenda, JudgeRun
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record, Stored
-from steelyard.runner.session import Progress, RunControl, Sitting
+from steelyard.runner.session import RunControl, Sitting
 from steelyard.store.batches import SETTLED
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.judge import Judge

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
 
 from steelyard.errors import (
     BudgetError,
@@ -18,6 +17,7 @@ from steelyard.errors import (
 from steelyard.runner.budget import Budget
 from steelyard.runner.engine import engine_of
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.progress import Progress, Silent, Tick
 from steelyard.runner.rate_limit import Endpoints
 from steelyard.runner.record import Record
 from steelyard.trials.judge import Judge
@@ -55,45 +55,6 @@ class Ending:
     def exit_code(self) -> int:
         """0 or 1, as the contract says; what would be 2 is raised."""
         return exit_code(self.errors)
-
-
-class Tick(NamedTuple):
-    """One finished trial."""
-
-    judge: str
-    """Who was asked."""
-    ok: bool
-    """False for a failure after all retries."""
-    dollars: float = 0.0
-    """What the call cost, where a price is known."""
-    unreadable: bool = False
-    """True for a reply that holds no verdict."""
-
-
-class Progress(Protocol):
-    """Told of each trial that ends."""
-
-    def begin(self, judge: str, total: int, done: int) -> None:
-        """A judge starts with this many trials, some of them answered before."""
-
-    def tick(self, tick: Tick) -> None:
-        """A trial ended; baselines, which never start, are heard of only where one fails."""
-
-    def say(self, message: str) -> None:
-        """Something worth a line."""
-
-
-class Silent:
-    """Tells nothing."""
-
-    def begin(self, judge: str, total: int, done: int) -> None:
-        """Nothing."""
-
-    def tick(self, tick: Tick) -> None:
-        """Nothing."""
-
-    def say(self, message: str) -> None:
-        """Nothing."""
 
 
 class RunControl:

@@ -18,9 +18,10 @@ from steelyard.runner.budget import check_prices
 from steelyard.runner.judge_run import Agenda
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
+from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
 from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Ending, Progress
+from steelyard.runner.session import Ending
 from steelyard.runner.shortfalls import speechless, stops, warnings
 from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, Look, write_decisions
 from steelyard.study.study import Study
@@ -45,7 +46,7 @@ Drawn = tuple[Trial, ...]
 
 @dataclass(frozen=True)
 class Decisions(Ending):
-    """What a sitting of `measure --decide` brought; an underpowered decision is a result, and no error."""
+    """What a sitting of `measure --decide` brought; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
     """Where everything lies."""
