@@ -25,9 +25,10 @@ from steelyard.commands.report import rebuild
 from steelyard.core.hash_index import DigestIndex, digests_of, hash_of
 from steelyard.core.identity import content_hash
 from steelyard.errors import StoreError
-from steelyard.run_folder.resume import load_plan, prepare
+from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
