@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from steelyard.core.content_hash import canonical_json, content_hash, digests_of, hash_of, plain
 from steelyard.errors import StoreError
 from steelyard.store.authoring import AuthoredRow
+from steelyard.store.connection import MIGRATIONS, migrate
 from steelyard.store.plan import STEP, PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
 from steelyard.store.run_store import RunStore
-from steelyard.store.schema import MIGRATIONS, migrate
 from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Slots
