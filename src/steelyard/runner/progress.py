@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import NamedTuple, Protocol, TextIO
 
+from steelyard.core.text import pluralize
+
 
 class Tick(NamedTuple):
     """One finished trial."""
