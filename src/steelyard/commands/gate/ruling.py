@@ -253,7 +253,7 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
         reason = _open(rule, estimate)
         undecided = REACHES_OVER if rule.bounded else "undecided on the datasheet"
         return INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
-    apart = estimate.left_out
+    apart = 0 if rule.metric == MERIT.id else estimate.left_out  # merit holds with them taken for chance
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
             INCONCLUSIVE,
