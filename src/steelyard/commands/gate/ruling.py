@@ -34,6 +34,7 @@ from steelyard.metrics.findings import (
     estimate_word,
 )
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.probes.catalogue import changing_label
@@ -155,6 +156,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     absent: dict[str, None] = {}
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
+        of_agents = any(estimate.probe == RUNS for estimate in mine)
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:
@@ -163,7 +165,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
                 checks.append(_unmeasured(judge, rule))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            checks += _enough(rule, [check(rule, estimate) for estimate in figures])
+            checks += _enough(rule, [check(rule, estimate, of_agents=of_agents) for estimate in figures])
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -219,7 +221,7 @@ def _withheld(check: Check, sheet: Datasheet) -> Check:
     return replace(check, result=INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
 
 
-def check(rule: PolicyRule, estimate: Estimate) -> Check:
+def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
     """One rule against one figure."""
     result, reason, needed = _judge(rule, estimate)
     probe = probe_title(estimate.probe)
@@ -231,7 +233,7 @@ def check(rule: PolicyRule, estimate: Estimate) -> Check:
         found="undefined" if numbers.undefined(estimate) else numbers.figure(estimate),
         reason=reason,
         calls_needed=needed,
-        more=None if needed is None else more_data(estimate, max(1, needed)),
+        more=None if needed is None else more_data(estimate, max(1, needed), of_agents=of_agents),
         metric=rule.metric,
         value=estimate.value,
         low=estimate.interval.low if estimate.interval else None,

@@ -160,10 +160,10 @@ def _undecided(row: Comparison) -> str:
         return _quoted(row)
     signed, times = numbers.decimal(row.difference or 0.0, signed=True), (detectable / difference) ** 2
     more = round(row.n_clusters * (times - 1))
+    if more < 1 or more > 100 * row.n_clusters:
+        return _quoted(row, signed)
     if row.probe in BUILT_IN:
         profile = profile_with(row.probe, row.group, row.n_pairs * times)
         return _quoted(row, f"{signed}; {f'profile {profile}' if profile else 'no profile'} would show that")
-    if more < 1 or more > 100 * row.n_clusters:
-        return _quoted(row, signed)
     unit = "row" if row.n_pairs == row.n_clusters else "cluster"
     return _quoted(row, f"{signed}; about {counted(planned(more), f'more {unit}')} would show that")

@@ -53,10 +53,11 @@ def more_calls(estimate: Estimate | None) -> str:
     return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
 
 
-def more_data(estimate: Estimate, calls: int) -> str:
+def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str:
     """`about 36 more labelled rows (72 calls) would decide …`; of the catalogue, the profile that would.
 
-    Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows.
+    Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows. Where
+    runs `of_agents` were judged, a row is a run.
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
     single = clusters < 2
@@ -66,7 +67,7 @@ def more_data(estimate: Estimate, calls: int) -> str:
     if _built_in(estimate):
         return _in_profiles(estimate, made + calls)
     count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
-    if estimate.probe == RUNS:
+    if of_agents or estimate.probe == RUNS:
         return f"about {counted(count, 'more run')} of agents ({WHENCE.format('runs')}; {price}) {CHANCE}"
     return f"about {counted(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
 
