@@ -20,7 +20,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import FLAGGED, MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, ZERO, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
@@ -162,7 +162,7 @@ class _Shift:
     def word(self, moved: Span) -> str:
         """Its word where missing verdicts could move it so far down and up."""
         word = difference_word(self.limits(SURE), self.p, moved=moved)
-        return UNDERPOWERED if word == FLAGGED and abs(self.value) <= MARGIN else word
+        return INCONCLUSIVE if word == FLAGGED and abs(self.value) <= MARGIN else word
 
 
 def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
@@ -226,7 +226,7 @@ def _told(
 ) -> Estimate:
     rows = scores.where(scores.labelled & scores.decided)
     seen, word = (shift.word(moved) for moved in ((0.0, 0.0), moved_by(shift.value, bounds)))
-    calls = None if needed is None or seen != UNDERPOWERED else -(-needed * len(rows) // units)
+    calls = None if needed is None or seen != INCONCLUSIVE else -(-needed * len(rows) // units)
     return heading.estimate(
         LENIENCY,
         unit="call",
