@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,9 @@ def _print(ruling: Ruling, every: bool) -> None:
                     console.print(Padding(line, (0, 0, 0, indent), expand=False))
         passed = [check for check in checks if check.result == PASS]
         if passed and not every:
-            names = ", ".join(dict.fromkeys(check.name for check in passed))
+            # A rule may be held against several figures, and against drift.
+            times = Counter(check.name for check in passed)
+            names = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in times.items())
             told = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
             console.print(Padding(told, (0, 0, 0, 2), expand=False))
     if ruling.notes:

@@ -52,6 +52,12 @@ class Imported:
     baselines: tuple[str, ...] = ()
     """Judges that stood beside the others as baselines."""
 
+    @property
+    def calls_of_baselines(self) -> int:
+        """Calls that were made to them."""
+        counts = self.observations.counts()
+        return sum(number for (judge, _), number in counts.items() if judge in self.baselines)
+
 
 @dataclass(frozen=True)
 class ImportFolder:
