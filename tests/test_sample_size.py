@@ -20,8 +20,8 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import DataError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.stats.sample_size import (
-    detectable_errors,
     detectable_difference,
+    detectable_errors,
     half_width,
     items_total,
     label_precision,

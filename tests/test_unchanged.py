@@ -74,9 +74,43 @@ def test_leniency_of_scores_by_hand() -> None:
 
 
 def test_an_undecided_leniency_asks_for_labelled_rows() -> None:
-    answer = leniency(read(items([1] * 3 + [0] * 7 + [0] + [1] * 9, [0] * 10 + [1] * 10))) or ("", "")
-    assert answer[0] == "underpowered"
+    answer = leniency(read(items([1] * 3 + [0] * 7 + [1] * 10, [0] * 10 + [1] * 10))) or ("", "")
+    assert answer[0] == "inconclusive"
     assert "more labelled rows (" in answer[1]
+
+
+def test_errors_one_way_within_the_margin_are_no_leniency() -> None:
+    """Of 20 bad items 3 are passed, of 180 good ones none is failed: the test alone would show it."""
+    rows = items([1] * 3 + [0] * 17 + [1] * 180, [0] * 20 + [1] * 180)
+    found = figures(rows)["leniency"]
+    assert found.value == pytest.approx(3 / 20 / 2)
+    assert found.p is not None
+    assert found.p <= 0.05
+    assert found.finding == "inconclusive"
+    assert found.calls_needed is not None
+    assert found.calls_needed > 200
+    # Five of 20 are beyond it.
+    beyond = figures(items([1] * 5 + [0] * 15 + [1] * 180, [0] * 20 + [1] * 180))["leniency"]
+    assert (beyond.value, beyond.finding) == (pytest.approx(5 / 20 / 2), "flagged")
+
+
+def test_an_abstention_is_no_repeat_that_differs() -> None:
+    """Thirty items asked three times: scores never differ, one call of every second item abstains."""
+    rows = [
+        call(
+            f"i{n:02d}",
+            "abstain" if not replicate and n % 2 else int(n % 3 == 0),
+            int(n % 3 == 0),
+            replicate=replicate,
+        )
+        for n in range(30)
+        for replicate in range(3)
+    ]
+    found = figures(rows)
+    again = found["self_agreement"]
+    # Three pairs of repeats on 15 items, one on the other 15.
+    assert (again.numerator, again.denominator, again.left_out) == (60, 60, 15)
+    assert found["fleiss_kappa"].value == pytest.approx(1.0)
 
 
 def test_a_strict_judge() -> None:
@@ -110,7 +144,7 @@ def test_a_handful_of_items_decides_nothing(count: int) -> None:
     for reading in (accuracy, leniency):
         answer = reading(rows)
         assert answer is not None
-        assert answer[0] in ("underpowered", "undefined")
+        assert answer[0] in ("inconclusive", "undefined")
 
 
 def test_accuracy_of_a_rare_fault_is_not_praised() -> None:
@@ -118,7 +152,7 @@ def test_accuracy_of_a_rare_fault_is_not_praised() -> None:
 
     Five rows of the rarer label leave κ open, twenty do not.
     """
-    for rare, expected in ((5, "underpowered"), (20, "flagged")):
+    for rare, expected in ((5, "inconclusive"), (20, "flagged")):
         labels: list[int | None] = [1] * 19 * rare + [0] * rare
         word, said = accuracy(read(items([1] * 20 * rare, labels))) or ("", "")
         assert word == expected
@@ -167,7 +201,7 @@ def test_lost_calls_withhold_the_word_of_agreement() -> None:
     whole = figures(items(list(labels), labels))["kappa"]
     assert (whole.value, whole.finding) == (1.0, "clear")
     lost = figures(items([*labels, *["failed"] * 40], labels * 2))["kappa"]
-    assert (lost.value, lost.finding) == (1.0, "underpowered")
+    assert (lost.value, lost.finding) == (1.0, "inconclusive")
     assert "clear but for calls without a verdict" in (lost.note or "")
     few = figures(items([*labels, "failed"], [*labels, 1]))["kappa"]
     assert few.finding == "clear"
@@ -197,13 +231,13 @@ def test_lost_calls_withhold_the_word_on_pairs() -> None:
     right = ["12", "21"] * 20
     assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").finding == "clear"
     lost = kappa(here, make([*right, *["ff"] * 40], tasks=80, better=[1, 2] * 40), "none")
-    assert (lost.value, lost.finding) == (1.0, "underpowered")
+    assert (lost.value, lost.finding) == (1.0, "inconclusive")
 
 
 def test_an_undecided_accuracy_says_how_many_rows_would_decide() -> None:
     """Eight of twelve right, where always answering 1 is in six."""
     word, said = accuracy(read(items([1] * 4 + [0] * 2 + [0] * 4 + [1] * 2, [1] * 6 + [0] * 6))) or ("", "")
-    assert word == "underpowered"
+    assert word == "inconclusive"
     assert "more labelled rows" in said
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.instrument_card import InstrumentCard
@@ -20,10 +20,14 @@ from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_
 from steelyard.datasheet.verdict import Verdict
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
+from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.remedies.cured import Cured
 from steelyard.stimuli.authored.report import ProbeReport
 
-SCHEMA = "steelyard.datasheet/1"
+SCHEMA = "steelyard.datasheet/2"
+OLD_SCHEMA = "steelyard.datasheet/1"
+"""Still read; it has the status word `underpowered` where this one has `inconclusive`."""
+_STATUS_KEYS = ("finding", "word")
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = (
@@ -84,7 +88,7 @@ class Datasheet:
     def verdict(self) -> Verdict:
         """The verdict on the only measured judge; with several, `verdicts` has one for each."""
         if len(self.verdicts) != 1:
-            raise ValueError(f"{counted(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
+            raise ValueError(f"{pluralize(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
         return self.verdicts[0]
 
     @property
@@ -108,7 +112,9 @@ class Datasheet:
     def __repr__(self) -> str:
         own = [judge.name for judge in self.judges if not judge.baseline]
         flagged = sum(reading.word == "flagged" for reading in self.readings)
-        return f"<Datasheet of {', '.join(own)}: {counted(len(self.estimates), 'figure')}, {flagged} flagged>"
+        return (
+            f"<Datasheet of {', '.join(own)}: {pluralize(len(self.estimates), 'figure')}, {flagged} flagged>"
+        )
 
     def __str__(self) -> str:
         return "\n".join([*([self.partial_told] if self.partial else []), *map(str, self.verdicts)]) or repr(
@@ -150,7 +156,7 @@ class Datasheet:
         fields = self.facts.refused.get(judge)
         if not fields:
             return None
-        fields_left = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
+        fields_left = ", ".join(f"{name} in {pluralize(number, 'call')}" for name, number in fields.items())
         return f"the server would not take {fields_left}, which were made without it"
 
     def caveats(self, judge: str) -> list[str]:
@@ -162,9 +168,9 @@ class Datasheet:
         cut = self.facts.shortened.get(judge)
         if cut is None:
             return None
-        left_out = f" and {counted(cut.messages, 'whole message')}" if cut.messages else ""
+        left_out = f" and {pluralize(cut.messages, 'whole message')}" if cut.messages else ""
         return (
-            f"runs were shortened to fit its context in {cut.calls:,} of {counted(cut.of, 'call')}: "
+            f"runs were shortened to fit its context in {cut.calls:,} of {pluralize(cut.of, 'call')}: "
             f"{cut.characters:,} characters{left_out} were cut, each cut marked in the prompt"
         )
 
@@ -221,7 +227,9 @@ class Datasheet:
     def from_json(cls, body: Any) -> Datasheet:
         """The datasheet that was written; a ValueError says where the body is none."""
         schema = mapping(body, "").get("schema")
-        if schema != SCHEMA:
+        if schema == OLD_SCHEMA:
+            body = _with_new_status(body)
+        elif schema != SCHEMA:
             raise ValueError(f"schema: found {json.dumps(schema)}, expected {json.dumps(SCHEMA)}")
         study = {"profile": "", **mapping(body.get("study"), "study")}
         values = read_fields(cls, study, "study", (*STUDY, "reference"))
@@ -243,3 +251,15 @@ def _named_in(sentence: Any) -> str | None:
     """The judge that the sentence about a reference names, in files that do not name it by itself."""
     before, after = REFERENCE
     return sentence.removeprefix(before).removesuffix(after) if isinstance(sentence, str) else None
+
+
+def _with_new_status(body: Any) -> Any:
+    """A body of the old schema with the status words of this one, wherever it has one."""
+    if isinstance(body, list):
+        return [_with_new_status(each) for each in body]
+    if not isinstance(body, dict):
+        return body
+    return {
+        key: INCONCLUSIVE if key in _STATUS_KEYS and value == "underpowered" else _with_new_status(value)
+        for key, value in body.items()
+    }

@@ -27,7 +27,7 @@ from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, Beyond, calls_needed
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, Beyond, calls_needed
 from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
@@ -52,7 +52,8 @@ CHANCE_OF_PAIRS = 0.5
 USEFUL_AT_LARGE_STEPS = 0.75
 """Least merit of a useful judge where the difference is large."""
 ONE_SIDED = 1
-"""Sides that the error of the limits at the larger steps is spent on: a small run has few of them."""
+"""Sides that the error is spent on of the limits at the larger steps, and of the gain over a baseline on
+natural pairs: a small run has few of them."""
 USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
@@ -83,21 +84,21 @@ def merit_estimates(
     """
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(steps := rows.among(LADDER)):
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(steps := rows.filter(LADDER)):
             context = EstimateContext.for_protocol(judge, LADDER, protocol, seed)
-            rivals = [collect(seen.among(LADDER)) for seen in others.values()]
+            rivals = [collect(seen.filter(LADDER)) for seen in others.values()]
             estimates += ladder_merit(context, collect(steps), rivals, alpha)
-        if len(natural := rows.among(NATURAL_PROBE, labelled=True)):
+        if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
-            rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
+            rivals = [collect(seen.filter(NATURAL_PROBE, labelled=True)) for seen in others.values()]
             estimates.append(natural_merit(context, collect(natural), rivals, alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
             context = EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
             estimates += agent_merit(context, Runs.of(rows), alpha)
-        elif len(plain := rows.among(ORIGINAL)) and plain.pointwise:
+        elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
             context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
             estimates += score_merit(context, collect_scores(on_original_range(plain)), alpha)
     return estimates
@@ -113,7 +114,7 @@ def ladder_merit(
     if not all_steps.defined:
         yield context.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
         return
-    word, gains = UNDERPOWERED, [_gain(pairs, other, alpha) for other in baselines]
+    word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
     if not large.defined:
         if _above_all(all_steps, gains):
             word = CLEAR
@@ -137,11 +138,13 @@ def natural_merit(
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return context.undefined(MERIT, choices.reason, "call", choices.excluded)
-    word, gains = UNDERPOWERED, [_gain(pairs, other, alpha) for other in baselines]
+    word = INCONCLUSIVE
     by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
-    if by_chance or any(high < USEFUL_GAIN for _, high in gains):
+    if by_chance or any(_gain(pairs, other, alpha)[1] < USEFUL_GAIN for other in baselines):
         word = FLAGGED
-    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and _above_all(choices, gains):
+    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and all(
+        _gain(pairs, other, alpha, sides=ONE_SIDED)[0] > 0 for other in baselines
+    ):
         word = CLEAR
     return _forecast(choices.estimate(context, word), CHANCE_OF_PAIRS)
 
@@ -263,7 +266,7 @@ def _above_all(choices: _Choices, gains: list[Span]) -> bool:
     return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
 
 
-def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
+def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
     """Limits of the difference in points from another judge, on the calls that both answered."""
     place = {(other.names[p], r): n for n, (p, r) in enumerate(zip(other.pair, other.replicate, strict=True))}
     keys = [(pairs.names[p], int(r)) for p, r in zip(pairs.pair, pairs.replicate, strict=True)]
@@ -282,7 +285,7 @@ def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
     first = (better[row] == 1) == (order == 0)
     if np.all(first) or not np.any(first):
         return -1.0, 1.0
-    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / 2)
+    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / sides)
 
 
 def _binary(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:
@@ -323,7 +326,7 @@ def _agreement(context: EstimateContext, rows: Scores, value: float, limits: Spa
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
     scored = rows.where(rows.decided)
     shift = _shift(value, 0.0, len(scored), len(rows) - len(scored))
-    word = UNDERPOWERED
+    word = INCONCLUSIVE
     if limits[0] + min(0.0, shift) > USEFUL_AGREEMENT:
         word = CLEAR
     elif limits[1] + max(0.0, shift) < USEFUL_AGREEMENT:
@@ -346,7 +349,7 @@ def _agreement(context: EstimateContext, rows: Scores, value: float, limits: Spa
 
 def _forecast(estimate: Estimate, floor: float) -> Estimate:
     """The estimate, where it is undecided with the calls that would place it above or below the floor."""
-    if estimate.finding != UNDERPOWERED:
+    if estimate.finding != INCONCLUSIVE:
         return estimate
     return replace(estimate, calls_needed=calls_needed(replace(estimate, excluded={}), (floor, inf)))
 

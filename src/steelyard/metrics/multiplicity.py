@@ -21,7 +21,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.distributions import normal_quantile
@@ -111,7 +111,7 @@ def _adjusted(estimate: Estimate, test: AdjustedTest, members: str) -> Estimate:
     withheld = estimate.finding == FLAGGED and not test.is_significant
     return replace(
         estimate,
-        finding=UNDERPOWERED if withheld else estimate.finding,
+        finding=INCONCLUSIVE if withheld else estimate.finding,
         p_corrected=test.adjusted_p,
         note=join([estimate.note, test.format(members)]),
     )

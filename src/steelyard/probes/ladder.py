@@ -131,4 +131,4 @@ def controls(design: Design) -> Iterable[Stimulus]:
 
 def arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
     """The figures of one arm."""
-    return ladder_estimates(context, collect(observations.among("ladder", context.protocol)))
+    return ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))

@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.commands.gate.policy import Policy
-from steelyard.commands.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check, Ruling
-from steelyard.commands.gate.selection import select
-from steelyard.core.plurals import counted
+from steelyard.commands.gate.policy import Policy, select
+from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.rows import interval, probability
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words import numbers
@@ -29,7 +28,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED
 
 TOGETHER = "all"
 """In the place of a metric: the check over all figures."""
-RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
+RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 
 
 def drift_checks(
@@ -107,7 +106,7 @@ def _together(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=counted(len(known), "figure"),
+            figure=pluralize(len(known), "figure"),
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,
@@ -123,7 +122,7 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         judge=judge,
         rule=f"{metric_named(row.metric).name}: no drift beyond {margin:g}",
         figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
-        result=INCONCLUSIVE,
+        result=GATE_INCONCLUSIVE,
         found="undefined",
         reason=row.note or "nothing to compare",
         metric=row.metric,
@@ -139,5 +138,5 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         low=row.intervals[0].low,
         high=row.intervals[0].high,
         reason=f"{row.said} (q {probability(row.q)}); smallest detectable drift {detectable}, "
-        f"{counted(row.n_shared, row.unit)}",
+        f"{pluralize(row.n_shared, row.unit)}",
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.more_data import more_calls
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, reason, times
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -33,7 +34,7 @@ def accuracy(figures: Figures) -> Answer | None:
         _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
         _flipped(figures),
-        more_calls(kappa if word == UNDERPOWERED else None),
+        more_calls(kappa if word == INCONCLUSIVE else None),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 
@@ -47,7 +48,7 @@ def leniency(figures: Figures) -> Answer | None:
     words = {
         FLAGGED: "is lenient" if up else "is strict",
         CLEAR: "errs to neither side beyond the margin",
-        UNDERPOWERED: "too few data to say whether it is lenient or strict",
+        INCONCLUSIVE: "too few data to say whether it is lenient or strict",
     }
     word = shift.finding or "undefined"
     parts = [
@@ -102,7 +103,7 @@ def _beyond_chance(kappa: Estimate | None) -> str:
         return ""
     if not defined(kappa) or kappa.finding is None:
         return f"agreement beyond chance says nothing: {reason(kappa)}"
-    floor = KAPPA.limit
+    floor = metric_named(kappa.metric).limit
     return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")
 
 

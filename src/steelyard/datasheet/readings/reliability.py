@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.constant import says_nothing
@@ -12,7 +12,7 @@ from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
@@ -35,18 +35,18 @@ def robustness(figures: Figures) -> Answer | None:
         return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
     if nothing := says_nothing(figures, "so no edit could move it"):
         return nothing
-    words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in estimates.items()}
+    words = {probe: estimate.finding or INCONCLUSIVE for probe, estimate in estimates.items()}
     parts = [
         _listed(
             "its verdict is moved by",
             (f"{probe_label(p)} ({_named(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
-        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == UNDERPOWERED)),
+        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
         f"not measured: {unmeasured}" if unmeasured else "",
         _family(estimates.values()),
     ]
-    order = (FLAGGED, UNDERPOWERED, CLEAR)
+    order = (FLAGGED, INCONCLUSIVE, CLEAR)
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
 
 
@@ -75,11 +75,8 @@ def repeatability(figures: Figures) -> Answer | None:
     beside = "" if held is again else f"; {metric_named(held.metric).name} {figure(held)}"
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
-    apart = f"; {counted(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
-    word = held.finding or MEASURED
-    if word == CLEAR and again.finding != CLEAR and held.left_out:
-        word = MEASURED  # the scores are steady, and whether one is given is not shown to be
-    return word, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
+    apart = f"; {pluralize(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
+    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
 
 
 def _between_equals(figures: Figures) -> Answer | None:

@@ -33,7 +33,7 @@ from steelyard.datasheet.verdicts.rules import (
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import defined, figure
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 
 MOST_FACTS = 3
 """Facts that a verdict shows."""
@@ -45,6 +45,7 @@ NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
 NO_GROUND = "Neither trust nor blame it on these data."
 STILL_UNKNOWN = "Measure more before you use it: a fault is shown, and whether it can judge at all is not."
+UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
 UNKNOWN = "Unknown"
 """Title of the fact that says that merit is undecided."""
 NO_SERVER = "The server has to answer before the judge can be judged."
@@ -104,6 +105,8 @@ class Case:
             return self._told(TOO_LITTLE, facts, self._no_ground(flagged))
         if not flagged:
             return self._faultless()
+        if self.unfinished is not None:
+            return self._told(TOO_LITTLE, [*flagged[: MOST_FACTS - 1], *self._partial()], UNFINISHED)
         return self._told(CARE, flagged, self._remedy(faults[0]) if faults else PLUGGED)
 
     def _remedy(self, rule: Rule) -> str:
@@ -215,7 +218,7 @@ class Case:
         return [Fact("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
 
     def _undecided(self, title: str) -> bool:
-        return self._word(title) == UNDERPOWERED
+        return self._word(title) == INCONCLUSIVE
 
     def _word(self, title: str) -> str | None:
         reading = self.readings.get(title)

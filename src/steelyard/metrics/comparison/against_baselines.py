@@ -17,12 +17,12 @@ from math import ceil
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, POWER_REACH, SURE, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE, by_loss, moved_by
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import collect_scores
@@ -107,14 +107,14 @@ def gain_estimates(
     """The judge's gain over the best rule: on single texts as they are, and on natural pairs."""
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(plain := rows.among(ORIGINAL)):
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(plain := rows.filter(ORIGINAL)):
             context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
-            estimates += _of_scores(context, plain, {n: seen.among(ORIGINAL) for n, seen in others.items()})
-        if len(natural := rows.among(NATURAL_PROBE)):
+            estimates += _of_scores(context, plain, {n: seen.filter(ORIGINAL) for n, seen in others.items()})
+        if len(natural := rows.filter(NATURAL_PROBE)):
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
-            rivals = {n: choice_of_people(seen.among(NATURAL_PROBE)) for n, seen in others.items()}
+            rivals = {n: choice_of_people(seen.filter(NATURAL_PROBE)) for n, seen in others.items()}
             estimates.append(_gain(context, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
     return estimates
 
@@ -158,12 +158,12 @@ def _gain(
         finding=word,
         missing_decides=seen != word,
         rival=best,
-        calls_needed=_needed(gap) if seen == UNDERPOWERED else None,
+        calls_needed=_needed(gap) if seen == INCONCLUSIVE else None,
         note=join(
             [
                 f"against {best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
-                f"best of {counted(len(rules), 'rule')} that read nothing",
+                f"best of {pluralize(len(rules), 'rule')} that read nothing",
                 ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,
                 by_loss(seen, word),
             ]
@@ -199,7 +199,7 @@ def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
     if all(gap.limits(SURE)[0] + moved[0] > 0 for gap in every):
         return CLEAR
     beaten = best.limits(1 - ALPHA / (2 * len(every)))[1] + moved[1] < 0
-    return FLAGGED if beaten else UNDERPOWERED
+    return FLAGGED if beaten else INCONCLUSIVE
 
 
 def _bounds(held: Held, rule: Floats) -> Span:

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import BY_CHANCE, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.answer import neither
@@ -137,7 +137,7 @@ def _as_tested(cell: Estimate, name: str, test: AdjustedTest) -> Estimate:
     if cell.finding != FLAGGED or test.is_significant:
         return cell
     note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.format()}"])
-    return replace(cell, finding=UNDERPOWERED, reading=BY_CHANCE, note=note)
+    return replace(cell, finding=INCONCLUSIVE, reading=BY_CHANCE, note=note)
 
 
 def _without_word(cell: Estimate) -> Estimate:
@@ -166,7 +166,7 @@ def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
     """A remark on pairs that were shown in one order only."""
     dropped = len(pairs) - len(parts.pairs)
     return (
-        [f"{counted(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
+        [f"{pluralize(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
         if dropped
         else []
     )

@@ -11,7 +11,7 @@ from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.metric import ZERO, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs
@@ -173,7 +173,7 @@ def _excess(
         ),
         p=test.unadjusted_p if word else None,
         p_corrected=test.adjusted_p if word else None,
-        calls_needed=_calls_total(means, repeat.n_calls) if seen == UNDERPOWERED else None,
+        calls_needed=_calls_total(means, repeat.n_calls) if seen == INCONCLUSIVE else None,
     )
 
 

@@ -17,7 +17,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
@@ -101,7 +101,7 @@ def length_lean(
     bounds = _bounds(rows, long)
     test = None if others is None else AdjustedTest.bonferroni(p, others + 1)
     seen, word = (_word(bias, test, moved) for moved in ((0.0, 0.0), moved_by(bias.value, bounds)))
-    needed = bias.units_total(MARGIN) if seen == UNDERPOWERED else None
+    needed = bias.units_total(MARGIN) if seen == INCONCLUSIVE else None
     calls = int(np.count_nonzero(readable(rows.calls)))
     clusters = len(distinct(rows.cluster))
     return context.estimate(

@@ -16,9 +16,9 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import (
     CLEAR,
+    INCONCLUSIVE,
     MARGIN,
     SURE,
-    UNDERPOWERED,
     by_loss,
     difference_word,
     judge_limit,
@@ -202,7 +202,7 @@ def net_slot_preference(
                 by_loss(seen, word),
             ]
         ),
-        calls_needed=units.calls_total if seen == UNDERPOWERED else None,
+        calls_needed=units.calls_total if seen == INCONCLUSIVE else None,
         reading=reading_of(
             position.is_significant, stable.is_significant, few_commits=few_commits(parts.pairs)
         ),

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, by_loss, moved_by
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
@@ -174,7 +174,7 @@ def _means(treatments: Sequence[Treatment]) -> str:
     own = [t.value for t in treatments if t.own]
     others = [t.value for t in treatments if not t.own]
     return (
-        f"own {np.mean(own):.2f} in {counted(len(own), 'call')}, "
+        f"own {np.mean(own):.2f} in {pluralize(len(own), 'call')}, "
         f"others {np.mean(others):.2f} in {len(others)}, before labels are matched; margin {MARGIN:g}"
     )
 
@@ -184,7 +184,7 @@ def _word(interval: Interval, moved: Span = (0.0, 0.0)) -> str:
     low, high = (interval.low or 0.0) + moved[0], (interval.high or 0.0) + moved[1]
     if abs(low) < MARGIN and abs(high) < MARGIN:
         return CLEAR
-    return FLAGGED if low > 0 or high < 0 else UNDERPOWERED
+    return FLAGGED if low > 0 or high < 0 else INCONCLUSIVE
 
 
 def _readable(observation: Observation) -> bool:

@@ -17,7 +17,7 @@ from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.against_labels import NOT_SCORED
@@ -227,7 +227,7 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
         chance=0.0,
         finding=word,
         minimum_detectable=_detectable(halves),
-        calls_needed=_needed(halves, len(rows)) if word == UNDERPOWERED else None,
+        calls_needed=_needed(halves, len(rows)) if word == INCONCLUSIVE else None,
         p=p,
         note=join(
             [
