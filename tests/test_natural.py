@@ -177,7 +177,8 @@ def test_prompts_without_a_base_are_one_family() -> None:
     # Eight tasks all leaning one way: p = 2/2^8 = .0078. Six of eight: P(|sum| >= 4) = 2·(1+8+28)/256 = .289.
     strong, weak = ["11"] * 8, ["11"] * 6 + ["22"] * 2
     prompts = {"a": make(strong, tasks=8, kind="natural"), "b": make(weak, tasks=8, kind="natural")}
-    assert prompt_family(prompts) == pytest.approx({"a": 2 * 2 / 256, "b": 74 / 256})
+    adjusted = {name: test.adjusted_p for name, test in prompt_family(prompts).items()}
+    assert adjusted == pytest.approx({"a": 2 * 2 / 256, "b": 74 / 256})
     assert prompt_family({**prompts, "base": prompts["a"]}) == {}
     words = {
         name: find(
@@ -190,7 +191,7 @@ def test_prompts_without_a_base_are_one_family() -> None:
     assert "p = 0.016 among all prompts of the judge (Holm)" in (words["a"].note or "")
     # Eight such prompts: 8 · .0078 > .05, so none is flagged.
     many = prompt_family({f"p{n}": prompts["a"] for n in range(8)})
-    assert set(many.values()) == {8 * 2 / 256}
+    assert {test.adjusted_p for test in many.values()} == {8 * 2 / 256}
 
 
 def test_holm_agrees_with_statsmodels() -> None:
