@@ -9,9 +9,9 @@ import numpy as np
 
 from steelyard.core.arrays import Mask
 from steelyard.core.registry import Spec
-from steelyard.datasheet.exhibits.cases import Case
-from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
-from steelyard.datasheet.exhibits.why import why
+from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText
+from steelyard.datasheet.examples.explain import explain
+from steelyard.datasheet.examples.selection import CallGroup
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import Record
 from steelyard.stimuli.expectation import label_word
@@ -92,18 +92,18 @@ class Evidence:
             calls.stimulus, calls.protocol
         ]
 
-    def exhibit(self, case: Case, reading: str = "") -> Exhibit:
+    def exhibit(self, case: CallGroup, reading: str = "") -> Example:
         """The case with its texts and raw replies."""
         stimulus, call = case.stimulus, case.calls[0]
         unchanged = telling(case.unchanged, CALLS // 2)
         calls = telling(case.calls, CALLS - len(unchanged))
         texts = [case.unchanged[0].stimulus] if case.unchanged else []
-        return Exhibit(
+        return Example(
             judge=call.judge,
             protocol=call.protocol,
             probe=stimulus.probe,
             outcome=case.outcome,
-            why=why(case),
+            why=explain(case),
             reader=self.raw(call).reader,
             shown=tuple(_text(each) for each in [*texts, stimulus]),
             calls=tuple(self._call(each) for each in [*unchanged, *calls]),
@@ -111,9 +111,9 @@ class Evidence:
             reading=reading,
         )
 
-    def _call(self, call: Observation) -> ShownCall:
+    def _call(self, call: Observation) -> ExampleCall:
         raw, paired = self.raw(call), len(call.stimulus.texts) == 2
-        return ShownCall(
+        return ExampleCall(
             id=call.stimulus.id,
             order=call.order if paired else None,
             replicate=call.replicate,
@@ -135,9 +135,9 @@ def telling(calls: Sequence[Observation], limit: int) -> list[Observation]:
     return [call for call in calls if call in chosen]
 
 
-def _text(stimulus: Stimulus) -> ShownText:
+def _text(stimulus: Stimulus) -> ExampleText:
     known = stimulus.texts_known
-    return ShownText(
+    return ExampleText(
         id=stimulus.id,
         kind=stimulus.kind,
         edit=stimulus.lineage.edit,

@@ -8,9 +8,8 @@ from functools import partial
 
 from steelyard.core.arrays import distinct
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits.bounded import bounded
-from steelyard.datasheet.exhibits.cases import FAILED, UNREADABLE, Cases
-from steelyard.datasheet.exhibits.exhibit import Exhibit
+from steelyard.datasheet.examples.example import Example, truncate
+from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, ExampleSelector
 from steelyard.datasheet.readings.exhibited import cases_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
@@ -27,7 +26,7 @@ MANY = 24
 def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
     """The datasheet with the calls behind it; what can not be shown is a fault, and the figures stand."""
     faults = Faults()
-    exhibits: list[Exhibit] = []
+    exhibits: list[Example] = []
     for judge in datasheet.judges:
         if not judge.baseline:
             make = partial(_of_judge, datasheet, evidence, judge.name)
@@ -35,13 +34,15 @@ def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
     return replace(datasheet, exhibits=tuple(exhibits), faults=(*datasheet.faults, *faults.found))
 
 
-def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Exhibit]:
-    cases = Cases(evidence.observations.of_judge(judge))
+def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Example]:
+    cases = ExampleSelector(evidence.observations.of_judge(judge))
     shown = (*_flagged(datasheet, evidence, judge, cases), *_lost(evidence, cases))
-    return [bounded(exhibit) for exhibit in shown]
+    return [truncate(exhibit) for exhibit in shown]
 
 
-def _flagged(datasheet: Datasheet, evidence: Evidence, judge: str, cases: Cases) -> Iterator[Exhibit]:
+def _flagged(
+    datasheet: Datasheet, evidence: Evidence, judge: str, cases: ExampleSelector
+) -> Iterator[Example]:
     flagged = [reading for reading in datasheet.readings if reading.word == FLAGGED]
     limit = PER_READING if len(flagged) <= MANY else 1
     estimates = datasheet.look_up.of_judge(judge)
@@ -51,7 +52,7 @@ def _flagged(datasheet: Datasheet, evidence: Evidence, judge: str, cases: Cases)
                 yield evidence.exhibit(case, reading.title)
 
 
-def _lost(evidence: Evidence, cases: Cases) -> Iterator[Exhibit]:
+def _lost(evidence: Evidence, cases: ExampleSelector) -> Iterator[Example]:
     """For each reason why a call has no verdict, one that ended so."""
     calls = cases.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.commands.gate.junit import sentence
 from steelyard.commands.gate.ruling import ORDER, Ruling, worst
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 
 MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 
@@ -34,7 +34,7 @@ def render(ruling: Ruling) -> str:
 
 def _cell(text: str) -> str:
     """Text that stays text in a Markdown table."""
-    shown = visible(text)
+    shown = escape_control_chars(text)
     for sign in "\\`*_[]<>|#":
         shown = shown.replace(sign, f"\\{sign}")
     return shown

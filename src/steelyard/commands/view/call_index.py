@@ -13,7 +13,7 @@ from steelyard.commands.view.call_filter import CallFilter
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.identity import canonical_json
 from steelyard.core.plurals import counted
-from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
+from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
 from steelyard.run_folder.evidence import Evidence
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observation import Observation
@@ -99,7 +99,7 @@ class CallIndex:
         masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
         for number in range(len(self.calls.judges)):
             mine = self.calls.judge == number
-            cases = Cases(self.calls.where(mine))
+            cases = ExampleSelector(self.calls.where(mine))
             for outcome in OUTCOMES:
                 masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
         masks[WRONG] = self.answers.wrong
