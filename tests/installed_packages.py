@@ -14,7 +14,7 @@ from typing import Any
 from steelyard.core.registry import Registry
 from steelyard.datasheet.words.glossary import declared
 from steelyard.probes.catalogue import installed
-from steelyard.sequential.decision_rule import decidable
+from steelyard.sequential.decision import decidable
 
 FROM_PACKAGES = (declared, decidable, installed)
 """What is gathered once for a process, from all packages that it finds."""

@@ -75,8 +75,10 @@ def import_command(
         click.echo()
     code = tell(imported.warnings, errors)
     if not as_json:
-        calls = counted(len(imported.calls), "recorded call")
-        print_page(RunFolder(out).page, f"{calls}, none made.", full=full)
+        beside = imported.calls_of_baselines
+        calls = counted(len(imported.calls) - beside, "recorded call")
+        told = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
+        print_page(RunFolder(out).page, told, full=full)
     sys.exit(code)
 
 

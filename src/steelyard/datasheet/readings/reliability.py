@@ -76,10 +76,7 @@ def repeatability(figures: Figures) -> Answer | None:
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
     apart = f"; {counted(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
-    word = held.finding or MEASURED
-    if word == CLEAR and again.finding != CLEAR and held.left_out:
-        word = MEASURED  # the scores are steady, and whether one is given is not shown to be
-    return word, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
+    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
 
 
 def _between_equals(figures: Figures) -> Answer | None:
