@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from random import Random
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
 from steelyard.stimuli.original import perturbed

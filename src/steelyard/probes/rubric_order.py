@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
 from steelyard.stimuli.original import perturbed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from steelyard.core.json_dataclasses import from_body
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def absent(text: str | None) -> str | None:
         return UNKNOWN
     if text.strip():
         return None
-    return f"({counted(len(text), 'blank character')})" if text else "(empty)"
+    return f"({pluralize(len(text), 'blank character')})" if text else "(empty)"
 
 
 def named_texts(shown: Sequence[ExampleText]) -> Iterator[tuple[str, str | None]]:
@@ -170,7 +170,7 @@ def describe_reply(call: ExampleCall, exhibit: Example) -> str:
     """What became of the reply."""
     by = f", by reader {exhibit.reader}" if exhibit.reader and call.verdict != "failed" else ""
     if call.reason is not None:
-        tries = f" after {counted(call.attempts, 'attempt')}" if call.attempts else ""
+        tries = f" after {pluralize(call.attempts, 'attempt')}" if call.attempts else ""
         return f"{call.verdict}: {call.reason}{tries if call.verdict == 'failed' else by}"
     if call.winner is not None:
         return f"slot {call.verdict}, which is text {call.winner}{by}"

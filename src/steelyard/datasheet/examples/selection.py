@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.core.identity import rng_for, shuffled
+from steelyard.core.rng import rng_for, shuffled
 from steelyard.probes.catalogue import changing_label
 from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, chop_cells
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import (
     Example,
@@ -50,7 +50,7 @@ def _exhibit(number: int, exhibit: Example, width: int) -> Iterator[str]:
             yield from _behind_bar("reply", call.reply, width)
         yield from _behind_bar("read as", describe_reply(call, exhibit), width)
     if exhibit.left_out:
-        yield f"{MARGIN}and {counted(exhibit.left_out, 'further call')} on the same text"
+        yield f"{MARGIN}and {pluralize(exhibit.left_out, 'further call')} on the same text"
 
 
 def _texts(shown: Sequence[ExampleText], width: int) -> Iterator[str]:

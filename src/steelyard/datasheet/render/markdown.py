@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import Example, absent, describe_call, describe_reply, named_texts
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -71,7 +71,7 @@ def render(datasheet: Datasheet) -> str:
 def _provenance(summary: Summary) -> Iterator[str]:
     sheet = summary.datasheet
     yield f"- stimulus set `{sheet.stimulus_set}`"
-    calls = f" · {counted(summary.calls, 'call')}" if summary.calls else ""
+    calls = f" · {pluralize(summary.calls, 'call')}" if summary.calls else ""
     yield f"- study {escape(sheet.name)}"
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
     if spent := cost_summary(sheet.facts):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.next_step import NextStep
@@ -91,7 +91,7 @@ class Summary:
     def calls(self) -> int:
         """Calls of the measured judges, as far as the rates of calls without a verdict tell.
 
-        Judges made of others rest on calls that they share, and the run has counted those.
+        Judges made of others rest on calls that they share, and the run has pluralize those.
         """
         made = [judge for judge in self.measured if judge.members]
         if made and isinstance(calls := self.datasheet.run.get("calls"), int):
@@ -122,7 +122,7 @@ def summarise(datasheet: Datasheet) -> Summary:
 
 
 def _calls(datasheet: Datasheet, judge: str) -> int:
-    """Calls of the whole run, else those of each probe and protocol, each counted once."""
+    """Calls of the whole run, else those of each probe and protocol, each pluralize once."""
     whole = [e.n_calls for metric in _MISSING for e in datasheet.of(judge, metric, RUN) if not e.group]
     if whole:
         return max(whole)
@@ -230,17 +230,17 @@ def _judging(facts: RunFacts) -> str:
     amount = _amount(facts.dollars, bool(facts.uncounted))
     if not facts.batched_calls:
         return amount
-    return f"{amount}, {facts.batched_calls:,} of {counted(facts.calls, 'call')} in batches"
+    return f"{amount}, {facts.batched_calls:,} of {pluralize(facts.calls, 'call')} in batches"
 
 
 def _writing(writing: Writing | None) -> str:
     if writing is None or not writing.calls or writing.dollars == 0:
         return ""
-    return f"{_amount(writing.dollars)} for {counted(writing.calls, 'call')} that wrote and confirmed texts"
+    return f"{_amount(writing.dollars)} for {pluralize(writing.calls, 'call')} that wrote and confirmed texts"
 
 
 def _amount(paid: float | None, estimated: bool = False) -> str:
-    """Dollars; some were estimated where no server counted tokens."""
+    """Dollars; some were estimated where no server pluralize tokens."""
     if paid is None:
         return "price not known"
     return f"{'about ' if estimated else ''}{dollars(paid)}"
