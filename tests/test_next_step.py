@@ -18,10 +18,9 @@ from steelyard.api import measure
 from steelyard.cli.spoken import spoken
 from steelyard.core.plurals import planned
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.run_folder.frozen_run import load_plan
-from steelyard.run_folder.frozen_study import thaw
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.rates import Rates
+from steelyard.run_folder.snapshot import load_plan, thaw
+from steelyard.runner.costs import Rates
 from steelyard.runner.record import Record
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"

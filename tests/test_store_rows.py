@@ -19,10 +19,10 @@ from steelyard.core.hash_index import digests_of, hash_of
 from steelyard.core.identity import canonical_json, canonical_text, content_hash, plain
 from steelyard.errors import StoreError
 from steelyard.store.authoring import AuthoredRow
+from steelyard.store.connection import MIGRATIONS, migrate
 from steelyard.store.plan import STEP, PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
 from steelyard.store.run_store import RunStore
-from steelyard.store.schema import MIGRATIONS, migrate
 from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Slots

@@ -25,19 +25,18 @@ from steelyard.commands.report import rebuild
 from steelyard.core.hash_index import DigestIndex, digests_of, hash_of
 from steelyard.core.identity import content_hash
 from steelyard.errors import StoreError
-from steelyard.run_folder.frozen_run import load_plan, prepare
+from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.answers import Answers
-from steelyard.runner.coverage import Coverage
+from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.pilot import PILOT, Pilot, ranked
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.runner.record import Record
-from steelyard.runner.spending import paid
-from steelyard.runner.stored import Stored
+from steelyard.runner.preflight import PILOT, Pilot, ranked
+from steelyard.runner.record import Coverage, Record, Stored
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.store import chunks
+from steelyard.store import rows as store_rows
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.trials.calls import Calls
@@ -422,7 +421,7 @@ def peak_of(replicates: int, place: Path) -> tuple[int, int]:
 
 def test_a_folder_takes_little_memory_for_each_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns take some hundred bytes a trial; a trial, its reply and its observation took 3,500."""
-    monkeypatch.setattr(chunks, "CHUNK", 100)  # what is held for a moment does not grow with the run
+    monkeypatch.setattr(store_rows, "CHUNK", 100)  # what is held for a moment does not grow with the run
     monkeypatch.setattr(steelyard.trials.trials, "STEP", 100)
     (few, less), (many, more) = peak_of(10, tmp_path), peak_of(60, tmp_path)
     assert many > few + 2000

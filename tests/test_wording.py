@@ -14,7 +14,7 @@ from steelyard.core.plurals import counted, plural
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
-from steelyard.runner.coverage import Coverage
+from steelyard.runner.record import Coverage
 from steelyard.runner.shortfalls import unasked
 
 SOURCES = Path(steelyard.__file__).parent

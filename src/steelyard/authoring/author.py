@@ -15,13 +15,12 @@ from steelyard.review.stimuli_file import under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.conduct import conduct
+from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
-from steelyard.runner.sitting import Sitting
-from steelyard.runner.spending import paid
+from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.session import Sitting
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of

@@ -17,8 +17,8 @@ from steelyard.core.plurals import counted, plural
 from steelyard.errors import RunError
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.runner.runner import Runner
+from steelyard.runner.session import Sitting
 from steelyard.runner.shortfalls import require_end
-from steelyard.runner.sitting import Sitting
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection

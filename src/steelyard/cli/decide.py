@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.sequential.decide import Decisions
-    from steelyard.sequential.decision import Decision
-    from steelyard.sequential.decision_rule import DecisionRule
+    from steelyard.sequential.decision import Decision, DecisionRule
     from steelyard.study.study import Study
 
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -31,7 +30,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     """Decide, print, and return the exit code."""
     from steelyard.cli.progress import LiveProgress
     from steelyard.sequential.decide import decide
-    from steelyard.sequential.decision_rule import parse_rule
+    from steelyard.sequential.decision import parse_rule
 
     rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options)
@@ -51,7 +50,7 @@ def _form(options: dict[str, Any]) -> str:
     """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
     from steelyard.cli.data_options import data_overrides
     from steelyard.probes.probe import form_of
-    from steelyard.sequential.decision_rule import BUILT_IN
+    from steelyard.sequential.decision import BUILT_IN
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import question
 

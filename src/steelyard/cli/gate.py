@@ -66,10 +66,10 @@ def gate(
     """
     from datetime import UTC, datetime
 
+    from steelyard.commands.gate.gate import check_certificate
+    from steelyard.commands.gate.gate import gate as gate_folder
     from steelyard.commands.gate.policy import SHIPPED
     from steelyard.commands.gate.ruling import EXIT_CODES, GATE_INCONCLUSIVE, PASS
-    from steelyard.commands.gate.session import check_certificate
-    from steelyard.commands.gate.session import gate as gate_folder
 
     now = datetime.now(UTC)
     if certificate is not None or check:
@@ -99,14 +99,13 @@ def gate(
 
 
 def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
-    from steelyard.commands.gate import junit as as_junit
-    from steelyard.commands.gate import summary
+    from steelyard.commands.gate.reports import render_junit, render_markdown
     from steelyard.core.atomic_write import write_text
 
     if junit is not None:
-        write_text(junit, as_junit.render(ruling))
+        write_text(junit, render_junit(ruling))
     if markdown is not None:
-        write_text(markdown, summary.render(ruling))
+        write_text(markdown, render_markdown(ruling))
 
 
 def _print(ruling: Ruling, every: bool) -> None:
@@ -114,7 +113,7 @@ def _print(ruling: Ruling, every: bool) -> None:
     from rich.console import Console
     from rich.padding import Padding
 
-    from steelyard.commands.gate.junit import sentence
+    from steelyard.commands.gate.reports import sentence
     from steelyard.commands.gate.ruling import ORDER, PASS, worst
 
     console = Console(highlight=False)

@@ -14,7 +14,7 @@ from steelyard.errors import SteelyardError, exit_code
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from steelyard.runner.sitting import Sitting
+    from steelyard.runner.session import Sitting
 
 ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 """What to do where a model or server changed under the same name."""

@@ -19,10 +19,9 @@ from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.probe_metadata import metrics_of, reading_order
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.coverage import RunCoverage
-from steelyard.runner.record import Record
+from steelyard.run_folder.snapshot import load_plan
+from steelyard.runner.record import Record, RunCoverage
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__

@@ -20,7 +20,7 @@ from steelyard.commands.view.viewed_run import Loaded, ViewedRun
 from steelyard.core.atomic_write import unwritable, whole_file, write_text
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
-from steelyard.run_folder.results_file import parquet_missing, sound, write_parquet
+from steelyard.run_folder.published_files import parquet_missing, sound, write_parquet
 
 JSONL, PARQUET = FORMS = ("jsonl", "parquet")
 """What tables can be written as."""

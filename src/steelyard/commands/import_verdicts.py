@@ -24,11 +24,9 @@ from steelyard.importing.score_lines import holds_scores, read_scores
 from steelyard.importing.score_table import ScoreTable
 from steelyard.importing.styles import read_calls
 from steelyard.probes.probe import PROBES, Probe
-from steelyard.run_folder.datasheet_file import write_datasheet
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.exhibits import with_exhibits
+from steelyard.run_folder.call_examples import Evidence, with_exhibits
 from steelyard.run_folder.next_step import with_recorded_steps
-from steelyard.run_folder.results_file import write_results
+from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.shortfalls import speechless, warnings
 from steelyard.verdicts.observations import Observations

@@ -10,17 +10,16 @@ from dataclasses import replace
 
 from steelyard.core.plurals import counted, plural
 from steelyard.errors import RunError
-from steelyard.run_folder.frozen_run import check_replies
+from steelyard.run_folder.resume import check_replies
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.conduct import conduct
+from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
+from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.session import Sitting
 from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY, require_end
-from steelyard.runner.sitting import Sitting
-from steelyard.runner.spending import paid
 from steelyard.store.run_store import RunStore
 from steelyard.study.reference import foretold, labelled, reference_trial
 from steelyard.study.study import Study

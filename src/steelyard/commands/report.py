@@ -10,13 +10,11 @@ from steelyard.core.plurals import counted
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import RunError, StoreError
-from steelyard.run_folder.datasheet_file import write_datasheet
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.publication import build_datasheet, results_of
-from steelyard.run_folder.results_file import write_results
+from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.handed_in import handed_in
-from steelyard.runner.record import Record
+from steelyard.run_folder.snapshot import load_plan
+from steelyard.runner.record import Record, submitted
 from steelyard.runner.shortfalls import unasked, uncounted, untaken, warnings
 
 
@@ -55,7 +53,7 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         coverage = record.coverage(plan.trials)
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
-        waiting = len(handed_in(store))
+        waiting = len(submitted(store))
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
     shortfalls = [

@@ -31,8 +31,8 @@ from steelyard.review.standing import (
 )
 from steelyard.review.stimuli_file import flips, reviewed, under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
-from steelyard.run_folder.frozen_study import thaw
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import thaw
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Stimulus

@@ -16,8 +16,8 @@ from steelyard.errors import ConfigError
 from steelyard.review.agreement import Agreement, agreement
 from steelyard.review.keeping import task_words
 from steelyard.review.standing import UNDONE, by_stimulus, in_force
-from steelyard.run_folder.frozen_study import thaw
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import thaw
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus

@@ -16,7 +16,7 @@ from steelyard.datasheet.exhibits.bounded import cut
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
-from steelyard.run_folder.evidence import reader_words
+from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.run_facts import quantile, refusals, waiting_times
 from steelyard.runner.answers import Answers
 from steelyard.runner.planner import Plan

@@ -13,11 +13,9 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints
 from steelyard.datasheet.run_facts import Shortened
 from steelyard.runner.answers import Answers
-from steelyard.runner.coverage import Coverage
-from steelyard.runner.handed_in import handed_in
+from steelyard.runner.costs import AuthoringCost, Costs
 from steelyard.runner.planner import Plan
-from steelyard.runner.record import Record
-from steelyard.runner.spending import AuthoringCost, Costs
+from steelyard.runner.record import Coverage, Record, submitted
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -64,7 +62,7 @@ def _rows(plan: Plan) -> dict[str, int]:
 
 def _waiting(coverage: Coverage, record: Record) -> dict[str, int]:
     """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
-    waiting = min(len(handed_in(record.store)), coverage.planned - coverage.asked)
+    waiting = min(len(submitted(record.store)), coverage.planned - coverage.asked)
     return {"handed_in": waiting} if waiting > 0 else {}
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from steelyard.core.atomic_write import unwritable
 from steelyard.errors import RunError
-from steelyard.run_folder.published import PAGE
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
 
@@ -18,6 +17,8 @@ try:
 except ImportError:  # not on Windows, where runs are not guarded against each other
     fcntl = None  # type: ignore[assignment]
 
+JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+"""Files of a published datasheet."""
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
 

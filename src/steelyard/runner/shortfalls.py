@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from steelyard.core.plurals import counted, plural
 from steelyard.errors import BudgetError, InterruptedRunError, PilotError, RunError, SteelyardError
 from steelyard.metrics.faults import Fault
-from steelyard.runner.coverage import Coverage
-from steelyard.runner.sitting import Sitting
+from steelyard.runner.record import Coverage
+from steelyard.runner.session import Sitting
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 

@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.commands.gate.policy import Policy
+from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
-from steelyard.commands.gate.selection import select
 from steelyard.core.plurals import counted
 from steelyard.datasheet.comparison.rows import interval, probability
 from steelyard.datasheet.judge_entry import JudgeEntry

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from steelyard.commands.gate.policy import Policy, PolicyRule
-from steelyard.commands.gate.selection import select, select_read, unmatched
+from steelyard.commands.gate.policy import Policy, PolicyRule, select, select_read, unmatched
 from steelyard.core.plurals import counted
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data

@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.commands.view.viewed_run import Loaded, ViewedRun
 from steelyard.datasheet.exhibits.cases import Cases
 from steelyard.datasheet.exhibits.why import why as reason_to_count
-from steelyard.run_folder.evidence import reader_words, reply_words
+from steelyard.run_folder.call_examples import reader_words, reply_words
 from steelyard.store.trials import StoredCall
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of

@@ -1,23 +1,58 @@
-"""Every call of a run in columns, so that a filter over a hundred thousand of them costs a page nothing."""
+"""Index of every call of a run in columns, and the filter over it, quick for a hundred thousand calls."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from steelyard.commands.view.call_filter import CallFilter
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.identity import canonical_json
 from steelyard.core.plurals import counted
 from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
-from steelyard.run_folder.evidence import Evidence
+from steelyard.run_folder.call_examples import Evidence
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
+
+
+@dataclass(frozen=True)
+class CallFilter:
+    """Conditions that a call must meet; an empty one lets everything pass."""
+
+    figure: str = ""
+    """Name of a figure: the calls behind it."""
+    judge: str = ""
+    """Name of the judge."""
+    probe: str = ""
+    """Probe that shows the stimulus."""
+    protocol: str = ""
+    """`base`, `strict`, …"""
+    kind: str = ""
+    """Condition within the probe."""
+    stratum: str = ""
+    """Domain."""
+    delta: str = ""
+    """Quality step of a pair."""
+    outcome: str = ""
+    """`wrong`, `flip`, `positional`, `unreadable` or `failed`."""
+    text: str = ""
+    """Words that stimulus or reply contain."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> CallFilter:
+        """The filter of an address; what it does not know is left alone."""
+        return cls(**{field.name: given.get(field.name, "")[:300] for field in fields(cls)})
+
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """Every condition that says something."""
+        for field in fields(self):
+            if value := getattr(self, field.name):
+                yield field.name, value
+
 
 Place = tuple[str, str, str, str, int]
 """Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""

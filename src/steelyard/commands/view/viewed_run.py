@@ -20,11 +20,10 @@ from steelyard.core.hash_index import digests_of
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.metrics.estimate import Estimate
-from steelyard.run_folder.datasheet_file import read_datasheet
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.frozen_run import load_plan
-from steelyard.run_folder.published import JSON
-from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.call_examples import Evidence
+from steelyard.run_folder.published_files import read_datasheet
+from steelyard.run_folder.run_folder import JSON, RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import Record

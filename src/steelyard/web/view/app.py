@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
-from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
 from steelyard.commands.view.viewed_run import AbsentError, Loaded, ViewedRun
 from steelyard.core.plurals import counted

@@ -1,9 +1,9 @@
-"""When a judge is given up: its server answers nothing, whatever it is asked about.
+"""Circuit breaker: stop calling a judge whose server answers nothing, whatever it is asked about.
 
-A call that used up its tries says little: one text may be too much for a server that answers all others, and
-repeats of it stand side by side. After a lost call the next ones are therefore drawn from everywhere in the
-open work. The judge is given up when so many different items, all drawn after a loss, were lost in a row
-that a server which still answers some of them would hardly ever look like that.
+One call that used up its retries proves little: a single text may be too much for a server that answers all
+others. After a failed call the circuit is half-open: the next calls are drawn at random from all open work.
+It opens when so many different items in a row, all drawn while half-open, have failed that a server which
+still answers some of them would hardly ever look like that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a served rater has to know: every text that a study on the built-in pack shows under a seed."""
+"""Labels of a served planted judge: every text that a study on the built-in pack shows under a seed."""
 
 from __future__ import annotations
 

@@ -1,13 +1,75 @@
-"""How many calls may be in flight: fewer after a refusal, one more after a while of success."""
+"""Rate limits of an endpoint: adaptive concurrency, requests and tokens a minute, a pause after a 429."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from steelyard.runner.pace import Pace
+from steelyard.providers.provider import HasEndpoint, Provider
+from steelyard.trials.judge import PACE_OPTIONS, Judge
+
+MINUTE = 60.0
+"""Seconds."""
+
+
+@dataclass
+class Meter:
+    """One allowance that refills evenly; what is taken in advance is waited for."""
+
+    per_minute: float
+    """How much of it there is."""
+    _free_at: float = field(default=0.0, init=False)
+
+    def take(self, amount: float, now: float) -> float:
+        """Seconds until so much may be used; it is taken at once, so that the next one waits behind."""
+        start = max(now, self._free_at)
+        self._free_at = start + amount * MINUTE / self.per_minute
+        return start - now
+
+    def give_back(self, amount: float) -> None:
+        """Part of what was taken was not needed; a negative amount was needed beside it."""
+        self._free_at -= amount * MINUTE / self.per_minute
+
+
+class Pace:
+    """Allowances of one endpoint, or none."""
+
+    def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
+        """Requests and tokens a minute; None where there is no such limit."""
+        self._requests = None if requests is None else Meter(requests)
+        self._tokens = None if tokens is None else Meter(tokens)
+
+    @property
+    def unlimited(self) -> bool:
+        """Nobody ever waits."""
+        return self._requests is None and self._tokens is None
+
+    def narrow(self, requests: float | None, tokens: float | None) -> None:
+        """Take the stricter of two statements about the same endpoint."""
+        self._requests = _stricter(self._requests, requests)
+        self._tokens = _stricter(self._tokens, tokens)
+
+    def wait(self, tokens: float, now: float) -> float:
+        """Seconds before a call of about so many tokens may be made."""
+        by_requests = 0.0 if self._requests is None else self._requests.take(1, now)
+        by_tokens = 0.0 if self._tokens is None else self._tokens.take(tokens, now)
+        return max(by_requests, by_tokens)
+
+    def used(self, expected: float, tokens: float) -> None:
+        """A call took other than the expected number of tokens; 0 where its server counts none."""
+        if self._tokens is not None and tokens:
+            self._tokens.give_back(expected - tokens)
+
+
+def _stricter(meter: Meter | None, per_minute: float | None) -> Meter | None:
+    if per_minute is None:
+        return meter
+    if meter is None:
+        return Meter(per_minute)
+    meter.per_minute = min(meter.per_minute, per_minute)
+    return meter
 
 
 class Throttle:
@@ -106,3 +168,20 @@ async def nap(seconds: float, stopped: asyncio.Event) -> None:
     if seconds > 0 and not stopped.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), seconds)
+
+
+class Endpoints:
+    """The throttles of a run, one for each address; a judge that has none is by itself."""
+
+    def __init__(self, concurrency: int) -> None:
+        """`concurrency` is how many calls may be in flight at one address."""
+        self._concurrency = concurrency
+        self._throttles: dict[str, Throttle] = {}
+
+    def of(self, judge: Judge, provider: Provider) -> Throttle:
+        """The throttle that the calls of a judge go through."""
+        limit = min(self._concurrency, provider.concurrency)
+        place = provider.endpoint if isinstance(provider, HasEndpoint) else f"judge {judge.name}"
+        throttle = self._throttles.setdefault(place, Throttle(limit))
+        throttle.pace.narrow(*(judge.options.get(name) for name in PACE_OPTIONS))
+        return throttle

@@ -1,8 +1,8 @@
-"""The pilot: of each protocol of a judge so many replies first, and no more where most cannot be read.
+"""Preflight: the first replies under each protocol decide whether a judge's replies can be parsed at all.
 
-The calls are ordinary trials, kept and counted like all others; only their order is another. A call that
-fails frees its place: what a server does is the business of `patience`. A protocol whose pilot is passed
-goes on at once, so that one slow call keeps nobody waiting.
+Preflight calls are ordinary trials, stored and counted like all others; they only come first. A call that
+fails is replaced by another: failing servers are the business of `circuit_breaker`. A protocol that passed
+goes on at once, so one slow call does not hold up the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.hash_index import DigestIndex
 from steelyard.core.plurals import counted
 from steelyard.errors import PilotError
-from steelyard.runner.stored import Stored, keys_of
+from steelyard.runner.record import Stored, keys_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply

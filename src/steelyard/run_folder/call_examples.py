@@ -1,17 +1,24 @@
-"""The calls of a folder as they can be shown: observations, and the raw replies behind them."""
+"""Calls of a run folder as examples: observations with raw replies, and those behind flagged readings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from steelyard.core.arrays import Mask
+from steelyard.core.arrays import Mask, distinct
 from steelyard.core.registry import Spec
-from steelyard.datasheet.exhibits.cases import Case
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.exhibits.bounded import bounded
+from steelyard.datasheet.exhibits.cases import FAILED, UNREADABLE, Case, Cases
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
 from steelyard.datasheet.exhibits.why import why
+from steelyard.datasheet.readings.exhibited import cases_behind
+from steelyard.datasheet.words import titles
+from steelyard.metrics.faults import Faults
+from steelyard.metrics.findings import FLAGGED
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import Record
 from steelyard.stimuli.expectation import label_word
@@ -21,6 +28,7 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Failed, Unreadable
 
 CALLS = 6
 """Calls of one stimulus that an exhibit shows."""
@@ -199,3 +207,46 @@ def reply_words(reply: Reply) -> str:
     if reply.finish != "stop":
         parts.append(f"[finish: {reply.finish}]")
     return "\n".join(parts)
+
+
+PER_READING = 3
+"""Exhibits behind a flagged reading."""
+MANY = 24
+"""Flagged readings of a datasheet from which on each has one exhibit."""
+
+
+def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
+    """The datasheet with the calls behind it; what can not be shown is a fault, and the figures stand."""
+    faults = Faults()
+    exhibits: list[Exhibit] = []
+    for judge in datasheet.judges:
+        if not judge.baseline:
+            make = partial(_of_judge, datasheet, evidence, judge.name)
+            exhibits += faults.guarded(judge.name, "exhibits", make, lambda _: [])
+    return replace(datasheet, exhibits=tuple(exhibits), faults=(*datasheet.faults, *faults.found))
+
+
+def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Exhibit]:
+    cases = Cases(evidence.observations.of_judge(judge))
+    shown = (*_flagged(datasheet, evidence, judge, cases), *_lost(evidence, cases))
+    return [bounded(exhibit) for exhibit in shown]
+
+
+def _flagged(datasheet: Datasheet, evidence: Evidence, judge: str, cases: Cases) -> Iterator[Exhibit]:
+    flagged = [reading for reading in datasheet.readings if reading.word == FLAGGED]
+    limit = PER_READING if len(flagged) <= MANY else 1
+    estimates = datasheet.look_up.of_judge(judge)
+    for reading in flagged:
+        if reading.judge == judge:
+            for case in cases_behind(reading, cases, estimates, limit, evidence.seed):
+                yield evidence.exhibit(case, reading.title)
+
+
+def _lost(evidence: Evidence, cases: Cases) -> Iterator[Exhibit]:
+    """For each reason why a call has no verdict, one that ended so."""
+    calls = cases.observations
+    for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):
+        for number in distinct(calls.verdict[calls.ended(kind)]).tolist():
+            (case,) = cases.choose(outcome, 1, evidence.seed, calls.verdict == number)
+            lost = [call for call in case.calls if call.verdict == calls.verdicts[number]]
+            yield evidence.exhibit(replace(case, calls=tuple(lost[:1])), titles.FAILURES)

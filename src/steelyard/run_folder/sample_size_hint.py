@@ -1,4 +1,4 @@
-"""How many labelled rows to add before a judge is measured again."""
+"""Sample size hint: how many labelled rows to add before a judge is measured again."""
 
 from __future__ import annotations
 

@@ -1,20 +1,27 @@
-"""`study.yaml` of a run folder: every effective value, and the way back."""
+"""The snapshot of a study in its run folder: `study.yaml` and the plan, saved before the first call."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from pydantic import ValidationError
 
+from steelyard.core.hash_index import hash_of
 from steelyard.core.json_dataclasses import from_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason
 from steelyard.datasheet.run_facts import Look
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import provider_flags
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.planner import Plan, make_plan
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.plan import PlannedTrial, PlannedTrials
 from steelyard.study.data_source import DataSource
 from steelyard.study.study import Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
@@ -22,6 +29,8 @@ from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Composition, Judge, Protocol
 from steelyard.trials.presentation import Decoding
+from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
 
 
 def freeze(study: Study) -> str:
@@ -123,3 +132,79 @@ def _thaw_judge(body: dict[str, Any]) -> Judge:
         reader = Spec(**protocol["reader"])
         protocols[name] = Protocol(**{**protocol, "reader": reader})
     return Judge(**{**body, "protocols": protocols, "decoding": Decoding(**body["decoding"])})
+
+
+STEP = 16_384
+"""Trials that are handed over at a time."""
+
+
+def freeze_plan(plan: Plan) -> Iterator[PlannedTrial]:
+    """Every trial of a plan, in its order."""
+    probes = [tuple(sorted(use)) for use in plan.uses]
+    trials = plan.trials
+    for start in range(0, len(trials), STEP):
+        part = slice(start, start + STEP)
+        columns = (trials.question[part], trials.replicate[part], trials.key[part], plan.use[part])
+        for question, replicate, key, use in zip(*(column.tolist() for column in columns), strict=True):
+            asked = trials.questions[question]
+            name, stimulus, probe = asked.judge.name, asked.stimulus.hash, probes[use]
+            yield PlannedTrial(hash_of(key), name, asked.protocol, stimulus, asked.order, replicate, probe)
+
+
+def thaw_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
+    """The plan from the stimuli of a folder; files that are not those of the plan are refused."""
+    held = StimulusSet.read(path)
+    stimuli = held.judged
+    study = replace(study, authored=tuple(stimulus for stimulus in held if not stimulus.judged))
+    by_hash = {stimulus.hash: stimulus for stimulus in stimuli}
+    judges = {judge.name: judge for judge in study.judges}
+    if set(by_hash) != planned.stimuli:
+        raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
+    first = planned.replicate[np.unique(planned.question, return_index=True)[1]]
+    questions = [
+        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).sealed()
+        for (judge, protocol, stimulus, order), replicate in zip(
+            planned.questions, first.tolist(), strict=True
+        )
+    ]
+    trials = Trials.repeats(questions, planned.question, planned.replicate)
+    others = np.flatnonzero(trials.key != planned.key)
+    if len(others):
+        asked = questions[planned.question[others[0]]]
+        raise ConfigError(
+            f"{path}: stimulus {asked.stimulus.id!r} is put to judge {asked.judge.name!r} in other words "
+            "than those that were measured; restore the folder, or use the version that measured."
+        )
+    return Plan(study, stimuli, trials, tuple(map(frozenset, planned.uses)), planned.use)
+
+
+def load_plan(folder: RunFolder) -> Plan:
+    """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
+    for path in (folder.study, folder.stimuli, folder.database):
+        if not path.exists():
+            raise ConfigError(
+                f"{folder.path}: no {path.name} found, expected a run folder that `measure` wrote."
+            )
+    study = thaw(folder.study)
+    with folder.store(read_only=True) as store:
+        if store.study != study.hash:
+            raise ConfigError(
+                f"{folder.study}: not the study of the replies in {folder.database.name}; restore the file."
+            )
+        planned = store.planned() if store.has_plan else None
+    if planned is not None:
+        return thaw_plan(study, planned, folder.stimuli)
+    plan = make_plan(study)
+    check_stimuli(folder, plan)
+    return plan
+
+
+def check_stimuli(folder: RunFolder, plan: Plan) -> None:
+    """Refuse stimuli that are not those of the plan."""
+    frozen = StimulusSet.read(folder.stimuli).judged
+    if frozen.hash != plan.stimuli.hash:
+        raise ConfigError(
+            f"{folder.stimuli}: the stimuli differ from those this version builds "
+            f"({frozen.hash[7:15]} against {plan.stimuli.hash[7:15]}); "
+            "restore the file, use the version that measured, or measure into another --out."
+        )

@@ -1,4 +1,4 @@
-"""One sitting at the gate: read, rule, certify; or check a certificate."""
+"""`gate`: read the datasheet, decide by the policy, issue a certificate; or verify one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from steelyard.commands.gate.ruling import GATE_INCONCLUSIVE, Ruling, gated_judg
 from steelyard.core.atomic_write import write_text
 from steelyard.errors import ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.published_files import read_datasheet
 
 
 def gate(

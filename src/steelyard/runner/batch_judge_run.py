@@ -1,6 +1,6 @@
-"""The open trials of one judge, handed in together: at a lower price, and answered later.
+"""The open calls of one judge through its vendor's batch API: about half the price, results within hours.
 
-The pilot is asked call by call: whether a judge can be read should not be learnt a day later.
+Preflight calls are made one by one: whether a judge can be parsed should not be learnt a day later.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from steelyard.errors import ConfigError
 from steelyard.providers.batch.batch_api import SupportsBatch, call_id
 from steelyard.providers.provider import Provider, connect, model_info
-from steelyard.runner.batch_sitting import BatchSitting
+from steelyard.runner.batch_runner import BatchSitting
 from steelyard.runner.budget import dearest_in_batch
-from steelyard.runner.control import RunControl
 from steelyard.runner.judge_run import Agenda, JudgeRun
-from steelyard.runner.stored import Stored
-from steelyard.runner.throttle import Throttle
+from steelyard.runner.rate_limit import Throttle
+from steelyard.runner.record import Stored
+from steelyard.runner.session import RunControl
 from steelyard.store.batches import SETTLED, StoredBatch
 from steelyard.study.study import Study
 from steelyard.trials.exchange import Call

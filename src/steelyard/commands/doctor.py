@@ -1,19 +1,26 @@
-"""One real call to each judge of a study under each of its protocols, and how its reply was read."""
+"""`doctor`: checks of the machine and the providers, and one real call to each judge of a study."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import platform
+import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from steelyard.errors import SteelyardError, UnreachableError
-from steelyard.providers.provider import Provider, connect, model_info
+from steelyard.errors import ConfigError, SteelyardError, UnreachableError
+from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
+from steelyard.providers.provider_info import DoctorCheck
+from steelyard.run_folder.published_files import PARQUET, parquet_missing
 from steelyard.runner.budget import cost
-from steelyard.runner.pilot import ranked
+from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan
+from steelyard.runner.preflight import ranked
 from steelyard.runner.prices import price_of
-from steelyard.runner.prime_provider import prime_provider
 from steelyard.study.made_judges import MadeJudge
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
@@ -23,6 +30,50 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import advice, quoted, spoken
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
+
+ENOUGH_DISK = 1_000_000_000
+
+EXTRAS = (
+    ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
+    ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
+)
+"""Check, package, extra that brings it, and what it is for; providers say of theirs themselves."""
+
+
+def _extras() -> Iterator[DoctorCheck]:
+    """What an extra would add."""
+    for name, package, extra, purpose in EXTRAS:
+        there = find_spec(package) is not None
+        wanting = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
+        yield DoctorCheck(name, "ok" if there else "absent", purpose if there else wanting)
+
+
+def checkup() -> Iterator[DoctorCheck]:
+    """Machine, disk, and what each provider needs."""
+    yield DoctorCheck(
+        "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
+    )
+    yield DoctorCheck("SQLite", "ok", sqlite3.sqlite_version)
+    free = shutil.disk_usage(Path.cwd()).free
+    yield DoctorCheck("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
+    missing = parquet_missing()
+    wanting = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
+    yield DoctorCheck(
+        "Parquet", "absent" if missing else "ok", wanting if missing else f"runs have {PARQUET}"
+    )
+    yield from _extras()
+    unset: list[str] = []
+    for name in PROVIDERS.in_order():
+        try:
+            info = provider_info(name)
+            yield from info.every_check()
+            unset += [info.missing_key] if info.missing_key else []
+        except ConfigError as error:
+            yield DoctorCheck(f"provider {name}", "broken", str(error), error.exit_code)
+    if unset:
+        names = ", ".join(dict.fromkeys(unset))
+        yield DoctorCheck("keys", "absent", f"not set: {names}; set those of the providers that you use")
+
 
 PATIENCE = 60.0
 """Seconds that a judge has for one call."""
