@@ -148,7 +148,7 @@ class SyntheticOrdinal(AuthoredTextProbe):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and how well the judge uses the scale."""
-        return super().estimates(judge, observations.among(self.name), seed)
+        return super().estimates(judge, observations.filter(self.name), seed)
 
 
 class AnswerAmbiguity(AuthoredTextProbe):

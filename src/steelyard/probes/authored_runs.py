@@ -48,7 +48,7 @@ class TargetedRunProbe(AuthoredRunProbe):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the runs, and how well the judge uses the scale."""
-        return super().estimates(judge, observations.among(self.name), seed)
+        return super().estimates(judge, observations.filter(self.name), seed)
 
 
 class AgentPerturbation(AuthoredRunProbe):

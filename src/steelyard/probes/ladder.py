@@ -131,4 +131,4 @@ def controls(design: Design) -> Iterable[Stimulus]:
 
 def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
     """The figures of one arm."""
-    return ladder_estimates(heading, collect(observations.among("ladder", heading.protocol)))
+    return ladder_estimates(heading, collect(observations.filter("ladder", heading.protocol)))

@@ -231,4 +231,4 @@ def covers(spec: Spec, held: Spec) -> bool:
 
 def select(observations: Iterable[Observation], probe: str, protocol: str) -> Observations:
     """The observations of one probe's stimuli under one protocol."""
-    return Observations.of(observations).among(probe, protocol)
+    return Observations.of(observations).filter(probe, protocol)

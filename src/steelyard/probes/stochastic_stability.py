@@ -39,7 +39,7 @@ class StochasticStability:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
-        mine = observations.among(ORIGINAL)
+        mine = observations.filter(ORIGINAL)
         return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine, unchanged=True)
 
 

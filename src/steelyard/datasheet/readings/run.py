@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered, worst
 from steelyard.datasheet.readings.constant import says_nothing
@@ -74,7 +74,7 @@ def failures(figures: Figures) -> Answer | None:
     if not known:
         return None
     if not any(rate.numerator for rate in known):
-        sentence = f"each of {counted(known[0].n_calls, 'call')} ended in a verdict"
+        sentence = f"each of {pluralize(known[0].n_calls, 'call')} ended in a verdict"
         return CLEAR, f"{sentence}{abstentions(known[0])}"
     word = worst(*(rate.finding or CLEAR for rate in known))
     parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
