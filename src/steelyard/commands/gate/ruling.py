@@ -36,7 +36,7 @@ from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
@@ -180,7 +180,9 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
     """
     figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
-    moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    moving = (
+        label_changing_probes() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    )
     figures = [figure for figure in figures if figure.probe not in moving]
     if not shipped or rule.metric == MERIT.id:
         return figures

@@ -39,8 +39,8 @@ from steelyard.metrics.scores.border import BORDER_NOISE
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import SELF_AGREEMENT
 from steelyard.metrics.scores.vacuum import MEAN_SCORE
-from steelyard.probes.catalogue import gathered, section_of, told_whole
 from steelyard.probes.probe import EDITS, REPEATS
+from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL
 
 VACUUM, LADDER, NATURAL = "vacuum", "ladder", "position"
@@ -226,7 +226,7 @@ def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
     rows: list[Row] = []
     metrics = list(dict.fromkeys(metric for _, metric, _ in addresses))
     whole = {metric for _, metric, group in addresses if group <= {BASE}}
-    gathered = section_of(probe) and not told_whole(probe)
+    gathered = section_of(probe) and not is_reported_whole(probe)
     for _, name, group in sorted(addresses, key=lambda address: metrics.index(address[1])):
         metric = metric_named(name)
         words = numbers.condition(dict(group - {BASE}))
@@ -284,7 +284,7 @@ _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 def reliability_rows(index: FigureRows) -> Iterator[Row]:
     """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
     yield from index.row(ORIGINAL, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
-    for probe in gathered(EDITS):
+    for probe in probes_in(EDITS):
         yield from index.row(probe, ACCURACY, _BASE, label=probe_label(probe), headline=True)
         yield from index.row(probe, INVARIANCE, _BASE, label="verdict kept", depth=1)
         for row in index.row(probe, EXCESS_FLIP, _BASE, depth=1):
@@ -293,7 +293,7 @@ def reliability_rows(index: FigureRows) -> Iterator[Row]:
         for level in sorted(index.values(probe, INVARIANCE, "level"), key=float):
             words = f"kept, {numbers.condition({'level': level})}"
             yield from index.row(probe, INVARIANCE, {**_BASE, "level": level}, label=words, depth=2)
-    for probe in gathered(REPEATS):
+    for probe in probes_in(REPEATS):
         yield from index.row(probe, SELF_AGREEMENT, _BASE, label=probe_label(probe), headline=True)
         yield from index.row(probe, SELF_AGREEMENT, _ORIGINAL, label=_UNCHANGED, depth=1)
         yield from index.row(probe, BORDER_NOISE, _BASE, depth=1)
