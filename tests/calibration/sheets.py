@@ -27,13 +27,13 @@ from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import loss_rate
 from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.volatility import volatility_estimates
-from steelyard.probes.answer_ambiguity import AnswerAmbiguity
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.authored import AnswerAmbiguity
+from steelyard.probes.edits import Typos
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.position import Position
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.probes.stochastic_stability import StochasticStability
-from steelyard.probes.typos import Typos
 from steelyard.probes.vacuum import Vacuum
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations

@@ -18,7 +18,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
-from steelyard.probes.catalogue import metrics_of, reading_order
+from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import Record, RunCoverage

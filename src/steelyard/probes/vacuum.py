@@ -18,8 +18,8 @@ from steelyard.probes.probe import (
     Design,
     Showing,
     both_orders,
-    catalogued,
     pointwise,
+    with_checklist_task,
 )
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
@@ -65,7 +65,7 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
     if design.form == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
-    yield from both_orders(catalogued(stimuli(design), design), protocol, design.replicates)
+    yield from both_orders(with_checklist_task(stimuli(design), design), protocol, design.replicates)
 
 
 def responses(design: Design) -> Iterable[Stimulus]:
