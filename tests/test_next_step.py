@@ -17,7 +17,7 @@ from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.api import measure
 from steelyard.cli.spoken import spoken
-from steelyard.core.plurals import planned
+from steelyard.core.text import round_up
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
@@ -264,9 +264,9 @@ def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path)
         for e in figures
         if e["finding"] == "inconclusive" and e["calls_needed"] and e["judge"] == verdict["judge"]
     }
-    assert int(told[1]) == planned(math.ceil(needed[told[2]]))
+    assert int(told[1]) == round_up(math.ceil(needed[told[2]]))
     # 16 rows of 5 calls each, and as many for each row that comes.
-    assert verdict["calls"] == planned(5 * (16 + int(told[1])))
+    assert verdict["calls"] == round_up(5 * (16 + int(told[1])))
 
 
 def test_where_one_label_is_rare_rows_of_it_are_to_be_added(command: Command, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_where_one_label_is_rare_rows_of_it_are_to_be_added(command: Command, tm
     verdict = labelled(tmp_path / "rare", "planted/constant?value=1", "1 1 1 1 1 1 1 1 1 0 " * 3, command)
     told = re.search(r"add about (\d+) rows labelled 0, which would decide “", verdict["next"]["purpose"])
     assert told is not None, verdict["next"]
-    assert verdict["calls"] == planned(5 * (30 + int(told[1])))
+    assert verdict["calls"] == round_up(5 * (30 + int(told[1])))
 
 
 def test_as_many_rows_of_the_rare_label_as_tell_the_same() -> None:

@@ -18,7 +18,7 @@ from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from strategies import make

@@ -12,7 +12,7 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, shown, warn
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.words.visible import visible
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _print(ruling: Ruling, every: bool) -> None:
             # A rule may be held against several figures, and against drift.
             times = Counter(check.name for check in passed)
             names = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in times.items())
-            told = plain(f"{counted(len(passed), 'check')} passed: {names}", "dim")
+            told = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
             console.print(Padding(told, (0, 0, 0, 2), expand=False))
     if ruling.notes:
         console.print()
@@ -146,4 +146,4 @@ def _print(ruling: Ruling, every: bool) -> None:
 def _sentence(ruling: Ruling) -> str:
     results = [check.result for check in ruling.checks]
     split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), on whole 95 % intervals."
+    return f"{ruling.result}: {pluralize(len(results), 'check')} ({split}), on whole 95 % intervals."

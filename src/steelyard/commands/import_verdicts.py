@@ -225,7 +225,7 @@ def _probes(observations: Observations) -> list[Probe]:
     shown = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
-        for arm in observations.among(name).protocols_seen
+        for arm in observations.filter(name).protocols_seen
     }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
     arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})

@@ -85,21 +85,21 @@ def merit_estimates(
     """
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(steps := rows.among(LADDER)):
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(steps := rows.filter(LADDER)):
             heading = Heading.under(judge, LADDER, protocol, seed)
-            rivals = [collect(seen.among(LADDER)) for seen in others.values()]
+            rivals = [collect(seen.filter(LADDER)) for seen in others.values()]
             estimates += ladder_merit(heading, collect(steps), rivals, alpha)
-        if len(natural := rows.among(NATURAL_PROBE, labelled=True)):
+        if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
             heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
-            rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
+            rivals = [collect(seen.filter(NATURAL_PROBE, labelled=True)) for seen in others.values()]
             estimates.append(natural_merit(heading, collect(natural), rivals, alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
             heading = Heading.under(judge, AGENTS, protocol, seed)
             estimates += agent_merit(heading, Runs.of(rows), alpha)
-        elif len(plain := rows.among(ORIGINAL)) and plain.pointwise:
+        elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
             estimates += score_merit(heading, collect_scores(on_original_range(plain)), alpha)
     return estimates

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from steelyard.core.plurals import counted, planned, plural
+from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.sections.remedies import remedy_for
@@ -101,7 +101,7 @@ class Cure:
         judges = {judge.name: judge for judge in beside}
         trials, count = plan.trials, CallCount()
         for name in {*asked, *judges}:
-            mine = trials.rows(trials.of_judge(name))
+            mine = trials.take(trials.of_judge(name))
             each = [self.judge] if name in asked else []
             each += [judges[name]] if name in judges else []
             shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.asked]
@@ -271,7 +271,7 @@ class _Path:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
         if calls is not None and growth > 1:
-            calls = planned(ceil(round(calls * growth, 6)))
+            calls = round_up(ceil(round(calls * growth, 6)))
         cost = self._at_rate(calls, _measured_judges(self._study))
         return self._priced(verdict, purpose, words, calls, cost)
 
@@ -356,9 +356,9 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
     if calls is None:
         return ""
     before = (
-        f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
     )
     if waiting and not calls:
         return before
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
-    return f"{counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"
+    return f"{pluralize(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"

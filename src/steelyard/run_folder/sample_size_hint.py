@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import LABELLED
 from steelyard.datasheet.words.glossary import metric_named
@@ -76,8 +76,10 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
-    wanted = planned(rows if some is None else some)
-    told = counted(wanted, "labelled row") if label is None else f"{counted(wanted, 'row')} labelled {label}"
+    wanted = round_up(rows if some is None else some)
+    told = (
+        pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
+    )
     return Wanted(
         f"add about {told}, which would decide “{metric_named(figure.metric).short}” in four runs of five if "
         "the share stays",
@@ -122,9 +124,9 @@ def _more_runs(known: list[Estimate]) -> Wanted | None:
         return None
     runs, figure = max(needed, key=_size)
     return Wanted(
-        f"add about {counted(planned(runs), 'run')} of agents, which would decide "
+        f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
         f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
-        1 + planned(runs) / max(1, figure.n_units),
+        1 + round_up(runs) / max(1, figure.n_units),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask
-from steelyard.core.hash_index import hash_of
+from steelyard.core.content_hash import hash_of
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.replies import ReplyColumns
 from steelyard.store.run_store import RunStore
@@ -112,7 +112,7 @@ class Answers:
         self._lose(store)
 
     def _take(self, part: ReplyColumns) -> None:
-        rows = self.calls.places(part.key)
+        rows = self.calls.lookup(part.key)
         mine = np.flatnonzero((rows >= 0) & (self.state[rows] != ANSWERED))
         rows, content = rows[mine], part.content[mine]
         many = len(part.contents)
@@ -138,7 +138,7 @@ class Answers:
     def _lose(self, store: RunStore) -> None:
         """The last failure of a call without a reply is what became of it."""
         failures = store.failure_columns()
-        rows = self.calls.places(failures.key)
+        rows = self.calls.lookup(failures.key)
         mine = rows >= 0
         verdicts = [self.verdicts.number(Failed(reason)) for reason in failures.reasons]
         nothing = self.usages.number(Usage())
@@ -168,7 +168,7 @@ def observed(
         verdict[rows] = _verdicts(made, made.calls[heard], answers, _paired(trials)[rows])
         usage[rows] = _usages(made, made.calls[heard], answers)
     rows = np.flatnonzero(seen)
-    return rows, _joined(trials.rows(rows), verdict[rows], usage[rows], answers, reference)
+    return rows, _joined(trials.take(rows), verdict[rows], usage[rows], answers, reference)
 
 
 def _joined(

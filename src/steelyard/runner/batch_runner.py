@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from steelyard.core.identity import content_hash
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import content_hash
+from steelyard.core.text import pluralize
 from steelyard.errors import (
     CallError,
     PermanentError,
@@ -214,7 +214,7 @@ class BatchSitting:
         if await self._found(row) or self._run.stopped.is_set():
             return
         await self._store.save_batch(replace(row, state=SETTLED))
-        calls = counted(len(row.keys), "call")
+        calls = pluralize(len(row.keys), "call")
         self._run.control.progress.say(
             f"judge {self._run.judge.name}: its vendor lists no batch of {calls} whose handing in broke off"
         )
@@ -279,7 +279,7 @@ class BatchSitting:
         row = replace(row, state=SUBMITTED, remote=remote)
         await self._store.save_batch(row)
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: {counted(len(row.keys), 'call')} handed in as {remote}; "
+            f"judge {self._run.judge.name}: {pluralize(len(row.keys), 'call')} handed in as {remote}; "
             "the run may be stopped, and goes on with the same command"
         )
         return row

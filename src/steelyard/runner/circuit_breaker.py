@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.trials.exchange import Call
 
@@ -54,7 +54,7 @@ class Patience:
             return None
         reasons = ", ".join(f"{reason} {number}" for reason, number in self._reasons.most_common())
         return UnreachableError(
-            f"judge {call.judge.name}: given up after {counted(self._reasons.total(), 'call')} in a row "
-            f"without a reply ({reasons}), on {counted(len(self._lost), 'different item')} or more; "
+            f"judge {call.judge.name}: given up after {pluralize(self._reasons.total(), 'call')} in a row "
+            f"without a reply ({reasons}), on {pluralize(len(self._lost), 'different item')} or more; "
             f"the last try ended with: {error}"
         )

@@ -13,8 +13,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.core.hash_index import DigestIndex
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import HashIndex
+from steelyard.core.text import pluralize
 from steelyard.errors import PilotError
 from steelyard.runner.record import Stored, keys_of
 from steelyard.trials.exchange import Call
@@ -88,17 +88,17 @@ class Pilot:
         """Take the replies of earlier sittings; the error where they settle it."""
         for protocol, arm in self._arms.items():
             mine = self._ranked[protocol]
-            for trial in mine.rows(stored.of(mine))[: arm.size]:
+            for trial in mine.take(stored.of(mine))[: arm.size]:
                 reply = stored[trial.key].reply
                 arm.hear(trial, reply, read(trial, reply))
         return next((error for name in self._arms if (error := self._verdict(name))), None)
 
     def first(self, batch: Sequence[Call]) -> list[int]:
         """Places in a batch of the calls that the pilots want."""
-        index = DigestIndex(keys_of(batch))
+        index = HashIndex(keys_of(batch))
         first: list[int] = []
         for protocol, arm in self._arms.items():
-            rows = index.places(self._ranked[protocol].key)
+            rows = index.lookup(self._ranked[protocol].key)
             first += [] if arm.passed else rows[rows >= 0][: arm.size - len(arm.verdicts)].tolist()
         return first
 
@@ -147,7 +147,7 @@ class Pilot:
         shown = [reply for (_, reply), verdict in readings if isinstance(verdict, Unreadable)]
         lost = f"of which {arm.readable} could be read ({reasons_of(arm.verdicts)})"
         return PilotError(
-            f"judge {self._judge.name}: left after the first {counted(arm.size, 'reply', 'replies')} under "
+            f"judge {self._judge.name}: left after the first {pluralize(arm.size, 'reply', 'replies')} under "
             f"protocol {protocol}, {lost}; {advice(spec, scale, shown)}"
         )
 
@@ -167,7 +167,7 @@ def ranked(trials: Iterable[Trial]) -> dict[str, Trials]:
     every = Trials.of(trials)
     protocols, codes = every.coded(attrgetter("protocol"))
     return {
-        protocol: _ranked(every.rows(codes[every.question] == code))
+        protocol: _ranked(every.take(codes[every.question] == code))
         for code, protocol in enumerate(protocols)
     }
 
@@ -186,4 +186,4 @@ def _ranked(trials: Trials) -> Trials:
         stimulus = asked.stimulus
         return turn[stimulus.probe, stimulus.hash], stimulus.probe, stimulus.hash, asked.order
 
-    return trials.rows(np.lexsort((trials.ranks(rank), trials.replicate)))
+    return trials.take(np.lexsort((trials.ranks(rank), trials.replicate)))

@@ -47,7 +47,7 @@ class Runner:
         names, codes = calls.coded(lambda asked: asked.judge.name)
         for judge in calls.judges:
             mine = codes[calls.question] == names.index(judge.name)
-            agendas.append(Agenda(judge, calls.rows(mine), [calls.rows(mine & ~answers.answered)]))
+            agendas.append(Agenda(judge, calls.take(mine), [calls.take(mine & ~answers.answered)]))
         return await self._follow(agendas, Stored(self.store, answers))
 
     async def follow(self, agendas: Sequence[Agenda]) -> Sitting:

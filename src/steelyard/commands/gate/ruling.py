@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from steelyard.commands.gate.policy import Policy, PolicyRule, select, select_read, unmatched
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
@@ -36,7 +36,7 @@ from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
@@ -99,7 +99,7 @@ class Ruling:
     """What else should be known."""
 
     def __repr__(self) -> str:
-        return f"<Ruling on {', '.join(self.judges)}: {self.result}, {counted(len(self.checks), 'check')}>"
+        return f"<Ruling on {', '.join(self.judges)}: {self.result}, {pluralize(len(self.checks), 'check')}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the result, then every check, the worst first."""
@@ -178,7 +178,9 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
     """
     figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
-    moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    moving = (
+        label_changing_probes() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    )
     figures = [figure for figure in figures if figure.probe not in moving]
     if not shipped or rule.metric == MERIT.id:
         return figures
@@ -258,7 +260,7 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
             GATE_INCONCLUSIVE,
-            f"{counted(apart, 'call')} abstained, which it leaves out and accuracy counts",
+            f"{pluralize(apart, 'call')} abstained, which it leaves out and accuracy counts",
             None,
         )
     return PASS, f"the whole interval lies within{_aside(estimate)}", None
@@ -290,5 +292,5 @@ def _missing(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | No
 def _aside(estimate: Estimate) -> str:
     """How often a judge abstained that passes."""
     if estimate.left_out:
-        return f"; {counted(estimate.left_out, 'call')} abstained, which it leaves out"
+        return f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"
     return numbers.abstentions(estimate)

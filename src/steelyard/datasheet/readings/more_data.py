@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from steelyard.core.plurals import counted, planned
 from steelyard.core.registry import Spec
+from steelyard.core.text import pluralize, round_up
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
@@ -61,15 +61,15 @@ def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
     single = clusters < 2
-    price = counted(planned(calls), "call")
+    price = pluralize(round_up(calls), "call")
     if not made or estimate.probe == WHOLE_RUN or (single and estimate.probe in BUILT_IN):
-        return f"about {counted(planned(calls), 'more call')} ({WHENCE.format('rows')}) {CHANCE}"
+        return f"about {pluralize(round_up(calls), 'more call')} ({WHENCE.format('rows')}) {CHANCE}"
     if _built_in(estimate):
         return _in_profiles(estimate, made + calls)
-    count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
+    count = round_up(-(-calls * (estimate.n_units if single else clusters) // made))
     if of_agents or estimate.probe == RUNS:
-        return f"about {counted(count, 'more run')} of agents ({WHENCE.format('runs')}; {price}) {CHANCE}"
-    return f"about {counted(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
+        return f"about {pluralize(count, 'more run')} of agents ({WHENCE.format('runs')}; {price}) {CHANCE}"
+    return f"about {pluralize(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
 
 
 def _built_in(estimate: Estimate) -> bool:
@@ -82,9 +82,8 @@ def _in_profiles(estimate: Estimate, wanted: int) -> str:
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
     for profile, calls in profile_calls(estimate.probe, _condition(estimate.group)).items():
         if made < calls * repeats >= wanted:
-            return (
-                f"profile {profile} ({counted(calls * repeats, 'call')} of this kind, here {made:,}) {CHANCE}"
-            )
+            calls_there = pluralize(calls * repeats, "call")
+            return f"profile {profile} ({calls_there} of this kind, here {made:,}) {CHANCE}"
     return BEYOND_FULL
 
 
