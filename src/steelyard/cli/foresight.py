@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,5 +64,5 @@ def print_ranking(folder: Path, items: int, as_json: bool) -> None:
         click.echo(json.dumps({"ranking": [row.to_json() for row in rows]}, indent=1, ensure_ascii=False))
         return
     for row in rows:
-        click.echo(f"{visible(row.judge)}: {row.sentence()}.")
+        click.echo(f"{escape_control_chars(row.judge)}: {row.sentence()}.")
     click.echo("\nSupposes that a judge errs alike on both systems; a lean to one adds to this.")

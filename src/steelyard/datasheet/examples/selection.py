@@ -1,4 +1,4 @@
-"""Which calls to show: those of one judge on one stimulus, chosen by how they ended, most telling first."""
+"""Which calls to show as examples: chosen by how they ended, most informative first."""
 
 from __future__ import annotations
 
@@ -10,12 +10,104 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.rng import rng_for, shuffled
-from steelyard.datasheet.exhibits.groups import Groups
+from steelyard.probes.probe_metadata import label_changing_probes
+from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
+
+
+@dataclass(frozen=True, eq=False)
+class GroupIndex:
+    """Consecutive calls on one stimulus under one protocol."""
+
+    observations: Observations
+    """Calls of one judge, sorted by protocol and stimulus as observations are."""
+    starts: Ints
+    """The first call of each group."""
+
+    @classmethod
+    def of(cls, observations: Observations) -> GroupIndex:
+        """The groups of a judge's calls."""
+        code = observations.protocol * len(observations.shown.stimuli) + observations.stimulus
+        changes = np.flatnonzero(np.diff(code)) + 1
+        starts = np.concatenate([[0], changes]) if len(code) else changes
+        return cls(observations, starts.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Calls of each group."""
+        return np.diff(self.starts, append=len(self.observations))
+
+    @cached_property
+    def number(self) -> Ints:
+        """The group of each call."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def stimulus(self) -> Ints:
+        """What each group was shown."""
+        return self.observations.stimulus[self.starts]
+
+    @cached_property
+    def item(self) -> Ints:
+        """The item that it was made from."""
+        return self.observations.shown.item[self.stimulus]
+
+    @cached_property
+    def unchanged(self) -> Ints:
+        """The group of the unchanged item under the same protocol; -1 where there is none, or it is that."""
+        shown = self.observations.shown
+        arm = self.observations.protocol[self.starts] * len(shown.items) + self.item
+        plain = shown.original[self.stimulus]
+        if not plain.any():
+            return np.full(len(self), -1, dtype=np.int64)
+        number = {code: place for place, code in zip(np.flatnonzero(plain), arm[plain].tolist(), strict=True)}
+        places = [-1 if own else number.get(code, -1) for code, own in zip(arm.tolist(), plain, strict=True)]
+        return np.array(places, dtype=np.int64)
+
+    @cached_property
+    def comparable(self) -> Mask:
+        """An edit that leaves the item's reference and scale alone, so that the verdict should stay."""
+        if not len(self):
+            return np.zeros(0, dtype=np.bool_)
+        shown, mine, plain = self.observations.shown, self.stimulus, self.stimulus[self.unchanged]
+        edited = (shown.kind[mine] == PERTURBED) & ~np.isin(shown.probe[mine], label_changing_probes())
+        wanted, other = shown.expected[mine], shown.expected[plain]
+        same = (wanted == other) | (np.isnan(wanted) & np.isnan(other))
+        scale = (shown.ends[mine] == shown.ends[plain]).all(axis=1)
+        return np.asarray((self.unchanged >= 0) & edited & same & scale)
+
+    def rows(self, group: int) -> slice:
+        """The calls of a group."""
+        return slice(int(self.starts[group]), int(self.starts[group] + self.sizes[group]))
+
+    def sums(self, values: Mask | Floats) -> Floats:
+        """The sum over each group."""
+        sums = np.bincount(self.number, weights=values.astype(np.float64), minlength=len(self))
+        return sums.astype(np.float64)
+
+    def least(self, values: Floats) -> Floats:
+        """The smallest value of each group; NaN where none has one."""
+        return np.fmin.reduceat(values, self.starts) if len(self) else values
+
+    def most(self, values: Floats) -> Floats:
+        """The largest value of each group; NaN where none has one."""
+        return np.fmax.reduceat(values, self.starts) if len(self) else values
+
+    def mean(self, values: Floats) -> Floats:
+        """The mean of each group; NaN where none has a value."""
+        known = ~np.isnan(values)
+        count = self.sums(known)
+        total = self.sums(np.where(known, values, 0.0))
+        mean: Floats = np.divide(total, count, out=np.full(len(self), np.nan), where=count > 0)
+        return mean
+
 
 WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES = (
     "wrong",
@@ -30,7 +122,7 @@ A_TIE = 0.5
 
 
 @dataclass(frozen=True)
-class Case:
+class CallGroup:
     """The calls of one judge on one stimulus under one protocol, with those that they are compared with."""
 
     outcome: str
@@ -58,16 +150,16 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Cases:
+class ExampleSelector:
     """The calls of one judge, by what was shown."""
 
     observations: Observations
     """Calls of one judge."""
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> GroupIndex:
         """Calls on one stimulus under one protocol."""
-        return Groups.of(self.observations)
+        return GroupIndex.of(self.observations)
 
     def weight(self, outcome: str | None) -> Floats:
         """How telling each group is; zero where it is no case of the outcome."""
@@ -81,11 +173,11 @@ class Cases:
 
     def choose(
         self, outcome: str | None, limit: int, seed: int, among: Mask | None = None, unlike: str | None = None
-    ) -> list[Case]:
+    ) -> list[CallGroup]:
         """At most so many cases, most telling first, of as many items as there are; chance decides the rest.
 
-        `among` says which calls may be shown; the others are only compared with. Cases of the outcome
-        `unlike` are left out.
+        `among` says which calls may be shown; the others are only compared with. Groups of the
+        outcome `unlike` are left out.
         """
         numbers, weights = self._candidates(outcome, among)
         if unlike is not None:
@@ -103,7 +195,7 @@ class Cases:
         numbers = np.flatnonzero(weight > 0)
         return numbers, weight[numbers]
 
-    def _case(self, outcome: str | None, number: int) -> Case:
+    def _case(self, outcome: str | None, number: int) -> CallGroup:
         groups = self.groups
         rows = groups.rows(number)
         calls = tuple(self.observations[rows])
@@ -112,11 +204,11 @@ class Cases:
         unchanged = tuple(self.observations[groups.rows(plain)]) if compared else ()
         answers = self._answers
         counts = (int(each[rows].sum()) for each in (answers.held, answers.right, answers.wrong))
-        return Case(outcome or "", calls, unchanged, *counts)
+        return CallGroup(outcome or "", calls, unchanged, *counts)
 
     @property
     def _paired(self) -> Mask:
-        """Groups that compare two texts."""
+        """GroupIndex that compare two texts."""
         paired: Mask = self.observations.shown.paired[self.groups.stimulus]
         return paired
 
@@ -165,12 +257,12 @@ class Cases:
         return self.groups.sums(self.observations.ended(Failed)) / self.groups.sizes
 
 
-_WEIGHTS: dict[str, Callable[[Cases], Floats]] = {
-    WRONG: Cases.wrong,
-    FLIP: Cases.flipped,
-    POSITIONAL: Cases.positional,
-    UNREADABLE: Cases.unreadable,
-    FAILED: Cases.failed,
+_WEIGHTS: dict[str, Callable[[ExampleSelector], Floats]] = {
+    WRONG: ExampleSelector.wrong,
+    FLIP: ExampleSelector.flipped,
+    POSITIONAL: ExampleSelector.positional,
+    UNREADABLE: ExampleSelector.unreadable,
+    FAILED: ExampleSelector.failed,
 }
 
 

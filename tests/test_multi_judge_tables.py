@@ -27,7 +27,7 @@ from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
 from steelyard.datasheet.render.html.figures.heatmap import accuracy, invariance
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.sections.together import ALONE, judges_of, together
+from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -337,7 +337,7 @@ def test_no_jury_is_told_where_it_was_picked() -> None:
     assert all(note.startswith("on the half of the clusters that did not choose it") for note in told)
     apparent = next(e for e in found if e.metric == "chosen_jury_apparent")
     assert (apparent.note or "").startswith("in-sample")
-    shown = {table.title: table for table in together(summarise(noisy_sheet(8)))}
+    shown = {table.title: table for table in multi_judge_tables(summarise(noisy_sheet(8)))}
     assert not any("in-sample" in " ".join(row) or "chosen" in row[0] for row in shown["Juries"].rows)
 
 
@@ -359,7 +359,9 @@ def test_the_majority_has_an_accuracy_on_every_probe() -> None:
     mine = {e.probe: e for e in found.panel if e.metric == "jury_accuracy" and e.probe != "jury"}
     # The first items are right: the majority is right as often as the middle judge.
     assert {probe: (e.numerator, e.denominator) for probe, e in mine.items()} == {"p": (5, 10), "q": (4, 10)}
-    shown = next(shown for shown in together(summarise(found)) if shown.title == "Majority by probe")
+    shown = next(
+        shown for shown in multi_judge_tables(summarise(found)) if shown.title == "Majority by probe"
+    )
     assert [row[2] for row in shown.rows] == ["10/10", "10/10"]
     figure = accuracy(summarise(found))
     assert figure is not None
@@ -435,9 +437,9 @@ def test_answers_of_different_scales_are_not_pooled() -> None:
 def test_one_judge_has_no_panel_and_reports_say_so() -> None:
     alone = panel_datasheet(["openai/gpt-4o"], items=6, probes=PROBES[:2])
     assert alone.panel == ()
-    assert together(summarise(alone)) == ()
+    assert multi_judge_tables(summarise(alone)) == ()
     for text in (printed(alone, 300), markdown.render(alone), html.render(alone)):
-        assert ALONE in text
+        assert SINGLE_JUDGE_NOTE in text
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from commands import Command
 from servers import ScriptedServer
 from steelyard.core.json_dataclasses import from_body
 from steelyard.datasheet.run_facts import RunFacts
-from steelyard.datasheet.sections.spending import spending
+from steelyard.datasheet.sections.summary import cost_summary
 from steelyard.web.view.app import ViewPages
 from vendors import KEY
 
@@ -41,7 +41,7 @@ from vendors import KEY
     ],
 )
 def test_what_was_spent_is_said_where_anything_was(run: dict[str, Any], told: str) -> None:
-    assert spending(from_body(RunFacts, run, "run")) == told
+    assert cost_summary(from_body(RunFacts, run, "run")) == told
 
 
 def test_datasheets_say_what_batches_cost(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.exhibits.cases import FAILED, FLIP, POSITIONAL, UNREADABLE, WRONG, Case
+from steelyard.datasheet.examples.selection import FAILED, FLIP, POSITIONAL, UNREADABLE, WRONG, CallGroup
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word, reason_of
@@ -13,7 +13,7 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
 
-def why(case: Case) -> str:
+def explain(case: CallGroup) -> str:
     """What a sound judge would have done, what this one did, and what that counts as."""
     return f"{expected(case.stimulus)}; {_SENTENCES[case.outcome](case)}"
 
@@ -34,19 +34,19 @@ def _by_steps(delta: float | None) -> str:
     return "" if not delta else f" by {f'{delta:g}'} {plural(delta, 'step')}"
 
 
-def _wrong(case: Case) -> str:
+def _wrong(case: CallGroup) -> str:
     each = "which counts" if case.wrong == 1 else "each of which counts"
     return f"{_of_all(case.wrong, case)} {_did(case)}, {each} as {_named(case)}"
 
 
-def _did(case: Case) -> str:
+def _did(case: CallGroup) -> str:
     """What the wrong calls have in common."""
     if not case.paired:
         return "gave another answer"
     return "named one" if isinstance(case.stimulus.expectation, NoPreference) else "did not name it"
 
 
-def _named(case: Case) -> str:
+def _named(case: CallGroup) -> str:
     stimulus = case.stimulus
     if isinstance(stimulus.expectation, NoPreference):
         return "a preference where there is none"
@@ -55,7 +55,7 @@ def _named(case: Case) -> str:
     return "a wrong choice, or as a miss where it is a tie" if case.paired else "an error"
 
 
-def _flipped(case: Case) -> str:
+def _flipped(case: CallGroup) -> str:
     before, after = _answers(case.unchanged), _answers(case.calls)
     if case.unchanged and before != after:
         return (
@@ -65,30 +65,30 @@ def _flipped(case: Case) -> str:
     return f"the same question was answered {after}, which counts as a flip"
 
 
-def _positional(case: Case) -> str:
+def _positional(case: CallGroup) -> str:
     slots = {call.verdict.value for call in case.calls if isinstance(call.verdict, Decided)}
     slot = f"slot {min(slots)}" if len(slots) == 1 else "the same slot"
     return f"{slot} won in both orders, so the place decided and not the text: the pair counts as positional"
 
 
-def _unreadable(case: Case) -> str:
+def _unreadable(case: CallGroup) -> str:
     lost = [call for call in case.calls if isinstance(call.verdict, Unreadable)]
     return f"{_of_all(len(lost), case)} held no answer ({_reasons(lost)}): unreadable, and never a score"
 
 
-def _failed(case: Case) -> str:
+def _failed(case: CallGroup) -> str:
     lost = [call for call in case.calls if isinstance(call.verdict, Failed)]
     return f"{_of_all(len(lost), case)} got no reply ({_reasons(lost)}): failed, and never a score"
 
 
-def _plain(case: Case) -> str:
+def _plain(case: CallGroup) -> str:
     """Without an outcome that was asked for: how the calls stand to the reference."""
     if not case.held:
         return f"answered {_answers(case.calls)}, held against nothing"
     return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
 
 
-_SENTENCES: dict[str, Callable[[Case], str]] = {
+_SENTENCES: dict[str, Callable[[CallGroup], str]] = {
     WRONG: _wrong,
     FLIP: _flipped,
     POSITIONAL: _positional,
@@ -98,7 +98,7 @@ _SENTENCES: dict[str, Callable[[Case], str]] = {
 }
 
 
-def _of_all(number: int, case: Case) -> str:
+def _of_all(number: int, case: CallGroup) -> str:
     return f"{number} of {pluralize(len(case.calls), 'call')}"
 
 

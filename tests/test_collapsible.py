@@ -11,7 +11,7 @@ from example_datasheet import crowd, example, pointwise, without_estimates
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
-from steelyard.datasheet.sections.folds import folds
+from steelyard.datasheet.sections.collapsible import collapsible_sections
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words import numbers
 
@@ -34,7 +34,7 @@ def undefined(metric: str, **parts: object) -> Datasheet:
 
 def test_a_row_that_nobody_has_is_left_out_and_told_once() -> None:
     summary = summarise(undefined("delta75"))
-    (fold,) = [fold for fold in folds(summary) if fold.section.title == "Sensitivity"]
+    (fold,) = [fold for fold in collapsible_sections(summary) if fold.section.title == "Sensitivity"]
     assert "75 % threshold" not in [row.label for row in fold.section.rows]
     assert fold.absent == {GONE: ("smallest step seen (75 % threshold)",)}
     words = " ".join(re.sub(r"<[^>]+>", " ", html.render(undefined("delta75"))).split())
@@ -53,7 +53,9 @@ def test_a_row_with_parts_that_somebody_has_stays() -> None:
         for e in sheet.estimates
     )
     (fold,) = [
-        f for f in folds(summarise(replace(sheet, estimates=estimates))) if f.section.title == "Zero point"
+        f
+        for f in collapsible_sections(summarise(replace(sheet, estimates=estimates)))
+        if f.section.title == "Zero point"
     ]
     assert [row.label for row in fold.section.rows][:2] == ["dark current", "blank"]
     assert set(fold.absent[GONE]) == {"empty", "identical texts"}
@@ -63,7 +65,7 @@ def test_a_row_with_parts_that_somebody_has_stays() -> None:
 def test_every_row_is_shown_or_left_out(sheet: Datasheet) -> None:
     summary = summarise(sheet)
     judges = [judge.name for judge in summary.measured]
-    for section, fold in zip(summary.sections, folds(summary), strict=True):
+    for section, fold in zip(summary.sections, collapsible_sections(summary), strict=True):
         told = [label for labels in fold.absent.values() for label in labels]
         assert len(fold.section.rows) + len(told) == len(section.rows)
         for row in section.rows:
@@ -73,7 +75,7 @@ def test_every_row_is_shown_or_left_out(sheet: Datasheet) -> None:
 
 def test_a_fold_counts_the_words_of_its_figures() -> None:
     summary = summarise(example())
-    (fold,) = [fold for fold in folds(summary) if fold.section.title == "Zero point"]
+    (fold,) = [fold for fold in collapsible_sections(summary) if fold.section.title == "Zero point"]
     cells = [
         row.cells[judge.name]
         for row in fold.section.rows
@@ -86,7 +88,7 @@ def test_a_fold_counts_the_words_of_its_figures() -> None:
 
 
 def test_a_sheet_without_figures_says_so() -> None:
-    assert folds(summarise(without_estimates())) == ()
+    assert collapsible_sections(summarise(without_estimates())) == ()
     assert "No figures were measured." in html.render(without_estimates())
 
 

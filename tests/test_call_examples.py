@@ -14,8 +14,8 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits.bounded import cut
-from steelyard.datasheet.exhibits.cases import Cases
+from steelyard.datasheet.examples.example import truncate_text
+from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.readings.exhibited import BEHIND, cases_behind
 from steelyard.datasheet.readings.readings import QUESTIONS
@@ -124,13 +124,13 @@ def test_every_question_either_rests_on_calls_or_is_known_not_to() -> None:
 
 def test_a_reading_without_calls_of_its_own_has_no_cases() -> None:
     reading = Reading("j", "Threshold", "flagged", "")
-    assert cases_behind(reading, Cases(Observations.of([])), [], 3, 7) == []
+    assert cases_behind(reading, ExampleSelector(Observations.of([])), [], 3, 7) == []
 
 
 @pytest.mark.parametrize("limit", [40, 400])
 def test_a_cut_text_says_how_much_is_missing_and_can_be_written(limit: int) -> None:
     text = "ab\ud800" * 1000
-    short = cut(text, limit)
+    short = truncate_text(text, limit)
     short.encode("utf-8")
     assert f"[… {3000 - limit:,} characters …]" in short
-    assert cut("short", limit) == "short"
+    assert truncate_text("short", limit) == "short"

@@ -1,4 +1,4 @@
-"""The sections of a report as folds: rows that some judge has, and one line on those that nobody has."""
+"""Collapsible sections of the page: rows that some judge has, and one line on those that nobody has."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.signs import MARKS
+from steelyard.datasheet.words.glossary import MARKS
 
 
 @dataclass(frozen=True)
-class Fold:
-    """One section, folded until it is asked for."""
+class CollapsibleSection:
+    """One section, closed until a reader opens it."""
 
     section: Section
     """With the rows in which at least one judge under test has a figure."""
@@ -24,12 +24,12 @@ class Fold:
     """Reason to the labels of the rows that no judge under test has a figure in."""
 
 
-def folds(summary: Summary) -> tuple[Fold, ...]:
+def collapsible_sections(summary: Summary) -> tuple[CollapsibleSection, ...]:
     """Every section that has something to show or to tell."""
-    return tuple(_fold(summary, section) for section in summary.sections)
+    return tuple(_collapsible(summary, section) for section in summary.sections)
 
 
-def _fold(summary: Summary, section: Section) -> Fold:
+def _collapsible(summary: Summary, section: Section) -> CollapsibleSection:
     judges = [judge.name for judge in summary.measured]
     shown = _shown(section.rows, judges)
     kept = tuple(row for row, is_shown in zip(section.rows, shown, strict=True) if is_shown)
@@ -39,7 +39,7 @@ def _fold(summary: Summary, section: Section) -> Fold:
             absent.setdefault(_reason(row, judges), []).append(row.name)
     cells = [row.cells[judge] for row in kept for judge in judges if judge in row.cells]
     words = Counter(summary.finding(cell) for cell in cells if numbers.defined(cell))
-    return Fold(
+    return CollapsibleSection(
         replace(section, rows=kept),
         {word: words[word] for word in MARKS if words[word]},
         {reason: tuple(labels) for reason, labels in absent.items()},

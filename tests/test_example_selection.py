@@ -6,23 +6,23 @@ from hypothesis import strategies as st
 
 from pairs import pair
 from scores import call
-from steelyard.datasheet.exhibits.cases import OUTCOMES, Case, Cases
-from steelyard.datasheet.exhibits.why import why
+from steelyard.datasheet.examples.explain import explain
+from steelyard.datasheet.examples.selection import OUTCOMES, CallGroup, ExampleSelector
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
 ANSWERS = st.sampled_from(["1", "2", "tie", "abstain", "unreadable", "failed"])
 
 
-def cases(*observations: Observation) -> Cases:
-    return Cases(Observations.of(observations))
+def cases(*observations: Observation) -> ExampleSelector:
+    return ExampleSelector(Observations.of(observations))
 
 
 def chosen(outcome: str | None, *observations: Observation, limit: int = 10) -> list[str]:
     return [case.stimulus.id for case in cases(*observations).choose(outcome, limit, 7)]
 
 
-def only(outcome: str, *observations: Observation) -> Case:
+def only(outcome: str, *observations: Observation) -> CallGroup:
     (case,) = cases(*observations).choose(outcome, 10, 7)
     return case
 
@@ -79,7 +79,7 @@ def test_a_verdict_that_an_edit_changes_is_shown_beside_the_unchanged_item() -> 
         call("b", 1, 1, probe="typos"),
     )
     assert [c.stimulus.id for c in case.unchanged] == ["a/original"]
-    assert why(case) == (
+    assert explain(case) == (
         "the reference is 1; the edit (edit) should change nothing, and the answer went from 1 to 0, "
         "which counts as a flip"
     )
@@ -100,7 +100,7 @@ def test_another_verdict_is_no_flip_where(edited: Observation, because: str) -> 
 
 def test_repeats_of_a_single_text_that_differ_are_a_flip() -> None:
     case = only("flip", call("a", 1, 1), call("a", 0, 1, replicate=1), call("a", 1, 1, replicate=2))
-    assert why(case).endswith(
+    assert explain(case).endswith(
         "the same question was answered 1 in 2 of 3, 0 in 1 of 3, which counts as a flip"
     )
 
@@ -153,7 +153,7 @@ def test_what_has_no_reference_or_is_the_judges_own_label_is_never_wrong() -> No
     ],
 )
 def test_why_a_case_counts_as_it_does(outcome: str, rows: list[Observation], sentence: str) -> None:
-    assert why(only(outcome, *rows)) == sentence
+    assert explain(only(outcome, *rows)) == sentence
 
 
 def test_items_come_once_before_any_comes_twice_and_the_same_seed_chooses_the_same() -> None:
@@ -166,7 +166,7 @@ def test_items_come_once_before_any_comes_twice_and_the_same_seed_chooses_the_sa
 def test_without_an_outcome_everything_may_be_shown_and_faults_come_first() -> None:
     rows = [*pair("right", ("1", "2"), "u"), *pair("wrong", ("2", "1"), "u")]
     assert chosen(None, *rows) == ["wrong", "right"]
-    assert why(cases(*rows).choose(None, 1, 7)[0]) == (
+    assert explain(cases(*rows).choose(None, 1, 7)[0]) == (
         "text u is better; answered text v: 0 of 2 calls met the reference"
     )
 
