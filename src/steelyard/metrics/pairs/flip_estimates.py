@@ -89,7 +89,7 @@ def order_test(heading: Heading, pairs: Pairs) -> float | None:
     flips = count_flips(pairs).comparable()
     if not len(flips.cluster) or not flips.repeat_flips.any():
         return None
-    return relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id))
+    return relabelling_p(flips, heading.deal_seed(FLIP_EXCESS.id))
 
 
 def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
@@ -144,7 +144,7 @@ def _excess(
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_cluster = ClusterMean(_by_cluster(flips, flips.excess), _whole(flips, ones))
     means = by_cluster if clusters > 1 else ClusterMean(flips.excess, ones)
-    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id)))
+    test = tested or alone(relabelling_p(flips, heading.deal_seed(FLIP_EXCESS.id)))
     informative = repeat.k > 0 and not means.even
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
