@@ -75,7 +75,7 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     if not open_ones:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
-    label, some = _of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
+    label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
     told = (
         pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
@@ -87,7 +87,7 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     )
 
 
-def _of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int | None]:
+def rows_of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int | None]:
     """The label that is rare, and how many rows of it alone tell as much as so many further rows.
 
     The rate on the rare label is what is known least: with a and b rows of the two labels its variance and

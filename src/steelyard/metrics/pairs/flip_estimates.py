@@ -88,7 +88,7 @@ def order_test(context: EstimateContext, pairs: Pairs) -> float | None:
     flips = count_flips(pairs).comparable()
     if not len(flips.cluster) or not flips.repeat_flips.any():
         return None
-    return relabelling_p(flips, context.bootstrap_seed(FLIP_EXCESS.id))
+    return relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id))
 
 
 def flip_estimates(
@@ -145,7 +145,7 @@ def _excess(
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_cluster = ClusterMean(_by_cluster(flips, flips.excess), _whole(flips, ones))
     means = by_cluster if clusters > 1 else ClusterMean(flips.excess, ones)
-    test = tested or AdjustedTest.single(relabelling_p(flips, context.bootstrap_seed(FLIP_EXCESS.id)))
+    test = tested or AdjustedTest.single(relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id)))
     informative = repeat.k > 0 and not means.even
     declared = context.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
