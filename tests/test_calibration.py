@@ -15,11 +15,10 @@ from scores import call
 from steelyard.commands.selftest import TOLERANCES
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.instrument.cluster_spread import allowance
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import InstrumentFit, sandwich
-from steelyard.metrics.instrument.profile import reaches
+from steelyard.metrics.instrument.profile import allowance, reaches
 from steelyard.metrics.instrument.resolution_ratio import (
     curve_of,
     profile_of_ratio,

@@ -16,10 +16,9 @@ from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.family import compare, read_together
+from steelyard.metrics.comparison.multiple_testing import compare, read_together
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.unit_events import unit_events
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped, unit_events
 from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.stats.intervals import Z, tango, wilson
 from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p

@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import multinomial_proportions_confint, propor
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word, share_of
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (
     Tally,

@@ -16,8 +16,8 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.remedies.trio import Trio, choose_trio, halves, jury_of
+from steelyard.metrics.panel.vote_matrix import ballots
+from steelyard.metrics.remedies.jury_selection import Trio, choose_trio, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.verdicts.observation import Observation

@@ -17,10 +17,10 @@ from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
-from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
-from steelyard.metrics.remedies.figures import figures_of
-from steelyard.metrics.run.run_cost import _of_the_prompt
+from steelyard.metrics.pairs.counting import BY_CONSTRUCTION
+from steelyard.metrics.remedies.mitigations import CuredFigure, cured_judges
+from steelyard.metrics.remedies.targets import figures_of
+from steelyard.metrics.run.cost import _of_the_prompt
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.limits import RunLimits

@@ -31,10 +31,9 @@ from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, mu
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.panel.error_correlation import error_correlation
-from steelyard.metrics.panel.jury_estimates import jury_estimates
-from steelyard.metrics.remedies.trio import NO_CHOICE, halves
+from steelyard.metrics.panel.juries import jury_estimates
+from steelyard.metrics.panel.vote_matrix import ballots, error_correlation
+from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.trials.builtin_prompts import parse_response

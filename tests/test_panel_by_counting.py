@@ -17,9 +17,8 @@ from sklearn.metrics import matthews_corrcoef
 from scores import Answer, call
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.ballots import Ballots, ballots
-from steelyard.metrics.panel.error_correlation import error_correlation, error_correlations
-from steelyard.metrics.panel.over_judges import members
+from steelyard.metrics.panel.panel_metrics import members
+from steelyard.metrics.panel.vote_matrix import Ballots, ballots, error_correlation, error_correlations
 from steelyard.metrics.run.volatility import spread
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import SMOOTHING, dawid_skene

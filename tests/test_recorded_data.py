@@ -19,8 +19,7 @@ from steelyard.importing.call import Call
 from steelyard.importing.observations import checked
 from steelyard.importing.styles import read_calls
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.answer import Answer
-from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.columns import Answer, collect
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.probes.position import Position

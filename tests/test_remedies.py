@@ -16,13 +16,11 @@ from scores import call as score_call
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
-from steelyard.metrics.pairs.counting import share_of_calls
+from steelyard.metrics.pairs.counting import BY_CONSTRUCTION, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.remedies.change import NO_SPREAD
-from steelyard.metrics.remedies.cured import Cured, cured_judges
-from steelyard.metrics.remedies.juries import jury_remedies
+from steelyard.metrics.remedies.mitigations import Cured, cured_judges, jury_remedies
+from steelyard.metrics.remedies.targets import NO_SPREAD
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus

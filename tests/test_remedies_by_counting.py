@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.remedies.cured import Cured, CuredFigure, cured_judges
+from steelyard.metrics.remedies.mitigations import Cured, CuredFigure, cured_judges
 from steelyard.metrics.remedies.remedy import AS_MEASURED, BASE, Remedy, remedies
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations

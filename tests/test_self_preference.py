@@ -12,8 +12,7 @@ import pytest
 from servers import Received, ScriptedServer, says
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.run.families import family_of
-from steelyard.metrics.run.self_preference import NO_FAMILY, NONE_ALIKE, NONE_OWN
+from steelyard.metrics.run.self_preference import NO_FAMILY, NONE_ALIKE, NONE_OWN, family_of
 from steelyard.probes.probe import Design
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.stimuli.natural import natural_pair

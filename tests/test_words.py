@@ -13,8 +13,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, moved_by, share_of
 from steelyard.metrics.metric import Limit
+from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 from strategies import find, make

@@ -21,7 +21,7 @@ from steelyard.datasheet.verdict import Verdict
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
-from steelyard.metrics.remedies.cured import Cured
+from steelyard.metrics.remedies.mitigations import Cured
 from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/2"

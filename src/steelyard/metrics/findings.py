@@ -25,7 +25,7 @@ from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Ends, Span, clopper_pearson, score
 from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 from steelyard.metrics.stats.sample_size import ALPHA, POWER, smallest_sufficient, trials_total, unlucky_share
-from steelyard.metrics.stats.two_by_two import table_limits
+from steelyard.metrics.stats.two_class import table_limits
 
 CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
 MARGIN = 0.10

@@ -28,20 +28,17 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, Beyond, calls_needed
-from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
-from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.pairs.columns import Answer, Pairs, collect, lost, neither, readable
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
-from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.floor import CONSTANT_LABELS, label_table
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
+from steelyard.metrics.scores.columns import Scores, collect_scores, on_original_range
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
-from steelyard.metrics.stats.balanced_mean import BalancedMean
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
 from steelyard.metrics.stats.sample_size import ALPHA
-from steelyard.metrics.stats.two_by_two import youden_limits
+from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations

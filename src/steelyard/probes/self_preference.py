@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.run.families import family_of
 from steelyard.metrics.run.self_preference import (
     NO_FAMILY,
     SELF_PREFERENCE,
+    family_of,
     pair_treatments,
     score_treatments,
     self_preference,

@@ -23,7 +23,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.family import Family, read_together
+from steelyard.metrics.comparison.multiple_testing import Family, read_together
 from steelyard.metrics.findings import CLEAR, FLAGGED
 
 TOGETHER = "all"

@@ -32,7 +32,7 @@ from steelyard.metrics.findings import (
     calls_needed,
     estimate_word,
 )
-from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.pairs.slot_imbalance import slot_doubt
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span

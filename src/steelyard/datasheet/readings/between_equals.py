@@ -9,7 +9,7 @@ from steelyard.datasheet.words.numbers import figure, times
 from steelyard.metrics.findings import BY_CHANCE
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import ONE_VERDICT
-from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 
 

@@ -13,7 +13,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_LOSS, INCONCLUSIVE, WHOLE_RUN
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
-from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.pairs.slot_imbalance import slot_doubt
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,

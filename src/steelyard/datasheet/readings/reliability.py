@@ -13,7 +13,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
-from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
+from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT

@@ -20,7 +20,7 @@ from steelyard.datasheet.words.numbers import dollars
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.remedies.cured import Cured
+from steelyard.metrics.remedies.mitigations import Cured
 from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from steelyard.metrics.metric import Metric, undeclared
-from steelyard.metrics.of_runs import OF_RUNS
+from steelyard.metrics.non_probe_metrics import OF_RUNS
 from steelyard.probes.probe_metadata import probe_metrics, title_of
 
 INTERVALS: dict[str, str] = {

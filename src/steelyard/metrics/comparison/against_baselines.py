@@ -1,11 +1,4 @@
-"""A judge against rules that read nothing: is it right more often than always giving one answer?
-
-The rules are every constant answer, computed from the labels, and the baselines of the same run, each on the
-judge's own calls. None is chosen by the data: to be `clear` the judge has to beat every rule, each at 5 %, so
-that no luck in choosing the best helps it; to be `flagged` it has to fall short of the best one at 5 % over
-the number of rules, so that a rule which is best by luck does not condemn it. The figure is told against the
-best rule.
-"""
+"""Calls held against labels, with what every constant answer would get on them."""
 
 from __future__ import annotations
 
@@ -16,17 +9,16 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE, by_loss, moved_by
 from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.pairs.columns import Answer, collect, lost, readable, shown
 from steelyard.metrics.proportions import ONE_CLUSTER, join
-from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.columns import Scores, collect_scores, on_original_range
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import UNBOUNDED, Span
@@ -34,6 +26,119 @@ from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
+
+_SLOTS = {
+    "always naming slot 1": Answer.FIRST,
+    "always naming slot 2": Answer.SECOND,
+    "always answering tie": Answer.TIE,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Calls held against labels: one row per labelled call, with what each rule gets on it."""
+
+    names: tuple[str, ...]
+    """Names that `stimulus` is an index into."""
+    stimulus: Ints
+    """What was shown."""
+    replicate: Ints
+    """Which repeat."""
+    order: Ints
+    """Which content stood first; 0 for single texts."""
+    least: Floats
+    """What the judge gets in the worst case; for a call without a verdict the least there is."""
+    most: Floats
+    """What it gets in the best case; the same as `least` for every call with a verdict."""
+    read: Mask
+    """Calls with a verdict."""
+    cluster: Ints
+    """Cluster of each call."""
+    unit: Ints
+    """Item or pair of each call."""
+    constants: Mapping[str, Floats]
+    """Rule in words to what it gets on each call."""
+    excluded: Mapping[str, int]
+    """Calls without a verdict."""
+
+    def __len__(self) -> int:
+        return len(self.least)
+
+    @cached_property
+    def keys(self) -> list[tuple[str, int, int]]:
+        """Name, replicate and order of each call, by which a baseline's calls are found."""
+        names = [self.names[number] for number in self.stimulus]
+        return list(zip(names, self.replicate.tolist(), self.order.tolist(), strict=True))
+
+    @cached_property
+    def got(self) -> dict[tuple[str, int, int], float]:
+        """What the judge gets on each call with a verdict."""
+        return {key: value for key, value, read in zip(self.keys, self.least, self.read, strict=True) if read}
+
+
+def right_or_wrong(scores: Scores) -> Held:
+    """Yes/no verdicts: right or wrong."""
+    rows = scores.where(scores.labelled)
+    right = rows.right.astype(np.float64)
+    constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
+    return _held(rows, right, np.where(rows.readable, right, 1.0), constants)
+
+
+def distance_from_label(scores: Scores) -> Held:
+    """Scores: levels from the label, as a loss; an abstention is as far off as the scale allows."""
+    rows = scores.where(scores.labelled)
+    worst = -np.maximum(rows.expected - rows.low, rows.high - rows.expected)
+    near = np.where(rows.decided, -np.abs(rows.score - rows.expected), worst)
+    levels = range(int(rows.low.min(initial=0)), int(rows.high.max(initial=0)) + 1) if len(rows) else ()
+    constants = {f"always answering {n}": -np.abs(n - rows.expected) for n in levels}
+    return _held(rows, near, np.where(rows.readable, near, 0.0), constants)
+
+
+def _held(rows: Scores, least: Floats, most: Floats, constants: Mapping[str, Floats]) -> Held:
+    return Held(
+        names=rows.stimuli,
+        stimulus=rows.stimulus,
+        replicate=rows.replicate,
+        order=np.zeros(len(rows), dtype=np.int64),
+        least=least,
+        most=most,
+        read=rows.readable,
+        cluster=rows.cluster,
+        unit=rows.item,
+        constants=constants,
+        excluded=rows.lost(),
+    )
+
+
+def choice_of_people(observations: Observations) -> Held:
+    """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
+    pairs = collect(observations.filter(labelled=True))
+    asked = shown(pairs.calls).ravel()
+    row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
+    calls = pairs.calls.ravel()[asked]
+    right = pairs.right.ravel()[asked].astype(np.float64)
+    first = np.where(order == 0, 1, 2)
+    better = pairs.better[row]
+    wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
+    constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
+    missing = {
+        "unreadable": int(np.count_nonzero(calls == Answer.UNREADABLE)),
+        "failed": int(np.count_nonzero(calls == Answer.FAILED)),
+    }
+    return Held(
+        names=pairs.names,
+        stimulus=pairs.pair[row],
+        replicate=pairs.replicate[row],
+        order=order,
+        least=right,
+        most=np.where(lost(calls), 1.0, right),
+        read=readable(calls),
+        cluster=pairs.cluster[row],
+        unit=pairs.pair[row],
+        constants=constants,
+        excluded=missing,
+    )
+
 
 ACCURACY_GAIN = Metric(
     "accuracy_gain",

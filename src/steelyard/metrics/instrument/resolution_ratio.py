@@ -18,9 +18,8 @@ from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
-from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.instrument.model import InstrumentFit
-from steelyard.metrics.instrument.profile import held_at
+from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance, held_at, spread_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.stats.distributions import (
     normal_probability,

@@ -14,14 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, decided, lost, neither, readable
 from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.directional_bias import DirectionalBias

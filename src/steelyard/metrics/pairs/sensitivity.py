@@ -12,11 +12,10 @@ from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Limit, Metric, step
-from steelyard.metrics.pairs.answer import decided, neither, readable
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Pairs, decided, neither, readable
 from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
 from steelyard.metrics.pairs.equals import tie_rate
-from steelyard.metrics.pairs.uneven_slots import Count, over_slots
+from steelyard.metrics.pairs.slot_imbalance import Count, over_slots
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.clusters import Tally
 

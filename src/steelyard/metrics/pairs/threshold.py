@@ -19,7 +19,7 @@ from steelyard.metrics.metric import Metric, ShownAs, step
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import Choices, choices, on_ladder, steps
-from steelyard.metrics.pairs.uneven_slots import Slots, doubt_of
+from steelyard.metrics.pairs.slot_imbalance import Slots, doubt_of
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
 

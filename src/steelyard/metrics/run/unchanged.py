@@ -19,11 +19,10 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
-from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.columns import Scores, collect_scores, on_original_range
 from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
 from steelyard.metrics.scores.leniency import leniency_estimates
-from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT, stability
 from steelyard.metrics.scores.shares import (

@@ -15,12 +15,11 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import MARGIN, SURE, by_loss, difference_word, judged, moved_by
-from steelyard.metrics.metric import LOW, Limit, Metric
+from steelyard.metrics.metric import LOW, Amount, Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts

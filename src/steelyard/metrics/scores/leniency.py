@@ -18,15 +18,13 @@ from math import ceil
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.metric import LOW, ZERO, Metric
+from steelyard.metrics.metric import LOW, ZERO, Amount, Metric, Texts
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
-from steelyard.metrics.scores.against_labels import NOT_SCORED
+from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
-from steelyard.metrics.scores.floor import CONSTANT_LABELS
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,

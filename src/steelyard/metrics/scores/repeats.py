@@ -12,11 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import LEFT_OUT, Amount, Limit, Metric, Texts
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstained, share, unit_sums

@@ -18,7 +18,7 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.cluster_mean import Figure, jackknife
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
-from steelyard.metrics.stats.two_by_two import table_limits
+from steelyard.metrics.stats.two_class import table_limits
 
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05

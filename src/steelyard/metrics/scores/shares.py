@@ -10,11 +10,10 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, distinct
 from steelyard.metrics.basis import Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate import Estimate, Reason
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
-from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.intervals import Span

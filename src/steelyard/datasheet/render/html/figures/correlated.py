@@ -8,7 +8,7 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
+from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
 
 TITLE = "Errors in common"
 HEADER = ("judges", ERROR_CORRELATION.name, "inputs")

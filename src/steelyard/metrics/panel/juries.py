@@ -1,8 +1,4 @@
-"""Juries of the judges of a run, and how far their errors go together, as estimates.
-
-A jury that was chosen is told where it was not chosen; no list of all juries is told, since its best looks
-better than it is.
-"""
+"""What a jury gets right and wrong, counted as for any judge."""
 
 from __future__ import annotations
 
@@ -16,21 +12,62 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.ballots import Ballots, ballots
-from steelyard.metrics.panel.error_correlation import error_correlations
-from steelyard.metrics.panel.jury_shares import INPUT, accuracy, error_rates
-from steelyard.metrics.panel.over_judges import PANEL, members
+from steelyard.metrics.panel.panel_metrics import PANEL, members, over_judges
+from steelyard.metrics.panel.vote_matrix import Ballots, ballots, error_correlations
 from steelyard.metrics.proportions import join
-from steelyard.metrics.remedies.trio import SIZE, best_judge, choose_trio, halves, jury_of, subject
-from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.remedies.jury_selection import SIZE, best_judge, choose_trio, halves, jury_of, subject
+from steelyard.metrics.scores import shares
+from steelyard.metrics.scores.columns import Ending, Scores, collect_scores, on_original_range
 from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.scores.shares import score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
+
+JURY_FALSE_POSITIVE_RATE = Metric(
+    "jury_false_positive_rate",
+    "jury false positives",
+    "Yes/no inputs of the label 0 that the judges' common verdict calls 1.",
+)
+JURY_FALSE_NEGATIVE_RATE = Metric(
+    "jury_false_negative_rate",
+    "jury false negatives",
+    "Yes/no inputs of the label 1 that the judges' common verdict calls 0.",
+)
+JURY_ERROR_RATE = Metric(
+    "jury_error_rate",
+    "jury errors",
+    "Yes/no inputs on which the judges' common verdict is the wrong one; a split vote is none.",
+)
+ERROR_METRICS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
+
+INPUT = "input"
+"""What a jury's figures count: a common verdict stands for one call of each member."""
+
+
+def accuracy(context: EstimateContext, metric: Metric, jury: Scores, *notes: str) -> Estimate:
+    """Inputs whose verdict is the label; a split vote is not right."""
+    return _named(metric, shares.accuracy(context, jury), notes)
+
+
+def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Estimate]:
+    """Wrong verdicts on inputs of the label 0, of the label 1, and on all; nothing without yes/no inputs."""
+    rows = jury.where(jury.labelled & jury.binary)
+    if not len(rows):
+        return []
+    wrong = score_tally(rows, rows.decided & np.not_equal(rows.score, rows.expected), rows.readable)
+    every = [*shares.false_rates(context, rows), share(context, JURY_ERROR_RATE, rows, wrong)]
+    return [_named(metric, estimate, notes) for metric, estimate in zip(ERROR_METRICS, every, strict=True)]
+
+
+def _named(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
+    """The same figure, of a jury."""
+    note = estimate.note if estimate.value is None else join([*notes, estimate.note])
+    return replace(estimate, metric=metric.id, unit=INPUT, finding=None, calls_needed=None, note=note)
+
 
 JURY_ACCURACY = Metric(
     "jury_accuracy",
@@ -182,3 +219,17 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
         minimum_detectable=mean.detectable,
         note=join([HELD_OUT, None if limits else NO_DIFFERENCE]),
     )
+
+
+def panel_estimates(
+    seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int
+) -> list[Estimate]:
+    """Each probe over judges, juries and correlated errors; nothing for fewer than two judges."""
+    if len(judges) < 2:
+        return []
+    base = seen.filter(protocol="base")
+    return [
+        *over_judges(estimates, {name: seen.of_judge(name) for name in judges}, seed),
+        *jury_estimates(base, judges, seed),
+        *jury_by_probe(base, judges, estimates, seed),
+    ]

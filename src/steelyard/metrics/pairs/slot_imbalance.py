@@ -16,8 +16,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import estimate_word
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.pairs.answer import Answer, shown
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, shown
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster

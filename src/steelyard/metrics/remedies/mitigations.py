@@ -1,21 +1,66 @@
-"""The figures of cured judges, beside those of the judge as measured."""
+"""What a verdict costs that takes several calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from steelyard.core.arrays import Floats, numbered
 from steelyard.core.json_dataclasses import from_body
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.remedies.change import Change, change
-from steelyard.metrics.remedies.cost import cost_per_verdict
-from steelyard.metrics.remedies.figures import Figure, figures_of, once
-from steelyard.metrics.remedies.remedy import AS_MEASURED, Remedy, remedies
-from steelyard.metrics.run.cost import Dollars
+from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.remedies.jury_selection import NEEDS, SIZE, choose_trio, jury_of
+from steelyard.metrics.remedies.remedy import AS_MEASURED, BASE, JURY, Remedy, remedies
+from steelyard.metrics.remedies.targets import Change, Figure, change, figures_of, once
+from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.intervals import POSITIVE
+from steelyard.verdicts.combined import as_base
 from steelyard.verdicts.observations import Observations
+
+COST_PER_VERDICT = Metric(
+    "cost_per_verdict",
+    "cost per verdict",
+    "Dollars per verdict: those of a call times the calls that a verdict takes.",
+    shown_as=ShownAs.DOLLARS,
+    estimated=False,
+)
+
+Priced = tuple[Observations, Dollars | None]
+"""Calls of one judge, and its price."""
+
+
+def cost_per_verdict(context: EstimateContext, asked: Sequence[Priced], calls: int = 1) -> Estimate:
+    """Dollars of one call to each of these judges, so many times; an interval where it is one judge."""
+    for seen, price in asked:
+        why = unpriced(seen, price) if len(seen) else NO_CALLS
+        if price is None or why:
+            return context.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
+    means = [_mean(seen, price) for seen, price in asked if price is not None]
+    limits = means[0].limits(0.975, POSITIVE) if len(means) == 1 else None
+    return context.estimate(
+        COST_PER_VERDICT,
+        unit="verdict",
+        value=calls * sum(mean.mean for mean in means),
+        intervals=(Interval("t_cluster", calls * limits[0], calls * limits[1]),) if limits else (),
+        n_calls=sum(len(seen) for seen, _ in asked),
+        n_units=max(seen.units for seen, _ in asked),
+        n_clusters=max(mean.units for mean in means),
+    )
+
+
+def _mean(seen: Observations, price: Dollars) -> ClusterMean:
+    """Dollars per call, with clusters as the independent units."""
+    used, number = numbered(seen.usage)
+    each: Floats = np.array([price(seen.usages[place]) for place in used])[number]
+    return ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each)
+
 
 MOST = 0.5
 """Share of a figure's units on which a remedy must have a verdict."""
@@ -173,3 +218,49 @@ class _Bench:
         return cost_per_verdict(
             context, [(self.seen.filter(protocol=remedy.protocol), self.price)], remedy.calls
         )
+
+
+def jury_remedies(
+    seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
+) -> list[Cured]:
+    """The jury beside each of these judges; where there is none, what it would take."""
+    heard = [seen.judges.index(name) for name in judges if name in seen.judges]
+    base = as_base(seen.filter(calls=np.isin(seen.judge, heard)), BASE)
+    trio = choose_trio(base, judges, seed)
+    if isinstance(trio, str):
+        return [Cured(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]
+    voted = jury_of(trio.calls, trio.members)
+    title = _title(trio.members) + ("" if trio.choosing is None else ", on clusters that did not choose it")
+    rows = []
+    for name in judges:
+        figures = _figures(name, trio.calls.of_judge(name), voted, seed)
+        if figures and prices is not None:
+            context = _context(name, "cost", {}, seed)
+            asked = [(base.of_judge(member), prices.get(member)) for member in trio.members]
+            figures.append(CuredFigure(cost_per_verdict(context, asked)))
+        note = None if figures else NEEDS
+        rows.append(Cured(name, JURY, JURY, title, SIZE, tuple(figures), note, _definition(trio.members)))
+    return rows
+
+
+def _figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[CuredFigure]:
+    """The figures of the jury, each beside the same calls of one judge."""
+    figures = []
+    for figure in figures_of(voted):
+        context = _context(judge, figure.probe, figure.group, seed)
+        alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
+        figures.append(CuredFigure(together, change(figure, before, voted, alone)))
+    return figures + merit_figures(judge, voted, {}, seed, JURY) if figures else []
+
+
+def _context(judge: str, probe: str, group: Mapping[str, str | float], seed: int) -> EstimateContext:
+    return EstimateContext(judge, probe, {**group, "protocol": BASE, "remedy": JURY}, seed)
+
+
+def _definition(members: Sequence[str]) -> str:
+    """The jury as a study file has it."""
+    return f"{{jury: {json.dumps(list(members), ensure_ascii=False)}}}"
+
+
+def _title(members: Sequence[str]) -> str:
+    return f"jury of {', '.join(members[:-1])} and {members[-1]}"

@@ -9,8 +9,15 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.run.share_table import accuracy_column, kept_column, sampling_sd, share_table
-from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
+from steelyard.metrics.run.volatility import (
+    NO_REFERENCE,
+    accuracy_column,
+    kept_column,
+    sampling_sd,
+    share_of,
+    share_table,
+    spread,
+)
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.verdicts.observations import Observations

@@ -9,11 +9,9 @@ from math import inf
 from typing import Any
 
 from steelyard.metrics.common import ABSTENTION_RATE
-from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
-from steelyard.metrics.comparison.question import Question
-from steelyard.metrics.comparison.shared_units import compare_units
-from steelyard.metrics.comparison.unit_events import UnitEvents
-from steelyard.metrics.comparison.units import Units
+from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison, compare_units
+from steelyard.metrics.comparison.criteria import Question
+from steelyard.metrics.comparison.unit_events import UnitEvents, Units
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, difference_word
 from steelyard.metrics.multiplicity import JointSignFlip

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Group
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Amount, Metric
 from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 

@@ -14,10 +14,9 @@ import numpy as np
 
 from steelyard.core.arrays import distinct
 from steelyard.core.rng import rng_for
-from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.remedies.remedy import JURY
-from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.remedies.targets import figures_of
+from steelyard.metrics.scores.columns import collect_scores, on_original_range
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.combined import of_judges
 from steelyard.verdicts.observations import Observations
