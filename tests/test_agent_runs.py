@@ -134,9 +134,9 @@ def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
 
 
 def _metric(name: str) -> Any:
-    from steelyard.metrics.non_probe_metrics import OF_RUNS
+    from steelyard.metrics.non_probe_metrics import NON_PROBE_METRICS
 
-    return next(metric for metric in OF_RUNS if metric.id == name)
+    return next(metric for metric in NON_PROBE_METRICS if metric.id == name)
 
 
 @pytest.mark.parametrize("failing", [0, 1])

@@ -26,7 +26,7 @@ from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.panel.juries import panel_estimates
 from steelyard.metrics.panel.panel_metrics import PANEL
-from steelyard.metrics.remedies.mitigations import Cured, cured_judges, jury_remedies
+from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run.agent_runs import METRICS as AGENTS
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.agent_runs import run_estimates
@@ -78,7 +78,7 @@ def assemble(
     whole: list[Estimate] = []
     matrices: list[Confusion] = []
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
-    remedies: list[Cured] = []
+    remedies: list[MitigatedJudge] = []
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         asked = not judge.baseline and not judge.members
@@ -222,11 +222,11 @@ class _Bench:
 
     def remedies(
         self, prices: Mapping[str, Dollars | None] | None, baselines: Mapping[str, Observations]
-    ) -> list[Cured]:
+    ) -> list[MitigatedJudge]:
         """The judge with each remedy that its calls can tell of."""
         price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
         make = partial(
-            cured_judges,
+            mitigated_judges,
             self.judge,
             self.observations,
             price,
@@ -251,7 +251,7 @@ def _juries(
     prices: Mapping[str, Dollars | None] | None,
     seed: int,
     faults: Faults,
-) -> list[Cured]:
+) -> list[MitigatedJudge]:
     make = partial(jury_remedies, seen, judges, prices, seed)
     return faults.guarded("", "juries as a remedy", make, lambda _: [])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         tally,
     )
     from steelyard.metrics.proportions import proportion
-    from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
+    from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores
     from steelyard.metrics.stats.clusters import Tally
 
 __all__ = [
@@ -32,12 +32,12 @@ __all__ = [
     "FAILED_RATE",
     "UNREADABLE_RATE",
     "Answer",
-    "Ending",
     "Estimate",
     "EstimateContext",
     "Interval",
     "Limit",
     "Metric",
+    "Outcome",
     "Pairs",
     "Scores",
     "ShownAs",
@@ -62,7 +62,7 @@ _HOMES = {
     "FAILED_RATE": "common",
     "UNREADABLE_RATE": "common",
     "Answer": "pairs.columns",
-    "Ending": "scores.columns",
+    "Outcome": "scores.columns",
     "Estimate": "estimate",
     "EstimateContext": "estimate_context",
     "Interval": "estimate",

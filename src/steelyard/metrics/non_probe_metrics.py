@@ -20,7 +20,7 @@ from steelyard.metrics.run.strata import METRICS as OF_STRATA
 from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
-OF_RUNS: tuple[Metric, ...] = (
+NON_PROBE_METRICS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
     *(MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
     *(*OF_LOSSES, ABSTENTION_RATE, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),

@@ -25,14 +25,14 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import (
     BY_CHANCE,
-    BY_LOSS,
     CLEAR,
     FLAGGED,
+    MISSING_DECIDE,
     TOLERATED_LOSS,
-    calls_needed,
+    calls_total,
     estimate_word,
 )
-from steelyard.metrics.pairs.slot_imbalance import slot_doubt
+from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
@@ -281,13 +281,13 @@ def _open(rule: PolicyRule, estimate: Estimate) -> str | None:
     whole = replace(estimate, bounds=None, excluded={})
     decide = rule.bounded and estimate_word(whole, rule.allowed) != estimate_word(estimate, rule.allowed)
     if decide or (rule.as_read and estimate.missing_decides):
-        return slot_doubt(estimate) or f"{numbers.excluded(estimate)}: {BY_LOSS}"
+        return slot_imbalance_note(estimate) or f"{numbers.excluded(estimate)}: {MISSING_DECIDE}"
     return None
 
 
 def _missing(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
     """Further calls that would decide; the datasheet's own forecast where its own limit is asked for."""
-    total = estimate.calls_needed if read else calls_needed(estimate, rule.allowed)
+    total = estimate.calls_needed if read else calls_total(estimate, rule.allowed)
     return None if total is None else max(1, total - estimate.n_calls)
 
 

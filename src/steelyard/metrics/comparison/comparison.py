@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.metrics.comparison.criteria import Question, UnitEvent
+from steelyard.metrics.comparison.criteria import ComparisonCriterion, UnitEvent
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import Dropped, Units
 from steelyard.metrics.estimate import Interval
@@ -109,7 +109,7 @@ class Comparison:
         return body
 
     @classmethod
-    def undefined(cls, question: Question, note: str | None = None) -> Comparison:
+    def undefined(cls, question: ComparisonCriterion, note: str | None = None) -> Comparison:
         """The figure before anything is counted, or with the reason why it can not be."""
         return cls(
             probe=question.probe,

@@ -18,7 +18,7 @@ Figure = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Question:
+class ComparisonCriterion:
     """A figure whose units are events or not, or add an amount each."""
 
     probe: str
@@ -69,10 +69,10 @@ class UnitEvent(NamedTuple):
     """Least and most that it could have shown."""
 
 
-def question_of(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> Question:
+def criterion_for(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> ComparisonCriterion:
     """The question of a metric under a probe and a protocol, in one condition."""
     items = tuple(sorted({**group, "protocol": protocol}.items()))
-    return Question(probe, metric.id, items, metric.unit, place, metric.amount)
+    return ComparisonCriterion(probe, metric.id, items, metric.unit, place, metric.amount)
 
 
 def loss_of(verdicts: Iterable[Verdict]) -> str | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.comparison.criteria import Key, Question, UnitEvent, loss_of, question_of
+from steelyard.metrics.comparison.criteria import ComparisonCriterion, Key, UnitEvent, criterion_for, loss_of
 from steelyard.metrics.metric import LEFT_OUT, Amount, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
@@ -29,7 +29,7 @@ Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""
 
 
-class Showed(NamedTuple):
+class UnitValue(NamedTuple):
     """What one unit showed of a metric, verdict or not."""
 
     value: float
@@ -54,7 +54,7 @@ class Unit(NamedTuple):
     reference: str | None
     """What it can be held against; None without a reference, or with the judge's own verdict for one."""
 
-    def event(self, shown: Showed, *, labelled: bool) -> UnitEvent:
+    def event(self, shown: UnitValue, *, labelled: bool) -> UnitEvent:
         """The unit's event, or why there is none; `labelled` says that it is held against the reference."""
         against = self.reference or "" if labelled else ""
         value, side, ends = shown
@@ -65,7 +65,7 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ProbeRows:
     """The observations of a probe under a protocol; columns and units serve all its metrics."""
 
     probe: str
@@ -77,7 +77,7 @@ class Shown:
     units: dict[str, list[Unit]]
     """Units by what a metric counts: `call`; `pair` where pairs were shown in both orders, `item`."""
 
-    def events(self, metric: Metric) -> Iterator[tuple[Unit, Showed]]:
+    def events(self, metric: Metric) -> Iterator[tuple[Unit, UnitValue]]:
         """The units that the metric counts, and what each shows of it."""
         every = self.units.get(metric.unit, [])
         units = [unit for unit in every if unit.reference is not None] if metric.held else every
@@ -88,11 +88,11 @@ class Shown:
             return
         mask = metric.events(self.columns).reshape(len(self.columns), -1)
         for unit in units:
-            yield unit, Showed(bool(mask[unit.place]))
+            yield unit, UnitValue(bool(mask[unit.place]))
 
     def _amounts(
         self, amount: Amount, values: Floats, units: Sequence[Unit]
-    ) -> Iterator[tuple[Unit, Showed]]:
+    ) -> Iterator[tuple[Unit, UnitValue]]:
         """What each unit adds; those that stand on no side of a balance are left out."""
         none = np.zeros(len(self.columns), dtype=np.int64)
         sides = none if amount.side is None else amount.side(self.columns, self._texts)
@@ -101,7 +101,7 @@ class Shown:
             row = unit.place[0]
             if sides[row] != LEFT_OUT:
                 span = _levels(self.columns, row) if amount.in_levels else 1.0
-                yield unit, Showed(float(values[unit.place]), int(sides[row]), (low * span, high * span))
+                yield unit, UnitValue(float(values[unit.place]), int(sides[row]), (low * span, high * span))
 
     @cached_property
     def _texts(self) -> list[tuple[str, ...]]:
@@ -112,7 +112,7 @@ class Shown:
         return texts
 
 
-def shown_pairs(observations: Sequence[Observation], identity: Identity) -> Iterator[Shown]:
+def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:
     """Pairs: each call a unit, and each pair whose orders were both asked."""
     for probe, protocol, mine in _parts(observations):
         pairs = collect(mine)
@@ -130,10 +130,10 @@ def shown_pairs(observations: Sequence[Observation], identity: Identity) -> Iter
             ]
             if len(asked) == len(both):
                 units["pair"].append(_unit((row, 0), asked, identity, ""))
-        yield Shown(probe, protocol, pairs, units)
+        yield ProbeRows(probe, protocol, pairs, units)
 
 
-def shown_scores(observations: Sequence[Observation], identity: Identity) -> Iterator[Shown]:
+def score_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:
     """Single texts: each call is a unit."""
     for probe, protocol, mine in _parts(observations):
         scores = collect_scores(mine)
@@ -141,7 +141,7 @@ def shown_scores(observations: Sequence[Observation], identity: Identity) -> Ite
         names = [scores.stimuli[number] for number in scores.stimulus]
         shown = [calls[name] for name in zip(names, scores.replicate.tolist(), strict=True)]
         units = [_unit((row, 0), [call], identity, call.order) for row, call in enumerate(shown)]
-        yield Shown(probe, protocol, scores, {"call": units, "item": units})
+        yield ProbeRows(probe, protocol, scores, {"call": units, "item": units})
 
 
 def _levels(columns: Pairs | Scores, row: int) -> float:
@@ -168,11 +168,11 @@ def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list
     return ((*names, mine) for names, mine in parts.items())
 
 
-Entry = tuple[Question, Key, UnitEvent]
+Entry = tuple[ComparisonCriterion, Key, UnitEvent]
 """A unit under its question."""
 
 
-def kept_events(
+def edit_invariance_events(
     scores: Sequence[Observation], identity: Identity, metrics_of: Callable[[str], Sequence[Metric]]
 ) -> Iterator[Entry]:
     """Edits that keep the label beside the calls on their item, of probes that report invariance."""
@@ -189,7 +189,7 @@ def kept_events(
         plain = originals.get((protocol, item), [])
         kept = [edit for edit in edited if plain and keeps_label(edit.stimulus, plain[0].stimulus)]
         asked = {
-            metric: question_of(probe, protocol, metric, {}, declared.index(metric))
+            metric: criterion_for(probe, protocol, metric, {}, declared.index(metric))
             for metric in (INVARIANCE, EXCESS_FLIP)
             if metric in declared
         }
@@ -198,7 +198,7 @@ def kept_events(
 
 
 def _items(
-    asked: Mapping[Metric, Question],
+    asked: Mapping[Metric, ComparisonCriterion],
     edited: Sequence[Observation],
     plain: Sequence[Observation],
     identity: Identity,

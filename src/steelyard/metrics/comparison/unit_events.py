@@ -13,12 +13,18 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics import common
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ABSTENTION_RATE, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.criteria import Figure, Key, Question, UnitEvent, question_of
-from steelyard.metrics.comparison.rows import Identity, Shown, kept_events, shown_pairs, shown_scores
+from steelyard.metrics.comparison.criteria import ComparisonCriterion, Figure, Key, UnitEvent, criterion_for
+from steelyard.metrics.comparison.rows import (
+    Identity,
+    ProbeRows,
+    edit_invariance_events,
+    pair_rows,
+    score_rows,
+)
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
 from steelyard.metrics.pairs.columns import Pairs, neither
-from steelyard.metrics.scores.columns import Scores, on_original_range
+from steelyard.metrics.scores.columns import Scores, rescaled_to_original
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
@@ -48,32 +54,32 @@ MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
 
 MetricsOf = Callable[[str], Sequence[Metric]]
 """A probe's name to the metrics that it declares."""
-Entry = tuple[Question, Key, UnitEvent]
+Entry = tuple[ComparisonCriterion, Key, UnitEvent]
 """A unit under one of its questions."""
 
 LOSSES = {
-    Question("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
-    Question("run", FAILED_RATE.id, (), "call"): Failed,
-    Question("run", ABSTENTION_RATE.id, (), "call"): Abstained,
+    ComparisonCriterion("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
+    ComparisonCriterion("run", FAILED_RATE.id, (), "call"): Failed,
+    ComparisonCriterion("run", ABSTENTION_RATE.id, (), "call"): Abstained,
 }
 """Questions of every call that a judge was asked."""
 
 
-class Broken(NamedTuple):
+class FailedCriterion(NamedTuple):
     """A figure whose event could not be computed."""
 
-    question: Question
+    question: ComparisonCriterion
     """The figure, pooled over its conditions."""
     fault: Fault
     """Why."""
 
 
-class UnitEvents(dict[Question, dict[Key, UnitEvent]]):
+class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
     """Every unit of one judge, by question."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.faults: dict[Figure, Broken] = {}
+        self.faults: dict[Figure, FailedCriterion] = {}
         """Figures that have no events, since their event function raised."""
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -89,13 +95,13 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     result, calls = UnitEvents(), list(observations)
     result.add(_lost(calls, identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
-    scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
-    for shown in chain(shown_pairs(pairs, identity), shown_scores(scores, identity)):
+    scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) == 1])
+    for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
         merit = (MERIT,) if shown.probe in PROBES else ()
         for place, metric in enumerate((*merit, *metrics_of(shown.probe))):
             if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
-    result.add(kept_events(scores, identity, metrics_of))
+    result.add(edit_invariance_events(scores, identity, metrics_of))
     return result
 
 
@@ -105,26 +111,26 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _enter(result: UnitEvents, shown: Shown, metric: Metric, place: int) -> None:
+def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> None:
     """The units of one figure, or the fault in its place."""
-    whole = question_of(shown.probe, shown.protocol, metric, {}, place)
+    whole = criterion_for(shown.probe, shown.protocol, metric, {}, place)
 
     def broken(fault: Fault) -> list[Entry]:
-        result.faults[whole.figure] = Broken(whole, fault)
+        result.faults[whole.figure] = FailedCriterion(whole, fault)
         return []
 
     result.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
 
 
-def _placed(shown: Shown, metric: Metric, place: int) -> Iterator[Entry]:
+def _placed(shown: ProbeRows, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
-    conditions: dict[tuple[str, float | None], list[Question]] = {}
+    conditions: dict[tuple[str, float | None], list[ComparisonCriterion]] = {}
     for unit, showed in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
             groups: Sequence[Group] = metric.compared_in(*at)
-            conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
+            conditions[at] = [criterion_for(shown.probe, shown.protocol, metric, g, place) for g in groups]
         event = unit.event(showed, labelled=metric.held)
         for question in conditions[at]:
             yield question, unit.key, event
@@ -144,15 +150,15 @@ class Dropped:
     """Units without a verdict of one judge."""
 
     not_shown: int = 0
-    """Shown to the other judge only."""
+    """ProbeRows to the other judge only."""
     unreadable: int = 0
     """The reply held no answer."""
     failed: int = 0
     """There was no reply."""
     no_reference: int = 0
-    """Shown to this judge too, but without a reference, or with its own verdict for one."""
+    """ProbeRows to this judge too, but without a reference, or with its own verdict for one."""
     other_reference: int = 0
-    """Shown to both, and held against different references."""
+    """ProbeRows to both, and held against different references."""
     abstained: int = 0
     """The verdict adds nothing to the figure."""
 
@@ -174,7 +180,7 @@ class Units:
     """Every call that the judge was asked."""
 
     @classmethod
-    def of(cls, question: Question, events: UnitEvents) -> Units:
+    def of(cls, question: ComparisonCriterion, events: UnitEvents) -> Units:
         """The units of a question among all that a judge showed."""
         every = next(iter(LOSSES))
         protocol = str(question.condition.get("protocol", ""))

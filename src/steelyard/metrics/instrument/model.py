@@ -14,7 +14,7 @@ from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, cell_ra
 from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of, rows_of
 from steelyard.metrics.instrument.profile import (
     ClusterSpread,
-    Reach,
+    ProfileLimits,
     allowance,
     cluster_spread,
     reaches,
@@ -154,7 +154,7 @@ class InstrumentFit:
     """The rows, counted."""
     best: Fits
     """The maximum of the likelihood."""
-    reach: tuple[Reach, ...]
+    reach: tuple[ProfileLimits, ...]
     """Profile limits, in the order of the parameters; empty where the fit is refused."""
     test: FitTest | None
     """Goodness of fit; None where it was not tested."""
@@ -193,7 +193,7 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     return fit if fit.refused else replace(fit, reach=tuple(_limits(fit)))
 
 
-def _limits(fit: InstrumentFit) -> list[Reach]:
+def _limits(fit: InstrumentFit) -> list[ProfileLimits]:
     """Profile limits of every parameter, read with the spread between clusters."""
     slopes = np.eye(len(NAMES))
     return reaches(fit.patterns, fit.best, allowed=[fit.allowance(slope) for slope in slopes])

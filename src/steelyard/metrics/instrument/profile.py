@@ -33,7 +33,7 @@ _LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Reach:
+class ProfileLimits:
     """The limits of one parameter."""
 
     low: float | None
@@ -61,7 +61,7 @@ def reaches(
     which: Sequence[int] = range(len(NAMES)),
     chart: Chart = PLAIN,
     allowed: Sequence[float] | None = None,
-) -> list[Reach]:
+) -> list[ProfileLimits]:
     """The 95 % limits of these coordinates; `allowed` are roots of twice the loss at the limit of each."""
     wide = normal_quantile(0.975)
     roots = np.full(len(which), wide) if allowed is None else np.array(allowed)
@@ -101,14 +101,14 @@ def held_at(
     return fit(patterns, weights, shifts, held, 1e-5, 80, chart, goal).take(again)
 
 
-def _reach(natural: bool, ends: Floats, opened: Mask) -> Reach:
+def _reach(natural: bool, ends: Floats, opened: Mask) -> ProfileLimits:
     """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
     low, high, independent_low, independent_high = (
         _end(ends[place], opened[place], natural=natural and place % 2 == 0) for place in (0, 1, 4, 5)
     )
     falls = bool(opened[2] and not natural)
     at_zero = bool(natural and opened[0])
-    return Reach(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
+    return ProfileLimits(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
 
 
 def _end(place: float, opened: bool, *, natural: bool) -> float | None:

@@ -22,7 +22,14 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import (
+    INCONCLUSIVE,
+    MARGIN,
+    SURE,
+    difference_word,
+    missingness_note,
+    missingness_shift,
+)
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Limit, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs
@@ -338,7 +345,7 @@ def _excess(
     if declared and informative:
         limits = means.limits(SURE, DIFFERENCE)
         seen = difference_word(limits, test.adjusted_p)
-        word = difference_word(limits, test.adjusted_p, moved=moved_by(means.mean, bounds))
+        word = difference_word(limits, test.adjusted_p, moved=missingness_shift(means.mean, bounds))
     intervals, remark = _intervals(context, means, clusters, repeat, swap)
     return context.estimate(
         FLIP_EXCESS,
@@ -355,7 +362,12 @@ def _excess(
         missing_decides=seen != word,
         minimum_detectable=means.detectable if informative else None,
         note=join(
-            [f"relabelling test {test.format()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
+            [
+                f"relabelling test {test.format()}",
+                "" if repeat.k else NEVER,
+                remark,
+                missingness_note(seen, word),
+            ]
         ),
         p=test.unadjusted_p if word else None,
         p_corrected=test.adjusted_p if word else None,

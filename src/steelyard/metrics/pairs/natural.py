@@ -12,7 +12,7 @@ from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, SURE, Beyond, by_loss, calls_needed
+from steelyard.metrics.findings import INCONCLUSIVE, SURE, LimitTest, calls_total, missingness_note
 from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import Answer, Pairs, as_tie, lost, readable
@@ -32,8 +32,8 @@ from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equal
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen, longer_of
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference, position_test
-from steelyard.metrics.pairs.slot_imbalance import over_slots
-from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_told, proportion
+from steelyard.metrics.pairs.slot_imbalance import with_slot_imbalance
+from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_note, proportion
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 
@@ -77,21 +77,21 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         missing_decides=seen != word,
         note=join(
             [
-                limit_told(limit) if limit else None,
+                limit_note(limit) if limit else None,
                 ONE_CLUSTER if clusters < 2 else None,
-                by_loss(seen, word),
+                missingness_note(seen, word),
             ]
         ),
     )
     if limit is None or seen != INCONCLUSIVE:
         return figure
-    return replace(figure, calls_needed=calls_needed(replace(figure, excluded={}), limit.allowed))
+    return replace(figure, calls_needed=calls_total(replace(figure, excluded={}), limit.allowed))
 
 
-def _beyond(table: Floats) -> Beyond:
+def _beyond(table: Floats) -> LimitTest:
     """What a table tells; units without a call in it are none."""
     units = table[table.any(axis=(1, 2))]
-    return Beyond(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
+    return LimitTest(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
 
 
 def _wanted(pairs: Pairs) -> Ints:
@@ -249,7 +249,7 @@ def _places(pairs: Pairs, labelled: Pairs) -> Ints:
 def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
     reason = None if len(pairs) else NO_GOLD
     estimate = proportion(context, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
-    return over_slots(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
+    return with_slot_imbalance(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
 
 
 def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Estimate:

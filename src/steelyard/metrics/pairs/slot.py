@@ -23,10 +23,10 @@ from steelyard.metrics.findings import (
     INCONCLUSIVE,
     MARGIN,
     SURE,
-    by_loss,
     difference_word,
     judge_limit,
-    moved_by,
+    missingness_note,
+    missingness_shift,
 )
 from steelyard.metrics.metric import ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
@@ -296,7 +296,9 @@ def net_slot_preference(
     if family_test is not None:
         limits = units.limits(SURE)
         seen = difference_word(limits, family_test.adjusted_p)
-        word = difference_word(limits, family_test.adjusted_p, moved=moved_by(units.means.mean, bounds))
+        word = difference_word(
+            limits, family_test.adjusted_p, moved=missingness_shift(units.means.mean, bounds)
+        )
     return context.estimate(
         NET_SLOT_PREFERENCE,
         unit="call",
@@ -316,7 +318,7 @@ def net_slot_preference(
         note=join(
             [
                 _note(test, (position, stable), complete, _standing(declared, among_prompts)),
-                by_loss(seen, word),
+                missingness_note(seen, word),
             ]
         ),
         calls_needed=units.calls_total if seen == INCONCLUSIVE else None,

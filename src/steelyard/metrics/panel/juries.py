@@ -12,12 +12,19 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import PANEL, members, over_judges
-from steelyard.metrics.panel.vote_matrix import Ballots, ballots, error_correlations
+from steelyard.metrics.panel.panel_metrics import PANEL, members, panel_metrics
+from steelyard.metrics.panel.vote_matrix import VoteMatrix, error_correlations, vote_matrix
 from steelyard.metrics.proportions import join
-from steelyard.metrics.remedies.jury_selection import SIZE, best_judge, choose_trio, halves, jury_of, subject
+from steelyard.metrics.remedies.jury_selection import (
+    SIZE,
+    best_judge,
+    choose_jury_of_three,
+    halves,
+    jury_of,
+    subject,
+)
 from steelyard.metrics.scores import shares
-from steelyard.metrics.scores.columns import Ending, Scores, collect_scores, on_original_range
+from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean
@@ -108,7 +115,7 @@ NO_DIFFERENCE = "clusters show no spread: no interval"
 
 def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list[Estimate]:
     """Figures of the judges' labelled inputs under the base protocol; nothing for fewer than two judges."""
-    votes = ballots({name: _scores(base.of_judge(name)) for name in judges})
+    votes = vote_matrix({name: _scores(base.of_judge(name)) for name in judges})
     votes = votes.where(~np.isnan(votes.labels))
     if len(judges) < 2 or not len(votes.votes):
         return []
@@ -144,7 +151,7 @@ def _told(context: EstimateContext, metric: Metric, jury: Scores, note: str) -> 
 
 
 def _scores(seen: Observations) -> Scores:
-    return collect_scores(on_original_range(seen))
+    return collect_scores(rescaled_to_original(seen))
 
 
 def _subject(scores: Scores) -> Scores:
@@ -152,7 +159,7 @@ def _subject(scores: Scores) -> Scores:
     return scores.where(~scores.original) if np.any(~scores.original) else scores
 
 
-def _weighted(votes: Ballots, jury: Scores) -> Scores:
+def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
     """Dawid and Skene's verdicts, each scale alone: a judge may be sharp on one and dull on another."""
     verdict = np.full(len(votes.votes), np.nan)
     for scale in np.unique(votes.scale):
@@ -167,7 +174,7 @@ def _weighted(votes: Ballots, jury: Scores) -> Scores:
     return replace(
         once,
         score=np.where(scored, given, once.low).astype(np.int64),
-        ending=np.where(scored, Ending.SCORED, Ending.UNREADABLE).astype(np.int64),
+        outcome=np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64),
     )
 
 
@@ -178,7 +185,7 @@ def _chosen(context: EstimateContext, base: Observations, judges: Sequence[str])
     """
     if len(judges) < SIZE:
         return []
-    trio = choose_trio(base, judges, context.seed)
+    trio = choose_jury_of_three(base, judges, context.seed)
     if isinstance(trio, str):
         return [context.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
     split = halves(base, context.seed)
@@ -229,7 +236,7 @@ def panel_estimates(
         return []
     base = seen.filter(protocol="base")
     return [
-        *over_judges(estimates, {name: seen.of_judge(name) for name in judges}, seed),
+        *panel_metrics(estimates, {name: seen.of_judge(name) for name in judges}, seed),
         *jury_estimates(base, judges, seed),
         *jury_by_probe(base, judges, estimates, seed),
     ]

@@ -1,4 +1,4 @@
-"""Ballots from the scores of several judges: one answer per judge and input."""
+"""VoteMatrix from the scores of several judges: one answer per judge and input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.panel_metrics import members
 from steelyard.metrics.proportions import ONE_CLUSTER, join
-from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.stats.cluster_mean import around, left_out, left_out_error
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import t_quantile
@@ -25,7 +25,7 @@ from steelyard.verdicts.vote import plurality
 
 
 @dataclass(frozen=True, eq=False)
-class Ballots:
+class VoteMatrix:
     """What each judge answered on each item."""
 
     votes: Floats
@@ -41,14 +41,14 @@ class Ballots:
     inputs: tuple[str, ...] = ()
     """Name of each item, where it is known."""
 
-    def where(self, mask: Mask) -> Ballots:
+    def where(self, mask: Mask) -> VoteMatrix:
         """The items that the mask keeps."""
         columns = self.votes[mask], self.labels[mask], self.cluster[mask]
         inputs = tuple(name for name, kept in zip(self.inputs, mask.tolist(), strict=False) if kept)
-        return Ballots(*columns, self.judges, self.scale[mask], inputs)
+        return VoteMatrix(*columns, self.judges, self.scale[mask], inputs)
 
 
-def ballots(scores: Mapping[str, Scores]) -> Ballots:
+def vote_matrix(scores: Mapping[str, Scores]) -> VoteMatrix:
     """Judges by name as columns, inputs that any of them saw as rows; repeats are put to the vote.
 
     An input whose label is the verdict of one of the judges has none among them: that judge is always right.
@@ -71,7 +71,7 @@ def ballots(scores: Mapping[str, Scores]) -> Ballots:
         ends[rows[columns.stimulus]] = np.stack([columns.low, columns.high], axis=1)
     scales = [f"{low}-{high}" for low, high in ends.tolist()]
     held = np.where(own, np.nan, labels)
-    return Ballots(votes, held, _numbers(clusters.tolist()), judges, _numbers(scales), tuple(inputs))
+    return VoteMatrix(votes, held, _numbers(clusters.tolist()), judges, _numbers(scales), tuple(inputs))
 
 
 def _numbers(names: Sequence[str]) -> Ints:
@@ -88,7 +88,7 @@ def _answers(scores: Scores) -> Floats:
     """One answer per input, by the vote of its repeats; NaN where they give none."""
     repeats = int(scores.replicate.max()) + 1 if len(scores) else 1
     table = np.full((len(scores.stimuli), repeats), _UNASKED, dtype=np.int64)
-    lost = np.where(scores.ending == Ending.ABSTAINED, _ABSTAINED, _LOST)
+    lost = np.where(scores.outcome == Outcome.ABSTAINED, _ABSTAINED, _LOST)
     table[scores.stimulus, scores.replicate] = np.where(scores.decided, scores.score, lost)
     lines, place = np.unique(table, axis=0, return_inverse=True)
     answers = [_vote(line) for line in lines.tolist()]
@@ -117,7 +117,7 @@ NEVER_VARIES = "one of the two judges is always right or always wrong"
 TOO_FEW = "a single cluster decides whether a judge errs at all, or they err as one: no interval"
 
 
-def error_correlations(context: EstimateContext, votes: Ballots) -> Iterator[Estimate]:
+def error_correlations(context: EstimateContext, votes: VoteMatrix) -> Iterator[Estimate]:
     """Correlation of errors of every two judges."""
     wrong = np.where(np.isnan(votes.votes), np.nan, votes.votes != votes.labels[:, None])
     for first, second in combinations(range(len(votes.judges)), 2):

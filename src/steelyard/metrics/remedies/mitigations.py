@@ -15,9 +15,9 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.remedies.jury_selection import NEEDS, SIZE, choose_trio, jury_of
+from steelyard.metrics.remedies.jury_selection import NEEDS, SIZE, choose_jury_of_three, jury_of
 from steelyard.metrics.remedies.remedy import AS_MEASURED, BASE, JURY, Remedy, remedies
-from steelyard.metrics.remedies.targets import Change, Figure, change, figures_of, once
+from steelyard.metrics.remedies.targets import Change, TargetFigure, change, once, target_figures
 from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import POSITIVE
@@ -67,7 +67,7 @@ MOST = 0.5
 
 
 @dataclass(frozen=True)
-class CuredFigure:
+class MitigatedFigure:
     """One figure of a cured judge."""
 
     estimate: Estimate
@@ -83,13 +83,13 @@ class CuredFigure:
         }
 
     @classmethod
-    def from_json(cls, body: Any, where: str = "") -> CuredFigure:
+    def from_json(cls, body: Any, where: str = "") -> MitigatedFigure:
         """The figure that was written."""
         return from_body(cls, body, where)
 
 
 @dataclass(frozen=True)
-class Cured:
+class MitigatedJudge:
     """A judge with one remedy."""
 
     judge: str
@@ -102,14 +102,14 @@ class Cured:
     """What is done."""
     calls: int
     """Calls per verdict."""
-    figures: tuple[CuredFigure, ...] = ()
+    figures: tuple[MitigatedFigure, ...] = ()
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
     """Why there is no figure, and what it would take."""
     definition: str | None = None
     """The cured judge as a study file has it; None where it is the judge itself or another prompt."""
 
-    def figure(self, metric: str, probe: str | None = None) -> CuredFigure | None:
+    def figure(self, metric: str, probe: str | None = None) -> MitigatedFigure | None:
         """The figure of a metric; the first of several probes where none is named."""
         mine = (each for each in self.figures if each.estimate.metric == metric)
         return next((each for each in mine if probe in (None, each.estimate.probe)), None)
@@ -119,12 +119,12 @@ class Cured:
         return {**vars(self), "figures": [figure.to_json() for figure in self.figures]}
 
     @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Cured:
+    def from_json(cls, body: Any, where: str = "") -> MitigatedJudge:
         """The cured judge that was written."""
         return from_body(cls, body, where)
 
 
-def cured_judges(
+def mitigated_judges(
     judge: str,
     seen: Observations,
     price: Dollars | None,
@@ -132,27 +132,27 @@ def cured_judges(
     *,
     priced: bool,
     baselines: Mapping[str, Observations] | None = None,
-) -> list[Cured]:
+) -> list[MitigatedJudge]:
     """The judge as measured, then with each remedy; nothing where no figure was measured that one could move.
 
     `priced` is False where costs are no question, as for recorded verdicts.
     """
-    bench = _Bench(judge, seen, price, seed, priced, baselines or {})
+    bench = _RemedyEvaluator(judge, seen, price, seed, priced, baselines or {})
     return [bench.cured(AS_MEASURED), *map(bench.cured, remedies(seen))] if bench.figures else []
 
 
 def merit_figures(
     judge: str, after: Observations, baselines: Mapping[str, Observations], seed: int, remedy: str
-) -> list[CuredFigure]:
+) -> list[MitigatedFigure]:
     """Whether a judge with a remedy tells good from bad, by each kind of evidence."""
     return [
-        CuredFigure(replace(each, group={**each.group, "remedy": remedy}))
+        MitigatedFigure(replace(each, group={**each.group, "remedy": remedy}))
         for each in merit_estimates(judge, after, baselines, seed)
         if each.is_overall
     ]
 
 
-class _Bench:
+class _RemedyEvaluator:
     """One judge, and what its remedies are held against."""
 
     def __init__(
@@ -171,45 +171,47 @@ class _Bench:
         self.baselines = baselines
         self.seed = seed
         self.base = seen.filter(protocol="base")
-        self.figures = tuple(figures_of(self.base))
+        self.figures = tuple(target_figures(self.base))
         self._units = {id(figure): figure.units(figure.columns(self.base)) for figure in self.figures}
         self._measured = {
             id(figure): figure.estimate(self._context(figure, AS_MEASURED), figure.columns(self.base))
             for figure in self.figures
         }
 
-    def cured(self, remedy: Remedy) -> Cured:
+    def cured(self, remedy: Remedy) -> MitigatedJudge:
         """Every figure that the remedy has calls for."""
         named = remedy.definition(self.judge)
-        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named)
+        head = MitigatedJudge(
+            self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named
+        )
         after = self.base if remedy is AS_MEASURED else remedy.derive(self.seen)
         spread = remedy.derive(self.seen, spread=True) if remedy.repeats > 1 else after
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
         if not figures:
             return replace(head, note=f"needs {remedy.lacks(self.seen)}")
-        costs = [CuredFigure(self._cost(remedy))] if self.priced else []
+        costs = [MitigatedFigure(self._cost(remedy))] if self.priced else []
         merits = merit_figures(self.judge, after, self.baselines, self.seed, remedy.id)
         return replace(head, figures=(*figures, *merits, *costs))
 
     def _figure(
-        self, remedy: Remedy, figure: Figure, after: Observations, spread: Observations
-    ) -> CuredFigure | None:
+        self, remedy: Remedy, figure: TargetFigure, after: Observations, spread: Observations
+    ) -> MitigatedFigure | None:
         if remedy is AS_MEASURED:
-            return CuredFigure(self._measured[id(figure)])
+            return MitigatedFigure(self._measured[id(figure)])
         rows = figure.columns(after)
         if not self._tells(figure, rows):
             return None
         estimate = figure.estimate(
             self._context(figure, remedy), once(rows, figure) if remedy.symmetric else rows
         )
-        return CuredFigure(estimate, change(figure, self.base, spread, self._measured[id(figure)]))
+        return MitigatedFigure(estimate, change(figure, self.base, spread, self._measured[id(figure)]))
 
-    def _context(self, figure: Figure, remedy: Remedy) -> EstimateContext:
+    def _context(self, figure: TargetFigure, remedy: Remedy) -> EstimateContext:
         group = {**figure.group, "protocol": "base", "remedy": remedy.id}
         return EstimateContext(self.judge, figure.probe, group, self.seed)
 
-    def _tells(self, figure: Figure, rows: Any) -> bool:
+    def _tells(self, figure: TargetFigure, rows: Any) -> bool:
         """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""
         return figure.units(rows) > MOST * self._units[id(figure)]
 
@@ -222,13 +224,13 @@ class _Bench:
 
 def jury_remedies(
     seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
-) -> list[Cured]:
+) -> list[MitigatedJudge]:
     """The jury beside each of these judges; where there is none, what it would take."""
     heard = [seen.judges.index(name) for name in judges if name in seen.judges]
     base = as_base(seen.filter(calls=np.isin(seen.judge, heard)), BASE)
-    trio = choose_trio(base, judges, seed)
+    trio = choose_jury_of_three(base, judges, seed)
     if isinstance(trio, str):
-        return [Cured(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]
+        return [MitigatedJudge(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]
     voted = jury_of(trio.calls, trio.members)
     title = _title(trio.members) + ("" if trio.choosing is None else ", on clusters that did not choose it")
     rows = []
@@ -237,19 +239,21 @@ def jury_remedies(
         if figures and prices is not None:
             context = _context(name, "cost", {}, seed)
             asked = [(base.of_judge(member), prices.get(member)) for member in trio.members]
-            figures.append(CuredFigure(cost_per_verdict(context, asked)))
+            figures.append(MitigatedFigure(cost_per_verdict(context, asked)))
         note = None if figures else NEEDS
-        rows.append(Cured(name, JURY, JURY, title, SIZE, tuple(figures), note, _definition(trio.members)))
+        rows.append(
+            MitigatedJudge(name, JURY, JURY, title, SIZE, tuple(figures), note, _definition(trio.members))
+        )
     return rows
 
 
-def _figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[CuredFigure]:
+def _figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
     """The figures of the jury, each beside the same calls of one judge."""
     figures = []
-    for figure in figures_of(voted):
+    for figure in target_figures(voted):
         context = _context(judge, figure.probe, figure.group, seed)
         alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
-        figures.append(CuredFigure(together, change(figure, before, voted, alone)))
+        figures.append(MitigatedFigure(together, change(figure, before, voted, alone)))
     return figures + merit_figures(judge, voted, {}, seed, JURY) if figures else []
 
 

@@ -37,7 +37,7 @@ from steelyard.verdicts.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class CallValues:
     """What each call of a figure shows, in columns of equal length."""
 
     value: Floats
@@ -51,7 +51,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Figure:
+class TargetFigure:
     """A figure of the base protocol, from the observations of one judge, real or made of another's calls."""
 
     metric: Metric
@@ -64,7 +64,7 @@ class Figure:
     """Its rows."""
     estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
-    calls: Callable[[Any], Calls]
+    calls: Callable[[Any], CallValues]
     """Its rows, call by call."""
     ends: Callable[[Any], Ends] = lambda _: SHARE
     """Its rows to the least and the most that a call can show."""
@@ -79,13 +79,13 @@ class Figure:
         return len(distinct(self.calls(columns).unit))
 
 
-def figures_of(seen: Observations) -> Iterator[Figure]:
+def target_figures(seen: Observations) -> Iterator[TargetFigure]:
     """The figures that this judge was shown stimuli for, in reading order."""
     every = _SCORES if seen.pointwise else _PAIRS
     return (figure for figure in every if len(figure.columns(seen)))
 
 
-def once(pairs: Pairs, figure: Figure) -> Pairs:
+def once(pairs: Pairs, figure: TargetFigure) -> Pairs:
     """The same pairs, where both orders have one verdict by construction: it counts once among calls."""
     if not figure.share:
         return replace(pairs, mirrored=True)
@@ -94,14 +94,14 @@ def once(pairs: Pairs, figure: Figure) -> Pairs:
 
 def _of_pairs(
     metric: Metric, probe: str, group: Group, kind: str | None = None, *, labelled: bool = False
-) -> Figure:
+) -> TargetFigure:
     """A share of calls on pairs; with a step in the group, on pairs so far apart."""
 
     def columns(seen: Observations) -> Pairs:
         pairs = collect(seen.filter(probe, "base", None if kind is None else (kind,), labelled=labelled))
         return pairs.where(pairs.delta == group["delta"]) if "delta" in group else pairs
 
-    return Figure(
+    return TargetFigure(
         metric,
         probe,
         group,
@@ -111,16 +111,16 @@ def _of_pairs(
     )
 
 
-def _slots(probe: str, group: Group, kind: str) -> Figure:
+def _slots(probe: str, group: Group, kind: str) -> TargetFigure:
     """Net slot preference: first less second, of pairs with both verdicts."""
 
-    def calls(pairs: Pairs) -> Calls:
+    def calls(pairs: Pairs) -> CallValues:
         answers = pairs.calls
         balance = (answers == Answer.FIRST).astype(np.float64) - (answers == Answer.SECOND)
         both = np.repeat(readable(answers).all(axis=1, keepdims=True), 2, axis=1)
         return _pair_calls(pairs, balance, both)
 
-    return Figure(
+    return TargetFigure(
         NET_SLOT_PREFERENCE,
         probe,
         group,
@@ -131,8 +131,8 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
     )
 
 
-def _pair_calls(pairs: Pairs, values: Floats, counts: Mask) -> Calls:
-    return Calls(values.ravel(), counts.ravel(), np.repeat(pairs.cluster, 2), np.repeat(pairs.pair, 2))
+def _pair_calls(pairs: Pairs, values: Floats, counts: Mask) -> CallValues:
+    return CallValues(values.ravel(), counts.ravel(), np.repeat(pairs.cluster, 2), np.repeat(pairs.pair, 2))
 
 
 def _of_scores(
@@ -142,12 +142,12 @@ def _of_scores(
     estimate: Callable[[EstimateContext, Scores], Estimate],
     value: Callable[[Scores], Any],
     ends: Callable[[Scores], Ends] = lambda _: SHARE,
-) -> Figure:
-    def calls(scores: Scores) -> Calls:
+) -> TargetFigure:
+    def calls(scores: Scores) -> CallValues:
         counts = scores.decided if metric is MAE else scores.readable
-        return Calls(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
+        return CallValues(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
 
-    return Figure(
+    return TargetFigure(
         metric,
         probe,
         {},
@@ -233,7 +233,7 @@ class Change:
     interval: Interval | None = None
     """Of the difference."""
     n_calls: int = 0
-    """Calls that have a verdict both ways."""
+    """CallValues that have a verdict both ways."""
     n_units: int = 0
     """Pairs or items behind them."""
     n_clusters: int = 0
@@ -244,7 +244,7 @@ class Change:
     """Of the figure without the remedy, on these calls."""
 
 
-def change(figure: Figure, before: Observations, after: Observations, measured: Estimate) -> Change:
+def change(figure: TargetFigure, before: Observations, after: Observations, measured: Estimate) -> Change:
     """The paired difference; `after` has a verdict for each call that went into it.
 
     `measured` is the figure of `before`, whose interval holds where the calls are the same.
@@ -254,7 +254,9 @@ def change(figure: Figure, before: Observations, after: Observations, measured: 
     both = first.counts & second.counts
     if not both.any():
         return Change(None, None, None, note=NO_SHARED)
-    asked = Calls(first.value[both], both[both], _numbers(first.cluster[both]), _numbers(first.unit[both]))
+    asked = CallValues(
+        first.value[both], both[both], _numbers(first.cluster[both]), _numbers(first.unit[both])
+    )
     changed = replace(asked, value=second.value[both] - asked.value)
     low, high = figure.ends(shown)
     interval = _of_events(asked, changed) if figure.share else _of_mean(changed, (low - high, high - low))
@@ -275,14 +277,14 @@ def change(figure: Figure, before: Observations, after: Observations, measured: 
     )
 
 
-def _of_events(asked: Calls, changed: Calls) -> Interval:
+def _of_events(asked: CallValues, changed: CallValues) -> Interval:
     """Tango's interval over clusters; over pairs or items where there is one cluster."""
     before = asked.value.astype(np.int64)
     paired = Paired(before, before + changed.value.astype(np.int64), asked.cluster, asked.unit)
     return Interval("tango_cluster" if paired.n_clusters > 1 else "tango", *paired.limits())
 
 
-def _of_share(asked: Calls) -> Interval:
+def _of_share(asked: CallValues) -> Interval:
     """Wilson's interval of the share of events, as the datasheet has it."""
     events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
     tally = Tally(
@@ -294,7 +296,7 @@ def _of_share(asked: Calls) -> Interval:
     return Interval("wilson_cluster" if tally.n_clusters > 1 else "wilson_units", *wilson_cluster(tally))
 
 
-def _of_mean(calls: Calls, ends: Ends) -> Interval:
+def _of_mean(calls: CallValues, ends: Ends) -> Interval:
     """Student's t over clusters, or over pairs or items where there is one; where these do not differ, as far
     as the largest share of other values that fits can draw the mean."""
     several = len(distinct(calls.cluster)) > 1

@@ -18,7 +18,7 @@ from steelyard.core.rng import seed_for
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS
-from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, detectable_beyond, judged
+from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, detectable_beyond, with_finding
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.stats.clusters import Tally, design_effect, wilson_cluster
@@ -175,7 +175,7 @@ def loss_rate(
         minimum_detectable=_detectable(counts, limit) if limit else None,
         note=CLUSTERED if clustered else INDEPENDENT,
     )
-    return judged(rate, limit)
+    return with_finding(rate, limit)
 
 
 def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally:

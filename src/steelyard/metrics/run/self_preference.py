@@ -12,7 +12,14 @@ from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, by_loss, moved_by
+from steelyard.metrics.findings import (
+    CLEAR,
+    FLAGGED,
+    INCONCLUSIVE,
+    MARGIN,
+    missingness_note,
+    missingness_shift,
+)
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
@@ -24,7 +31,7 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 
-FAMILIES: Mapping[str, tuple[str, ...]] = {
+VENDORS: Mapping[str, tuple[str, ...]] = {
     "ai2": ("olmo", "tulu"),
     "alibaba": ("qwen", "qwq"),
     "amazon": ("nova", "titan"),
@@ -46,10 +53,10 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 """Maker to the words that its models are named by."""
 
-_WORDS = {word: family for family, words in FAMILIES.items() for word in words}
+_WORDS = {word: family for family, words in VENDORS.items() for word in words}
 
 
-def family_of(name: str, given: Mapping[str, str] | None = None) -> str | None:
+def vendor_of(name: str, given: Mapping[str, str] | None = None) -> str | None:
     """The family of a judge or author: as given, else by the first word of the name that is known."""
     if given and name in given:
         return given[name].lower()
@@ -147,7 +154,7 @@ def self_preference(
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
     bounds = _bounds(treatments)
-    seen, word = _word(found[0]), _word(found[0], moved_by(value, bounds))
+    seen, word = _word(found[0]), _word(found[0], missingness_shift(value, bounds))
     return context.estimate(
         SELF_PREFERENCE,
         unit="call",
@@ -161,7 +168,9 @@ def self_preference(
         chance=0.0,
         finding=word,
         missing_decides=seen != word,
-        note=join([_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, by_loss(seen, word)]),
+        note=join(
+            [_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, missingness_note(seen, word)]
+        ),
     )
 
 

@@ -68,7 +68,7 @@ def accuracy_column(scores: Scores) -> ShareColumn:
     return ShareColumn(clusters, items, right, rows.readable)
 
 
-def kept_column(scores: Scores) -> ShareColumn:
+def invariance_column(scores: Scores) -> ShareColumn:
     """Comparisons with the unchanged item that give the same verdict, item by item."""
     compared = compare_items(unmoved(scores, keep_label=True))
     cluster = np.zeros(len(scores.items), dtype=np.int64)

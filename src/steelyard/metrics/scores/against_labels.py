@@ -13,10 +13,10 @@ from steelyard.metrics.basis import LABELLED
 from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, Beyond, by_loss
+from steelyard.metrics.findings import INCONCLUSIVE, LimitTest, missingness_note
 from steelyard.metrics.metric import LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
 from steelyard.metrics.proportions import join
-from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
@@ -59,7 +59,7 @@ def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> E
         return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
     word = figure.finding if words == {figure.finding} else INCONCLUSIVE
-    note = join([figure.note, by_loss(figure.finding, word)])
+    note = join([figure.note, missingness_note(figure.finding, word)])
     return replace(figure, finding=word, missing_decides=figure.finding != word, note=note)
 
 
@@ -68,7 +68,7 @@ def _word(rows: Scores, limit: Limit, formula: Formula) -> str:
     values = np.union1d(scored.score, scored.expected.astype(np.int64))
     sums = label_table(rows, values)
     levels = values.astype(np.float64)
-    return Beyond(
+    return LimitTest(
         sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls, formula in BY_RATES
     ).word(limit)
 
@@ -81,7 +81,7 @@ def _filled(rows: Scores, *, right: bool) -> Scores:
     return replace(
         rows,
         score=np.where(rows.readable, rows.score, other),
-        ending=np.where(rows.readable, rows.ending, np.int64(Ending.SCORED)),
+        outcome=np.where(rows.readable, rows.outcome, np.int64(Outcome.SCORED)),
     )
 
 

@@ -22,7 +22,7 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, V
 _NAMES = ("items", "stimuli", "clusters")
 
 
-class Ending(IntEnum):
+class Outcome(IntEnum):
     """How a call on a single text ended; `Scores.decided` and `Scores.readable` rely on the order."""
 
     SCORED = 0
@@ -52,9 +52,9 @@ class Scores:
     stratum: Words
     """Domain."""
     score: Ints
-    """What the judge answered; meaningful where `ending` is SCORED, elsewhere the low end of the scale."""
-    ending: Ints
-    """`Ending` of the call."""
+    """What the judge answered; meaningful where `outcome` is SCORED, elsewhere the low end of the scale."""
+    outcome: Ints
+    """`Outcome` of the call."""
     expected: Floats
     """The label a sound judge gives; NaN where nobody has said."""
     own_label: Mask
@@ -65,7 +65,7 @@ class Scores:
     """Low end of the call's scale; 0 for binary."""
     high: Ints
     """High end of the call's scale; 1 for binary."""
-    failing: Floats
+    fail_value: Floats
     """Answer that says that a text or run fails; NaN where nobody has said, and low answers are taken to."""
     items: tuple[str, ...]
     """Names of the items, in order."""
@@ -87,12 +87,12 @@ class Scores:
     @property
     def decided(self) -> Mask:
         """The call ended in a score."""
-        return np.asarray(self.ending == Ending.SCORED)
+        return np.asarray(self.outcome == Outcome.SCORED)
 
     @property
     def readable(self) -> Mask:
         """The call ended in a verdict that counts: a score or a valid abstention."""
-        return np.asarray(self.ending <= Ending.ABSTAINED)
+        return np.asarray(self.outcome <= Outcome.ABSTAINED)
 
     @property
     def reports(self) -> Mask:
@@ -115,9 +115,9 @@ class Scores:
         return np.asarray((self.low == 0) & (self.high == 1))
 
     @property
-    def passing_up(self) -> Scores:
+    def with_pass_high(self) -> Scores:
         """The same calls with scores and labels turned round where high answers fail: up is passing."""
-        turned = np.asarray(self.failing == self.high)
+        turned = np.asarray(self.fail_value == self.high)
         if not turned.any():
             return self
         ends = self.low + self.high
@@ -125,7 +125,7 @@ class Scores:
             self,
             score=np.where(turned & self.decided, ends - self.score, self.score),
             expected=np.where(turned, ends - self.expected, self.expected),
-            failing=np.where(turned, self.low, self.failing),
+            fail_value=np.where(turned, self.low, self.fail_value),
         )
 
     @property
@@ -146,8 +146,8 @@ class Scores:
     def lost(self) -> dict[str, int]:
         """Calls without a verdict, as an estimate reports them."""
         return {
-            "unreadable": int(np.count_nonzero(self.ending == Ending.UNREADABLE)),
-            "failed": int(np.count_nonzero(self.ending == Ending.FAILED)),
+            "unreadable": int(np.count_nonzero(self.outcome == Outcome.UNREADABLE)),
+            "failed": int(np.count_nonzero(self.outcome == Outcome.FAILED)),
         }
 
 
@@ -169,8 +169,8 @@ def _collected(seen: Observations) -> Scores:
     items, item = numbered(shown.item[row])
     named, cluster = numbered(shown.cluster[row])
     low, high = shown.ends[row].T
-    endings = [_ending(verdict) for verdict in seen.verdicts]
-    ending, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
+    endings = [_outcome(verdict) for verdict in seen.verdicts]
+    outcome, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
     return Scores(
         item=item,
         stimulus=number,
@@ -178,35 +178,35 @@ def _collected(seen: Observations) -> Scores:
         replicate=seen.replicate[order],
         cluster=cluster,
         stratum=shown.stratum[row],
-        score=np.where(ending == Ending.SCORED, score, low),
-        ending=ending,
+        score=np.where(outcome == Outcome.SCORED, score, low),
+        outcome=outcome,
         expected=shown.expected[row],
         own_label=seen.own_label[order],
         strength=shown.strength[row],
         low=low,
         high=high,
-        failing=shown.failing[row],
+        fail_value=shown.failing[row],
         items=tuple(shown.items[items].tolist()),
         stimuli=tuple(shown.ids[stimuli].tolist()),
         clusters=tuple(shown.clusters[named].tolist()),
     )
 
 
-def _ending(verdict: Verdict) -> tuple[Ending, int]:
+def _outcome(verdict: Verdict) -> tuple[Outcome, int]:
     """How the call ended, and the score where there is one."""
     match verdict:
         case Decided(value=value):
-            return Ending.SCORED, int(value)
+            return Outcome.SCORED, int(value)
         case Abstained():
-            return Ending.ABSTAINED, 0
+            return Outcome.ABSTAINED, 0
         case Unreadable():
-            return Ending.UNREADABLE, 0
+            return Outcome.UNREADABLE, 0
         case Failed():
-            return Ending.FAILED, 0
+            return Outcome.FAILED, 0
     raise ValueError(f"not a pointwise verdict: {verdict!r}")
 
 
-def on_original_range(observations: Iterable[Observation]) -> Observations:
+def rescaled_to_original(observations: Iterable[Observation]) -> Observations:
     """Every call as if it had been made on the range of its unchanged item, where that was shown."""
     seen = Observations.of(observations)
     if _on_one_range(seen):

@@ -34,7 +34,7 @@ from steelyard.metrics.scores.against_labels import (
     binary_figures,
     ordinal_figures,
 )
-from steelyard.metrics.scores.columns import Scores, collect_scores, on_original_range
+from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.invariance import (
     EXCESS_FLIP,
     INVARIANCE,
@@ -215,7 +215,7 @@ def probe_scores(
     mine = seen.filter(stimuli=plain | (seen.shown.probe == probe))
     edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
     shown = mine if unchanged and not edited.any() else mine.filter(stimuli=edited)
-    return collect_scores(on_original_range(shown))
+    return collect_scores(rescaled_to_original(shown))
 
 
 def _repeated(scores: Scores) -> bool:
@@ -273,7 +273,7 @@ def pooled_estimates(
     if len(probes) < 2:
         return []
     base = Observations.of(observations).filter(protocol="base")
-    base = on_original_range(base.filter(stimuli=base.shown.scored))
+    base = rescaled_to_original(base.filter(stimuli=base.shown.scored))
     edited = {shown.probe for shown in base.stimuli_seen}
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
