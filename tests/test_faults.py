@@ -20,7 +20,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.faults import Faults, cause_of
 from steelyard.metrics.instrument import estimates as instrument_estimates
 from steelyard.metrics.panel import juries
-from steelyard.metrics.run import run_cost, volatility
+from steelyard.metrics.run import cost, volatility
 
 PLUGIN = '''
 from steelyard.metrics.estimate import Estimate
@@ -152,7 +152,7 @@ def test_each_arm_of_the_instrument_model_fails_alone(command: Command, monkeypa
 
 def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(volatility, "mean_intervals", fail)
-    monkeypatch.setattr(run_cost, "total_estimates", fail)
+    monkeypatch.setattr(cost, "total_estimates", fail)
     monkeypatch.setattr(juries, "jury_estimates", fail)
     monkeypatch.setitem(readings.QUESTIONS, "Accuracy", fail)
     options = ("--scale", "binary", "-p", "format_invariance_1", "-p", "format_invariance_2", "--out", "run")
