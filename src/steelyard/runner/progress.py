@@ -37,7 +37,7 @@ class Progress(Protocol):
         """Something worth a line."""
 
 
-class Silent:
+class NullProgress:
     """Tells nothing."""
 
     def begin(self, judge: str, total: int, done: int) -> None:
@@ -107,7 +107,7 @@ class LineProgress:
 def progress_line(is_shown: bool) -> Iterator[Progress]:
     """A line of progress, or silence."""
     if not is_shown:
-        yield Silent()
+        yield NullProgress()
         return
     line = LineProgress()
     try:
