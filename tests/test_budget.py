@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import BudgetError, ConfigError
-from steelyard.runner.budget import CHARACTERS_PER_TOKEN, Budget, call_cost, check_prices, max_cost, reply_cost
+from steelyard.runner.budget import (
+    CHARACTERS_PER_TOKEN,
+    Budget,
+    call_cost,
+    check_prices,
+    max_cost,
+    reply_cost,
+)
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price
 from steelyard.study.judge_config import parse_judge

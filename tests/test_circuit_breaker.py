@@ -184,4 +184,4 @@ def test_a_reply_forgives_and_asks_for_more_evidence_after_it() -> None:
 
 
 def test_no_more_items_are_needed_than_there_are() -> None:
-    assert failures(CircuitBreaker(5, 1, answered=True), "a", "a") == [True, True]
+    assert failures(CircuitBreaker(5, 1, has_answered=True), "a", "a") == [True, True]

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 import steelyard.trials.trials
 from steelyard.commands.measure import measure
 from steelyard.commands.report import rebuild
-from steelyard.core.hash_index import DigestIndex, digests_of, hash_of
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import HashIndex, content_hash, digests_of, hash_of
 from steelyard.errors import StoreError
 from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_facts import run_facts
@@ -171,7 +170,7 @@ def test_columns_say_what_single_trials_say(name: str, ends: list[Fate], data: s
     """Answers, failures, calls never asked, repeats, orders, juries: observation by observation."""
     whole = plan_of(name).trials
     chosen = data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=60, unique=True))
-    trials = whole.rows(np.array(chosen))
+    trials = whole.take(np.array(chosen))
     with TemporaryDirectory() as place:
         folder = RunFolder(Path(place))
         filled(folder, Calls.of(trials).trials, ends)
@@ -213,9 +212,9 @@ def money(trials: Trials, record: RunRecord) -> None:
     """Dollars of each judge's calls, call by call."""
     stored, answers = record.store.replies(), record.answers(trials)
     for judge in answers.calls.judges:
-        calls = answers.calls.rows(answers.calls.of_judge(judge.name))
+        calls = answers.calls.take(answers.calls.of_judge(judge.name))
         mine = StoredReplies(record.store, answers)
-        assert mine.stored_cost(calls) == stored_cost(list(calls), stored)
+        assert mine.cost(calls) == stored_cost(list(calls), stored)
         assert mine.of(calls).tolist() == [call.key in stored for call in calls]
         assert [call.key in mine for call in calls] == mine.of(calls).tolist()
 
@@ -233,7 +232,7 @@ def test_a_trial_made_of_columns_is_the_trial(name: str) -> None:
         assert trials.find(place, trial.replicate) == row
         assert trials.find(place, 99) is None
     assert trials.find(("nobody", "base", "x", "uv"), 0) is None
-    assert trials.places(digests_of([trials[3].key, "other"])).tolist() == [3, -1]
+    assert trials.lookup(digests_of([trials[3].key, "other"])).tolist() == [3, -1]
     assert Trials.of(list(trials)) == trials
     assert len(trials[:0]) == len(Trials.of([])) == len(Calls.of(Trials.of([])).trials) == 0
     behind = {call.key: call for trial in trials for call in trial.calls}
@@ -245,7 +244,7 @@ def test_columns_are_put_in_the_order_of_single_trials(name: str) -> None:
     trials = plan_of(name).trials
     singles = list(trials)
     columns = Trials.of(trials)
-    assert list(columns.rows(columns.by_prefix)) == sorted(singles, key=lambda trial: trial.prefix)
+    assert list(columns.take(columns.by_prefix)) == sorted(singles, key=lambda trial: trial.prefix)
     ranks = columns.ranks(lambda asked: (asked.order, asked.stimulus.id))
     values = [(trial.order, trial.stimulus.id) for trial in singles]
     assert ranks.tolist() == [sorted(set(values)).index(value) for value in values]
@@ -254,7 +253,7 @@ def test_columns_are_put_in_the_order_of_single_trials(name: str) -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_a_queue_hands_out_every_call_once_and_pilots_first(name: str) -> None:
     calls = Calls.of(Trials.of(plan_of(name).trials)).trials
-    mine = calls.rows(calls.of_judge(calls.judges[0].name))
+    mine = calls.take(calls.of_judge(calls.judges[0].name))
     preflight = Preflight(mine.judges[0], mine)
     order = preflight.order(mine)
     assert sorted(order) == list(range(len(mine)))
@@ -299,9 +298,9 @@ def test_digests_are_found_whatever_they_are_written_as(values: list[int | str])
     known = [content_hash(value) if isinstance(value, int) else value for value in dict.fromkeys(values)]
     column = digests_of(known)
     assert len(column) == len(known)
-    index = DigestIndex(column)
-    assert index.places(column).tolist() == list(range(len(known)))
-    assert index.places(digests_of(["none of them!"])).tolist() == [-1]
+    index = HashIndex(column)
+    assert index.lookup(column).tolist() == list(range(len(known)))
+    assert index.lookup(digests_of(["none of them!"])).tolist() == [-1]
     assert column[index.order].tolist() == sorted(column.tolist())
     hashes = [name for name in known if len(name) == 71 and name.startswith("sha256:")]
     assert [hash_of(digest) for digest in digests_of(hashes).tolist()] == hashes
@@ -311,14 +310,14 @@ def test_a_digest_may_end_in_zeros() -> None:
     names = [f"sha256:{'ab' * (32 - n)}{'00' * n}" for n in range(4)]
     column = digests_of(names)
     assert [hash_of(digest) for digest in column.tolist()] == names
-    assert DigestIndex(column).places(column).tolist() == [0, 1, 2, 3]
+    assert HashIndex(column).lookup(column).tolist() == [0, 1, 2, 3]
 
 
 def test_digests_that_begin_alike_are_told_apart_by_their_ends() -> None:
     names = [f"sha256:{'07' * 16}{n:032x}" for n in (5, 3, 9, 3 << 90)]
     other = f"sha256:{'07' * 16}{4:032x}"
-    index = DigestIndex(digests_of(names))
-    assert index.places(digests_of([names[2], other, *names])).tolist() == [2, -1, 0, 1, 2, 3]
+    index = HashIndex(digests_of(names))
+    assert index.lookup(digests_of([names[2], other, *names])).tolist() == [2, -1, 0, 1, 2, 3]
     assert index.order.tolist() == [1, 0, 2, 3]
 
 

@@ -17,7 +17,7 @@ from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
 from steelyard.commands.reference_run import foreseen, referenced
 from steelyard.commands.report import rebuild
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
@@ -66,7 +66,7 @@ class CostEstimate:
 
     def __repr__(self) -> str:
         price = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
-        return f"<CostEstimate: {counted(self.calls, 'call')}, {price}, {self.folder}>"
+        return f"<CostEstimate: {pluralize(self.calls, 'call')}, {price}, {self.folder}>"
 
 
 def measure(

@@ -8,7 +8,7 @@ from functools import partial
 
 from steelyard.authoring.questions import brief_hash
 from steelyard.authoring.rounds import Rounds
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 from steelyard.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrival
 from steelyard.review.stimuli_file import under_review
@@ -53,8 +53,8 @@ class Authored:
     def shortfalls(self) -> tuple[str, ...]:
         """Probes for which nothing usable was written, in sentences."""
         return tuple(
-            f"probe {report.probe!r}: none of the {counted(report.asked, 'text')} written for it can be used "
-            f"({report.reasons}); it is not measured."
+            f"probe {report.probe!r}: none of the {pluralize(report.asked, 'text')} written for it can be "
+            f"used ({report.reasons}); it is not measured."
             for report in self.report
             if report.asked and not report.usable and not report.pending
         )
@@ -62,7 +62,7 @@ class Authored:
     def require_review(self, folder: RunFolder) -> None:
         """Refuse to judge while a text waits for a person."""
         if self.pending:
-            written = counted(len(self.stimuli), "written stimulus", "written stimuli")
+            written = pluralize(len(self.stimuli), "written stimulus", "written stimuli")
             wait = plural(self.pending, "waits", "wait")
             raise ConfigError(
                 f"{folder.stimuli}: {self.pending} of {written} {wait} for review; decide on the page of "

@@ -11,7 +11,7 @@ import click
 from steelyard.cli.plan import print_plan
 from steelyard.cli.say import calls_made, plain, shown, tell
 from steelyard.cli.study import limits_of, open_study
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -133,13 +133,13 @@ def _sentence(decision: Decision) -> str:
     """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
-        drawn = counted(last.excluded, rule.noun)
+        drawn = pluralize(last.excluded, rule.noun)
         return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
-        capped = f"the cap of {counted(decision.cap, rule.noun)} is reached"
+        capped = f"the cap of {pluralize(decision.cap, rule.noun)} is reached"
         why = capped if verdict == "inconclusive" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
     worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."
-    calls = counted(last.calls, "call")
+    calls = pluralize(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, shown, warn
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.words.visible import visible
 
 if TYPE_CHECKING:
@@ -131,8 +132,10 @@ def _print(ruling: Ruling, every: bool) -> None:
                     console.print(Padding(line, (0, 0, 0, indent), expand=False))
         passed = [check for check in checks if check.result == PASS]
         if passed and not every:
-            names = ", ".join(dict.fromkeys(check.name for check in passed))
-            told = plain(f"{counted(len(passed), 'check')} passed: {names}", "dim")
+            # A rule may be held against several figures, and against drift.
+            times = Counter(check.name for check in passed)
+            names = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in times.items())
+            told = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
             console.print(Padding(told, (0, 0, 0, 2), expand=False))
     if ruling.notes:
         console.print()
@@ -143,4 +146,4 @@ def _print(ruling: Ruling, every: bool) -> None:
 def _sentence(ruling: Ruling) -> str:
     results = [check.result for check in ruling.checks]
     split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), on whole 95 % intervals."
+    return f"{ruling.result}: {pluralize(len(results), 'check')} ({split}), on whole 95 % intervals."

@@ -94,7 +94,7 @@ def print_plan(
     from rich.console import Console
 
     from steelyard.cli.plan_table import by_judge, listed_prices, plan_table
-    from steelyard.core.plurals import counted
+    from steelyard.core.text import pluralize
     from steelyard.runner.planner import plan_rows
     from steelyard.runner.record import submitted
 
@@ -115,5 +115,5 @@ def print_plan(
     else:
         shown = rows if by_probe else by_judge(rows)
         if waiting:
-            click.echo(f"{counted(len(waiting), 'call')} submitted in batches before; not counted here.\n")
+            click.echo(f"{pluralize(len(waiting), 'call')} submitted in batches before; not counted here.\n")
         plan_table(made, shown, len(answered), folder.path, Console())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import SteelyardError, exit_code
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def calls_made(session: RunSession, *, estimated: bool = False) -> str:
     about = "about " if estimated else ""
     spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
     if session.calls:
-        return f"{counted(session.calls, 'call')} in this run{spent}."
+        return f"{pluralize(session.calls, 'call')} in this run{spent}."
     if session.failures or session.stop_errors:
         return f"No call of this run was answered{spent}."
     return f"No calls: every trial was answered before. {ASK_AFRESH}"

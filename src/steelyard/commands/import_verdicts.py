@@ -52,6 +52,12 @@ class Imported:
     baselines: tuple[str, ...] = ()
     """Judges that stood beside the others as baselines."""
 
+    @property
+    def calls_of_baselines(self) -> int:
+        """Calls that were made to them."""
+        counts = self.observations.counts()
+        return sum(number for (judge, _), number in counts.items() if judge in self.baselines)
+
 
 @dataclass(frozen=True)
 class ImportFolder:
@@ -219,7 +225,7 @@ def _probes(observations: Observations) -> list[Probe]:
     shown = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
-        for arm in observations.among(name).protocols_seen
+        for arm in observations.filter(name).protocols_seen
     }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
     arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
 from steelyard.run_folder.resume import check_replies
 from steelyard.run_folder.run_folder import RunFolder
@@ -56,10 +56,10 @@ def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Pro
     if not labels:
         raise RunError(
             f"data.reference: judge {study.reference} gave no readable verdict on any of "
-            f"{counted(len(study.items), 'item')}; look at its replies, or name another judge."
+            f"{pluralize(len(study.items), 'item')}; look at its replies, or name another judge."
         )
     missing = len(study.items) - len(labels)
-    share = f"{missing} of {counted(len(study.items), 'item')}"
+    share = f"{missing} of {pluralize(len(study.items), 'item')}"
     lack = f"data.reference: judge {study.reference} gave no verdict on {share}"
     notes = (f"{lack}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
     return without_idle(replace(labelled(study, labels), notes=notes), ())
@@ -92,7 +92,7 @@ def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> N
     waiting = [failure for failure in waiting if failure.reason in TRANSIENT_REASONS]
     if waiting:
         raise RunError(
-            f"data.reference: {len(waiting)} of {counted(len(trials), 'item')} "
+            f"data.reference: {len(waiting)} of {pluralize(len(trials), 'item')} "
             f"{plural(len(waiting), 'waits', 'wait')} for a reply "
             f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
             "leave such items out."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import RunError, StoreError
@@ -47,7 +47,7 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
         if damage:
-            rows = counted(len(damage), "damaged row")
+            rows = pluralize(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {rows}, the first: {damage[0]}; restore a copy.")
         record = RunRecord(store, plan.study.reference)
         coverage = record.coverage(plan.trials)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.identity import content_hash, short_hash
+from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.errors import ConfigError, StoreError
 from steelyard.inspect_logs.messages import MARK, UNSCORED, chat_messages, require_inspect
 from steelyard.run_folder.call_examples import Evidence

@@ -103,7 +103,7 @@ def services(plan: Plan, record: RunRecord) -> dict[str, dict[str, Any]]:
     services: dict[str, dict[str, Any]] = {}
     for judge in trials.judges:
         if not judge.baseline and judge.composition is None:
-            rows = answers.calls.places(trials.key[trials.of_judge(judge.name)])
+            rows = answers.calls.lookup(trials.key[trials.of_judge(judge.name)])
             mine = {v: n for (name, v), n in counts.items() if name == judge.name}
             services[judge.name] = asdict(_service(answers, rows, mine))
     return services

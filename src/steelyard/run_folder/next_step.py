@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from steelyard.core.plurals import counted, planned, plural
+from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.sections.remedies import remedy_for
@@ -23,12 +23,14 @@ from steelyard.datasheet.verdicts.conclude import NO_SERVER
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
+from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import more_rows
 from steelyard.runner.costs import CallRates
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
+from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.study.made_judges import Given, MadeJudge, address_of
 from steelyard.study.pack_study import pack_draw, runs_draw
 from steelyard.study.study import Study
@@ -99,7 +101,7 @@ class Cure:
         judges = {judge.name: judge for judge in beside}
         trials, count = plan.trials, CallCount()
         for name in {*asked, *judges}:
-            mine = trials.rows(trials.of_judge(name))
+            mine = trials.take(trials.of_judge(name))
             each = [self.judge] if name in asked else []
             each += [judges[name]] if name in judges else []
             shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.asked]
@@ -118,6 +120,7 @@ TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 """Before more is paid for a judge that cannot be read."""
 RECORD_AGAIN = "after the change, record its verdicts again and import them"
 RECORD_MORE = "record its verdicts on more rows, and import them with these"
+RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
@@ -131,12 +134,17 @@ def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datashee
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
     return replace(
-        sheet,
-        verdicts=tuple(
-            replace(verdict, next=NextStep(RECORD_AGAIN if verdict.word in (UNFIT, CARE) else RECORD_MORE))
-            for verdict in sheet.verdicts
-        ),
+        sheet, verdicts=tuple(replace(each, next=NextStep(_recorded(sheet, each))) for each in sheet.verdicts)
     )
+
+
+def _recorded(sheet: Datasheet, verdict: Verdict) -> str:
+    """What to record: after a change, else what the record lacks."""
+    if verdict.word in (UNFIT, CARE):
+        return RECORD_AGAIN
+    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
+    one_order = any(e.value is None and not sum(e.excluded.values()) for e in both)
+    return RECORD_SWAPPED if one_order else RECORD_MORE
 
 
 @dataclass(frozen=True)
@@ -262,7 +270,7 @@ class _Path:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
         if calls is not None and growth > 1:
-            calls = planned(ceil(round(calls * growth, 6)))
+            calls = round_up(ceil(round(calls * growth, 6)))
         cost = self._at_rate(calls, _measured_judges(self._study))
         return self._priced(verdict, purpose, words, calls, cost)
 
@@ -347,9 +355,9 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
     if calls is None:
         return ""
     before = (
-        f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} submitted before" if waiting else ""
+        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} submitted before" if waiting else ""
     )
     if waiting and not calls:
         return before
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
-    return f"{counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"
+    return f"{pluralize(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.atomic_write import whole_file, write_text
+from steelyard.core.atomic_write import atomic_write, write_text
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.results import Column, Results
@@ -122,7 +122,7 @@ def write_parquet(path: Path, results: Results) -> None:
     kinds = {name: getattr(pyarrow, _TYPES.get(name, "string"))() for name in results.columns}
     schema = pyarrow.schema(list(kinds.items()))
     columns = [(*_coded(column, kinds[name]), column.codes) for name, column in results.columns.items()]
-    with whole_file(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
+    with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for start in range(0, len(results), ROWS):
             rows = slice(start, start + ROWS)
             arrays = [values.take(_numbers(places[codes[rows]])) for values, places, codes in columns]

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.atomic_write import unwritable, write_text
-from steelyard.core.hash_index import NO_DIGESTS
+from steelyard.core.atomic_write import write_error, write_text
+from steelyard.core.content_hash import NO_DIGESTS
 from steelyard.errors import ConfigError, StoreError
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import check_stimuli, freeze, freeze_plan, thaw, thaw_plan
@@ -155,7 +155,7 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
     try:
         plan.all_stimuli.write(folder.stimuli)
     except OSError as error:
-        raise unwritable(folder.path, error) from error
+        raise write_error(folder.path, error) from error
     write_text(folder.study, freeze(study))
     _keep_plan(folder, plan)
     return plan

@@ -79,7 +79,7 @@ def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:
 
 def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:
     """Calls of each judge that has any of these, in the order in which they come."""
-    calls = answers.calls.rows(rows)
+    calls = answers.calls.take(rows)
     for judge in calls.judges:
         yield judge.name, rows[calls.of_judge(judge.name)]
 
@@ -125,7 +125,7 @@ def refusals(answers: Answers, rows: Ints) -> Counter[str]:
 def _shortened(calls: Trials) -> dict[str, Any]:
     """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
     limited = list(
-        calls.rows(
+        calls.take(
             calls.where(lambda asked: bool(asked.judge.context) and asked.stimulus.transcript is not None)
         )
     )

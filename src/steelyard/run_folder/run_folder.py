@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.atomic_write import unwritable
+from steelyard.core.atomic_write import write_error
 from steelyard.errors import RunError
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
@@ -72,7 +72,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = (self.path / ".lock").open("w")
         except OSError as error:
-            raise unwritable(self.path, error) from error
+            raise write_error(self.path, error) from error
         with handle:
             if fcntl is not None:
                 try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import LABELLED
 from steelyard.datasheet.words.glossary import metric_named
@@ -17,6 +18,8 @@ from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, QWK
 from steelyard.metrics.scores.floor import CONSTANT_LABELS
+from steelyard.metrics.scores.leniency import LENIENCY
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
 from steelyard.metrics.stats.foresight import half_width
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -31,6 +34,10 @@ BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
 """Why they then are undefined."""
+BY_LABEL = (MERIT.id, KAPPA.id, LENIENCY.id)
+"""Figures that both labels weigh in, whose rows of the rarer label decide."""
+UNEVEN = 3
+"""Rows of one label for one of the other from which the other is rare."""
 RUN_RATES = (MISSED_FAILURES.id, FALSE_ALARMS.id)
 """Figures that say whether a judge of agents tells good runs from bad."""
 MOST = 1_000_000
@@ -68,11 +75,38 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     if not open_ones:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
-    return Wanted(
-        f"add about {counted(planned(rows), 'labelled row')}, which would decide "
-        f"“{metric_named(figure.metric).short}” in four runs of five if the share stays",
-        1 + planned(rows) / max(1, figure.n_units),
+    label, some = _of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
+    wanted = round_up(rows if some is None else some)
+    told = (
+        pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
     )
+    return Wanted(
+        f"add about {told}, which would decide “{metric_named(figure.metric).short}” in four runs of five if "
+        "the share stays",
+        1 + wanted / max(1, figure.n_units),
+    )
+
+
+def _of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int | None]:
+    """The label that is rare, and how many rows of it alone tell as much as so many further rows.
+
+    The rate on the rare label is what is known least: with a and b rows of the two labels its variance and
+    that of the other rate go as 1/a + 1/b. Nothing where labels are even, or rows of one do not suffice.
+    """
+    sizes = [
+        (rate.n_units, label)
+        for label, metric in enumerate((FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE))
+        for rate in own
+        if rate.metric == metric.id and defined(rate)
+    ]
+    if len(sizes) < 2:
+        return None, None
+    (rare, label), (common, _) = sorted(sizes)
+    if UNEVEN * rare > common:
+        return None, None
+    grown = (rare + common + rows) / (rare + common)
+    left = (1 / rare + 1 / common) / grown - 1 / common
+    return (label, ceil(1 / left - rare)) if left > 0 else (None, None)
 
 
 def _more_runs(known: list[Estimate]) -> Wanted | None:
@@ -90,9 +124,9 @@ def _more_runs(known: list[Estimate]) -> Wanted | None:
         return None
     runs, figure = max(needed, key=_size)
     return Wanted(
-        f"add about {counted(planned(runs), 'run')} of agents, which would decide "
+        f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
         f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
-        1 + planned(runs) / max(1, figure.n_units),
+        1 + round_up(runs) / max(1, figure.n_units),
     )
 
 

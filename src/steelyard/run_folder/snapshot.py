@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
-from steelyard.core.hash_index import hash_of
+from steelyard.core.content_hash import hash_of
 from steelyard.core.json_dataclasses import from_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask
-from steelyard.core.hash_index import hash_of
+from steelyard.core.content_hash import hash_of
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.replies import ReplyColumns
 from steelyard.store.run_store import RunStore
@@ -112,7 +112,7 @@ class Answers:
         self._add_failures(store)
 
     def _add_replies(self, part: ReplyColumns) -> None:
-        rows = self.calls.places(part.key)
+        rows = self.calls.lookup(part.key)
         mine = np.flatnonzero((rows >= 0) & (self.state[rows] != ANSWERED))
         rows, content = rows[mine], part.content[mine]
         many = len(part.contents)
@@ -138,7 +138,7 @@ class Answers:
     def _add_failures(self, store: RunStore) -> None:
         """The last failure of a call without a reply is what became of it."""
         failures = store.failure_columns()
-        rows = self.calls.places(failures.key)
+        rows = self.calls.lookup(failures.key)
         mine = rows >= 0
         verdicts = [self.verdicts.number(Failed(reason)) for reason in failures.reasons]
         nothing = self.usages.number(Usage())
@@ -168,7 +168,7 @@ def build_observations(
         verdict[rows] = _verdicts(composed, composed.calls[asked], answers, _is_pairwise(trials)[rows])
         usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
-    return rows, _joined(trials.rows(rows), verdict[rows], usage[rows], answers, reference)
+    return rows, _joined(trials.take(rows), verdict[rows], usage[rows], answers, reference)
 
 
 def _joined(

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from steelyard.core.identity import content_hash
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import content_hash
+from steelyard.core.text import pluralize
 from steelyard.errors import (
     CallError,
     PermanentError,
@@ -210,7 +210,7 @@ class BatchRunner:
         if await self._find_submitted(row) or self._run.stopped.is_set():
             return
         await self._store.save_batch(replace(row, state=SETTLED))
-        calls = counted(len(row.keys), "call")
+        calls = pluralize(len(row.keys), "call")
         self._run.control.progress.say(
             f"judge {self._run.judge.name}: the vendor has no batch of {calls} whose "
             "submission was interrupted; they are submitted again"
@@ -276,7 +276,7 @@ class BatchRunner:
         row = replace(row, state=SUBMITTED, remote=remote)
         await self._store.save_batch(row)
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: {counted(len(row.keys), 'call')} submitted as batch {remote}; "
+            f"judge {self._run.judge.name}: {pluralize(len(row.keys), 'call')} submitted as batch {remote}; "
             "you may stop the run and collect the results later with the same command"
         )
         return row

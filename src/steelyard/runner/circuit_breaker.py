@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.trials.exchange import Call
 
@@ -56,7 +56,7 @@ class CircuitBreaker:
             return None
         reasons = ", ".join(f"{reason} {number}" for reason, number in self._reasons.most_common())
         return UnreachableError(
-            f"judge {call.judge.name}: stopped after {counted(self._reasons.total(), 'call')} in a row "
-            f"without a reply ({reasons}), on {counted(len(self._failed_items), 'different item')} or more; "
-            f"last error: {error}"
+            f"judge {call.judge.name}: stopped after {pluralize(self._reasons.total(), 'call')} in a row "
+            f"without a reply ({reasons}), on {pluralize(len(self._failed_items), 'different item')} or "
+            f"more; last error: {error}"
         )

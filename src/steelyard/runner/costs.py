@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.core.hash_index import digests_of
+from steelyard.core.content_hash import digests_of
 from steelyard.errors import UsageError
 from steelyard.runner.answers import Answers
 from steelyard.runner.budget import call_cost, reply_cost, usage_cost
@@ -139,7 +139,7 @@ class CallRates:
     def pending_cost(self, waiting: Collection[str]) -> float | None:
         """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
         calls = self.answers.calls
-        places = calls.places(digests_of(list(waiting)))
+        places = calls.lookup(digests_of(list(waiting)))
         out = ~self.answers.answered
         out[places[places >= 0]] = False
         dollars = 0.0

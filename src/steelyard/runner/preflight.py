@@ -13,8 +13,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.core.hash_index import DigestIndex
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import HashIndex
+from steelyard.core.text import pluralize
 from steelyard.errors import PreflightError
 from steelyard.runner.record import StoredReplies, keys_of
 from steelyard.trials.exchange import Call
@@ -90,17 +90,17 @@ class Preflight:
         """Count the replies of earlier runs; return the error if they decide it."""
         for protocol, check in self._protocols.items():
             mine = self._ranking[protocol]
-            for trial in mine.rows(stored.of(mine))[: check.size]:
+            for trial in mine.take(stored.of(mine))[: check.size]:
                 reply = stored[trial.key].reply
                 check.record(trial, reply, read(trial, reply))
         return next((error for name in self._protocols if (error := self._error(name))), None)
 
     def rows(self, batch: Sequence[Call]) -> list[int]:
         """Rows of a batch that are preflight calls."""
-        index = DigestIndex(keys_of(batch))
+        index = HashIndex(keys_of(batch))
         first: list[int] = []
         for protocol, check in self._protocols.items():
-            rows = index.places(self._ranking[protocol].key)
+            rows = index.lookup(self._ranking[protocol].key)
             first += [] if check.passed else rows[rows >= 0][: check.size - len(check.verdicts)].tolist()
         return first
 
@@ -148,7 +148,7 @@ class Preflight:
         readings = zip(check.replies, check.verdicts, strict=True)
         unreadable = [reply for (_, reply), verdict in readings if isinstance(verdict, Unreadable)]
         return PreflightError(
-            f"judge {self._judge.name}: stopped after {counted(check.size, 'reply', 'replies')} under "
+            f"judge {self._judge.name}: stopped after {pluralize(check.size, 'reply', 'replies')} under "
             f"protocol {protocol}; {check.readable} could be parsed ({reasons_of(check.verdicts)}); "
             f"{advice(spec, scale, unreadable)}"
         )
@@ -169,7 +169,7 @@ def rank_trials(trials: Iterable[Trial]) -> dict[str, Trials]:
     every = Trials.of(trials)
     protocols, codes = every.coded(attrgetter("protocol"))
     return {
-        protocol: _rank(every.rows(codes[every.question] == code)) for code, protocol in enumerate(protocols)
+        protocol: _rank(every.take(codes[every.question] == code)) for code, protocol in enumerate(protocols)
     }
 
 
@@ -187,4 +187,4 @@ def _rank(trials: Trials) -> Trials:
         stimulus = asked.stimulus
         return turn[stimulus.probe, stimulus.hash], stimulus.probe, stimulus.hash, asked.order
 
-    return trials.rows(np.lexsort((trials.ranks(rank), trials.replicate)))
+    return trials.take(np.lexsort((trials.ranks(rank), trials.replicate)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Digests, Ints, Mask
-from steelyard.core.hash_index import digests_of, hash_of
+from steelyard.core.content_hash import digests_of, hash_of
 from steelyard.providers.batch.batch_api import call_key
 from steelyard.runner.answers import ANSWERED, PENDING, Answers, build_observations
 from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, stored_cost
@@ -141,7 +141,7 @@ class StoredReplies(Mapping[str, StoredReply]):
             return np.array([call.key in self for call in calls], dtype=np.bool_)
         if not self._answers.answered.any():
             return np.zeros(len(calls), dtype=np.bool_)
-        rows = self._answers.calls.places(keys_of(calls))
+        rows = self._answers.calls.lookup(keys_of(calls))
         answered: Mask = (rows >= 0) & self._answers.answered[rows]
         return answered
 
@@ -152,7 +152,7 @@ class StoredReplies(Mapping[str, StoredReply]):
         answered = self.of(calls)
         if not answered.any():
             return 0.0
-        rows = self._answers.calls.places(keys_of(calls))
+        rows = self._answers.calls.lookup(keys_of(calls))
         return float(sum(Costs.of(self._answers, rows[answered]).dollars.tolist()))
 
 
@@ -230,7 +230,7 @@ class RunRecord:
         cached = self._build(rest)
         cached.answers.refresh(self.store)
         rows, made = build_observations(rest, cached.calls, cached.answers, self._reference)
-        single |= {trial.key: one for trial, one in zip(rest.rows(rows), made, strict=True)}
+        single |= {trial.key: one for trial, one in zip(rest.take(rows), made, strict=True)}
         self._single |= {key: one for key, one in single.items() if not isinstance(one.verdict, Failed)}
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 

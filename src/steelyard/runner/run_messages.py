@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import BudgetError, InterruptedRunError, PreflightError, RunError, SteelyardError
 from steelyard.metrics.faults import Fault
 from steelyard.runner.record import Coverage
@@ -82,8 +82,8 @@ def pending_calls(coverage: Coverage, submitted: int = 0) -> Iterator[SteelyardE
     if coverage.partial:
         never = max(0, coverage.planned - coverage.asked - submitted)
         have = plural(submitted, "has", "have")
-        waiting = f"{counted(submitted, 'call')} submitted in batches {have} no reply yet"
-        calls = f"{counted(never, 'call')} {plural(never, 'was', 'were')} never made"
+        waiting = f"{pluralize(submitted, 'call')} submitted in batches {have} no reply yet"
+        calls = f"{pluralize(never, 'call')} {plural(never, 'was', 'were')} never made"
         pending = ", ".join(text for text, number in ((waiting, submitted), (calls, never)) if number)
         yield RunError(f"{pending}: {_coverage_words(coverage)}; {AGAIN}.")
 
@@ -91,7 +91,7 @@ def pending_calls(coverage: Coverage, submitted: int = 0) -> Iterator[SteelyardE
 def _coverage_words(coverage: Coverage) -> str:
     kept = ", which is kept" if coverage.answered else ""
     have = plural(coverage.answered, "has", "have")
-    return f"{coverage.answered:,} of {counted(coverage.planned, 'call')} {have} a reply{kept}"
+    return f"{coverage.answered:,} of {pluralize(coverage.planned, 'call')} {have} a reply{kept}"
 
 
 def judges_without_verdicts(
@@ -130,8 +130,8 @@ def _no_verdict_error(judge: str, tried: Mapping[Verdict, int], cure: str) -> Ru
         if isinstance(verdict, (Unreadable, Failed)):
             reasons[verdict.reason] += number
     return RunError(
-        f"judge {judge}: no readable verdict in {counted(sum(tried.values()), 'call')} ({_listed(reasons)}), "
-        f"no figure defined; {cure}."
+        f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
+        f"({_listed(reasons)}), no figure defined; {cure}."
     )
 
 
@@ -163,7 +163,7 @@ def call_warnings(observations: Observations, folder: Path | None = None) -> Ite
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
-        trials = f"{reasons.total():,} of {counted(asked[judge], 'trial')}"
+        trials = f"{reasons.total():,} of {pluralize(asked[judge], 'trial')}"
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
         look = "" if folder is None else f"; {show_command(folder, judge, word)}"
         yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}{look}."
@@ -180,7 +180,7 @@ def missing_usage(datasheet: Datasheet) -> Iterator[str]:
     """Calls whose cost is estimated because the server counted no tokens, by judge."""
     for judge, calls in datasheet.facts.uncounted.items():
         yield (
-            f"judge {judge}: the server counted no tokens in {counted(calls, 'call')}; their cost is "
+            f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; their cost is "
             "estimated from characters."
         )
 

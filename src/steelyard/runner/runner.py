@@ -46,7 +46,7 @@ class Runner:
         names, codes = calls.coded(lambda asked: asked.judge.name)
         for judge in calls.judges:
             mine = codes[calls.question] == names.index(judge.name)
-            queues.append(JudgeQueue(judge, calls.rows(mine), [calls.rows(mine & ~answers.answered)]))
+            queues.append(JudgeQueue(judge, calls.take(mine), [calls.take(mine & ~answers.answered)]))
         return await self._run_queues(queues, StoredReplies(self.store, answers))
 
     async def run_queues(self, queues: Sequence[JudgeQueue]) -> RunSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import complete

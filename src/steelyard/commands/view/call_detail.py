@@ -132,6 +132,6 @@ def reason_of_count(loaded: Loaded, row: int) -> str:
     calls = loaded.index.calls
     mine = calls.of_judge(calls.judges[int(calls.judge[row])])
     item, stimulus = calls.shown.item, int(calls.stimulus[row])
-    near = mine.where((item[mine.stimulus] == item[stimulus]) & (mine.protocol == calls.protocol[row]))
+    near = mine.filter(calls=(item[mine.stimulus] == item[stimulus]) & (mine.protocol == calls.protocol[row]))
     cases = Cases(near).choose(None, 1, loaded.index.evidence.seed, near.stimulus == stimulus)
     return reason_to_count(cases[0]) if cases else ""

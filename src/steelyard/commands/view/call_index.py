@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask
-from steelyard.core.identity import canonical_json
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import canonical_json
+from steelyard.core.text import pluralize
 from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
 from steelyard.run_folder.call_examples import Evidence
 from steelyard.verdicts.call_answers import CallAnswers
@@ -88,10 +88,10 @@ class CallCounts:
     def __str__(self) -> str:
         """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
         if not self.baselines:
-            return counted(self.judges, "call")
+            return pluralize(self.judges, "call")
         if not self.judges:
-            return f"{counted(self.baselines, 'call')} of baselines"
-        return f"{counted(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
+            return f"{pluralize(self.baselines, 'call')} of baselines"
+        return f"{pluralize(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class CallIndex:
         masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
         for number in range(len(self.calls.judges)):
             mine = self.calls.judge == number
-            cases = Cases(self.calls.where(mine))
+            cases = Cases(self.calls.filter(calls=mine))
             for outcome in OUTCOMES:
                 masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
         masks[WRONG] = self.answers.wrong
@@ -225,7 +225,7 @@ class CallIndex:
 
     def taken(self, rows: Ints | Sequence[int]) -> list[Observation]:
         """The calls of these rows."""
-        return list(self.calls.rows(np.asarray(rows, dtype=np.int64)))
+        return list(self.calls.take(np.asarray(rows, dtype=np.int64)))
 
     def ended(self, row: int) -> list[str]:
         """Every outcome that a call is a case of."""

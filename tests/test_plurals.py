@@ -10,7 +10,7 @@ from re import match, search
 import pytest
 
 import steelyard
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
@@ -22,8 +22,8 @@ NOUNS = "call|pair|task|item|row|judge|trial|text|probe|verdict|figure|input|gat
 
 
 def test_one_and_many() -> None:
-    assert [counted(n, "call") for n in (0, 1, 2, 1200)] == ["0 calls", "1 call", "2 calls", "1,200 calls"]
-    assert [counted(n, "reply", "replies") for n in (1, 2)] == ["1 reply", "2 replies"]
+    assert [pluralize(n, "call") for n in (0, 1, 2, 1200)] == ["0 calls", "1 call", "2 calls", "1,200 calls"]
+    assert [pluralize(n, "reply", "replies") for n in (1, 2)] == ["1 reply", "2 replies"]
     assert [plural(n, "waits", "wait") for n in (1, 2)] == ["waits", "wait"]
     assert [plural(n, "step") for n in (0.5, 1.0, 1.5)] == ["steps", "step", "steps"]
 
@@ -63,7 +63,7 @@ def own_plurals(tree: ast.AST) -> Iterator[str]:
                 continue
             source = ast.unparse(value)
             follows = str(rest.value) if isinstance(rest, ast.Constant) else ""
-            agrees = "counted(" in source
+            agrees = "pluralize(" in source
             counts = not agrees and search(r"len\(|total\(|sum\(|count\b|nominator|numerator|:,", source)
             if (counts and match(rf" (\w+ )?({NOUNS})s\b", follows)) or search(r"'s' if|else 's'", source):
                 yield ast.unparse(text)

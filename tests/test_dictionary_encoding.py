@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.dictionary_encoding import CHUNK, CodedLines, Part, coded, fixed, joined, spelled
+from steelyard.core.dictionary_encoding import CHUNK, DictionaryWriter, Part, coded, encode, fixed, joined
 
 ROWS = st.lists(st.integers(0, 10**6), max_size=30)
 COLUMNS = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=6)
@@ -39,7 +39,7 @@ def test_parts_joined_with_their_neighbours_read_the_same(
 @given(ROWS, COLUMNS)
 def test_lines_are_their_parts_in_order(rows: list[int], columns: list[tuple[int, bool]]) -> None:
     parts = [fixed("<", len(rows)), *made_of(rows, columns), fixed(">\n", len(rows))]
-    assert "".join(CodedLines(parts).chunks()) == "".join(read(parts, len(rows)))
+    assert "".join(DictionaryWriter(parts).chunks()) == "".join(read(parts, len(rows)))
 
 
 def test_combinations_that_do_not_occur_are_not_spelled() -> None:
@@ -57,7 +57,7 @@ def test_too_many_combinations_stay_apart() -> None:
 
 def test_a_long_text_comes_in_chunks_of_any_range_of_lines() -> None:
     numbers = np.arange(CHUNK + 7, dtype=np.int64)
-    lines = CodedLines([spelled(numbers), fixed("\n", len(numbers))])
+    lines = DictionaryWriter([encode(numbers), fixed("\n", len(numbers))])
     whole = list(lines.chunks())
     assert len(whole) == 2
     assert "".join(whole).split() == [str(n) for n in numbers]

@@ -1,9 +1,13 @@
-"""Content hashes in columns: 32 bytes each, found by bisection."""
+"""Content hash: SHA-256 of canonical JSON, as text or in columns of 32 bytes, with an index for lookups."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +19,71 @@ WIDTH = 32
 """Bytes of a digest."""
 _LETTERS = len(PREFIX) + 2 * WIDTH
 NO_DIGESTS: Digests = np.empty(0, dtype=f"S{WIDTH}")
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+"""Types that are their own canonical form; most values are of these, so they are told first."""
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Names of a dataclass's fields; reflection is paid once a type."""
+    return tuple(field.name for field in fields(kind))
+
+
+def plain(value: Any) -> Any:
+    """Reduce dataclasses, mappings, tuples and sets to plain JSON values."""
+    if type(value) in _LEAVES:
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        body = {name: plain(getattr(value, name)) for name in _field_names(type(value))}
+        return {"type": type(value).__name__, **body}
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(inner) for inner in value)
+    if isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling per value: sorted keys, no spaces, ASCII only (lone surrogates survive), no NaN."""
+    return _CANONICAL.encode(plain(value))
+
+
+def content_hash(value: Any) -> str:
+    """`sha256:` and the hex digest of the canonical JSON."""
+    return hash_json(canonical_json(value))
+
+
+def hash_json(canonical: str) -> str:
+    """Content hash of a value that is canonical JSON already."""
+    return PREFIX + hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+class ContentHasher:
+    """Incremental `content_hash` of a list that comes in parts."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self._empty = True
+
+    def update(self, items: bytes) -> None:
+        """Further items, in canonical JSON, a comma before each."""
+        self._hash.update(memoryview(items)[1:] if self._empty else items)
+        self._empty = False
+
+    def digest(self) -> str:
+        """As `content_hash` writes it; nothing can be added afterwards."""
+        self._hash.update(b"]")
+        return PREFIX + self._hash.hexdigest()
+
+
+def short_hash(digest: str) -> str:
+    """The first letters of a digest, for those who compare two by eye."""
+    return digest.removeprefix(PREFIX)[:12]
 
 
 def digests_of(hashes: Sequence[str]) -> Digests:
@@ -48,8 +117,8 @@ def hash_of(digest: bytes) -> str:
     return PREFIX + digest.ljust(WIDTH, b"\0").hex()
 
 
-class DigestIndex:
-    """Where digests stand in a column."""
+class HashIndex:
+    """Index of a column of digests, searched by bisection."""
 
     def __init__(self, digests: Digests) -> None:
         self._digests, heads = digests, _heads(digests)
@@ -60,8 +129,8 @@ class DigestIndex:
         self.order: Ints = order if self._distinct else np.argsort(digests, kind="stable")
         """Places in the order of the digests."""
 
-    def places(self, sought: Digests) -> Ints:
-        """Where each sought digest stands; -1 where it does not."""
+    def lookup(self, sought: Digests) -> Ints:
+        """Row of each sought digest; -1 where it is not there."""
         known, order = self._digests, self.order
         if not len(known):
             return np.full(len(sought), -1, dtype=np.int64)

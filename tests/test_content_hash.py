@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.identity import ListHash, canonical_json, content_hash, rng_for, shuffled
+from steelyard.core.content_hash import ContentHasher, canonical_json, content_hash
+from steelyard.core.rng import rng_for, shuffled
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -65,7 +66,7 @@ def test_numbers_are_shuffled_as_a_list_is(seed: int, count: int) -> None:
 
 @given(st.lists(st.lists(values, min_size=1, max_size=3), max_size=4))
 def test_a_list_in_parts_has_the_hash_of_the_list(parts: list[list[object]]) -> None:
-    whole = ListHash()
+    whole = ContentHasher()
     for part in parts:
-        whole.add("".join(f",{canonical_json(item)}" for item in part).encode("ascii"))
+        whole.update("".join(f",{canonical_json(item)}" for item in part).encode("ascii"))
     assert whole.digest() == content_hash([item for part in parts for item in part])

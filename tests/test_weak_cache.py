@@ -10,7 +10,7 @@ from itertools import chain
 import pytest
 
 from pairs import pair
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import weak_cache
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import decompose
 from steelyard.metrics.pairs.position import position_test
@@ -25,7 +25,7 @@ class Thing:
 def test_a_value_is_made_once_for_each_thing() -> None:
     made: list[int] = []
 
-    @remembered
+    @weak_cache
     def double(thing: Thing) -> list[int]:
         made.append(thing.number)
         return [2 * thing.number]
@@ -39,7 +39,7 @@ def test_a_value_is_made_once_for_each_thing() -> None:
 def test_a_thing_that_is_its_own_value_is_forgotten_too() -> None:
     made: list[int] = []
 
-    @remembered
+    @weak_cache
     def itself(thing: Thing) -> Thing:
         made.append(thing.number)
         return thing
@@ -83,9 +83,11 @@ def test_other_rows_have_columns_of_their_own(seen: Observations) -> None:
 
 
 def test_a_choice_that_keeps_every_row_is_the_same_collection(seen: Observations) -> None:
-    assert seen.among("ladder") is seen.among(protocol="base") is seen
-    assert seen.among("ladder", "base", ("prefix", "other"), labelled=True) is seen
-    assert len(seen.among("position")) == len(seen.among(kinds=())) == len(seen.among(protocol="strict")) == 0
+    assert seen.filter("ladder") is seen.filter(protocol="base") is seen
+    assert seen.filter("ladder", "base", ("prefix", "other"), labelled=True) is seen
+    assert (
+        len(seen.filter("position")) == len(seen.filter(kinds=())) == len(seen.filter(protocol="strict")) == 0
+    )
 
 
 def test_shared_columns_refuse_to_be_changed(seen: Observations) -> None:
