@@ -1,12 +1,12 @@
-"""How far answers between 0 and 1 lean to one side of what was wanted, whatever the mix of what was wanted.
+"""Directional bias: how far answers between 0 and 1 err to one side of what was expected.
 
-Errors upward (of units where 0 was wanted) against errors downward (where 1 was wanted):
+Errors upward (of units where 0 was expected) against errors downward (where 1 was expected):
 
-    lean = (mean answer where 0 was wanted − mean shortfall where 1 was wanted) / 2
+    bias = (mean answer where 0 was expected − mean shortfall where 1 was expected) / 2
 
-the share of answers by which a judge would be too high if 0 and 1 were wanted equally often. A coin has a
-lean of 0 whatever is wanted more often; the plain difference of the two means has not. Units where one half
-was wanted add their mean distance from it, each as much as one of the others.
+the share of answers by which a judge would be too high if 0 and 1 were expected equally often. A coin has a
+bias of 0 whatever is expected more often; the plain difference of the two means has not. Units where one half
+was expected add their mean distance from it, each as much as one of the others.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
+from steelyard.metrics.stats.cluster_mean import ClusterMean, left_out, left_out_error, without_spread
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_probability, t_quantile
 from steelyard.metrics.stats.intervals import Span, clipped, score
-from steelyard.metrics.stats.jackknife import left_out, left_out_error
-from steelyard.metrics.stats.power import ALPHA, POWER, first_number
-from steelyard.metrics.stats.student_law import t_probability, t_quantile
-from steelyard.metrics.stats.unconditional import barnard
+from steelyard.metrics.stats.sample_size import ALPHA, POWER, detectable_errors, smallest_sufficient
+from steelyard.metrics.stats.significance import barnard
 
 HALF = (-0.5, 0.5)
-"""Ends of the range of a lean."""
+"""Ends of its range."""
 _SHUFFLES = 1999
 _FEW_UNITS = 80
-"""Up to so many units every possible count is looked at."""
+"""Up to so many units Barnard's test looks at every possible count; its tables grow with the cube of it."""
 _MANY_UNITS = 1000
-"""Above so many units Student's t speaks alone."""
+"""Above so many units Student's t decides alone: it is then exact to the digits that are printed, and dealing
+at random would take seconds."""
 _ROUNDING = 1e-9
 
 
-def lean(sums: Floats) -> Floats:
-    """The figure, from sums (…, 6): distance and units where 0, 1 and one half were wanted."""
+def directional_bias(sums: Floats) -> Floats:
+    """The figure, from sums (…, 6): distance and units where 0, 1 and one half were expected."""
     up, ups, down, downs, even, evens = np.moveaxis(sums, -1, 0)
     sided = (ratio(up, ups) + ratio(down, downs)) / 2
-    # With one side missing errors to the other can not be seen: there is no lean.
+    # With one side missing errors to the other can not be seen: the bias is not known.
     sided = np.where(ups + downs > 0, sided, 0.0)
     return ratio((ups + downs) * sided + even, ups + downs + evens)
 
 
 @dataclass(frozen=True, eq=False)
-class Lean:
+class DirectionalBias:
     """Columns of equal length, one row per unit."""
 
     answer: Floats
     """Mean answer of the unit's calls, 0 to 1."""
-    wanted: Floats
-    """What was wanted: 0, 1 or one half."""
+    expected: Floats
+    """What was expected: 0, 1 or one half."""
     cluster: Ints
     """Cluster of the unit."""
     calls: Ints
@@ -60,8 +60,8 @@ class Lean:
 
     @property
     def value(self) -> float:
-        """The lean; NaN where one side was never wanted."""
-        return float(lean(self._sums(self.wanted))) if len(self.answer) else float("nan")
+        """The bias; NaN where one side was never expected."""
+        return float(directional_bias(self._sums(self.expected))) if len(self.answer) else float("nan")
 
     @property
     def units(self) -> int:
@@ -92,13 +92,13 @@ class Lean:
         if self.clusters < 3:
             return 0.0
         table = np.zeros((self.clusters, 6))
-        np.add.at(table, numbered(self._independent)[1], self._columns(self.wanted))
-        without = left_out(table, lean)
+        np.add.at(table, numbered(self._independent)[1], self._columns(self.expected))
+        without = left_out(table, directional_bias)
         without = without[np.isfinite(without)]
         return left_out_error(without) if len(without) > 2 else 0.0
 
     def p(self, seed: int) -> float:
-        """Two-sided p of no lean: few answers that are all 0 or 1 by Barnard's test, others dealt at random.
+        """Two-sided p of no bias: few answers that are all 0 or 1 by Barnard's test, others dealt at random.
 
         Exact where each unit is a cluster; where clusters hold several, Student's t has to agree.
         """
@@ -112,21 +112,20 @@ class Lean:
 
     @property
     def distance(self) -> Floats:
-        """Answer less what was wanted."""
-        return self.answer - self.wanted
+        """Answer less what was expected."""
+        return self.answer - self.expected
 
     @property
     def detectable(self) -> float | None:
-        """Smallest lean that a two-sided 5 % test shows with 80 % power; None without spread."""
+        """Smallest bias that a two-sided 5 % test shows with 80 % power; None without spread."""
         if self.error <= _ROUNDING:
             return None
-        degrees = self.clusters - 1
-        return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * self.error
+        return detectable_errors(self.clusters - 1) * self.error
 
-    def units_to_decide(self, margin: float, least: float = 0.0) -> int | None:
-        """Units of the same kind that would tell a lean above `least` from none, or keep it in the margin.
+    def units_total(self, margin: float, least: float = 0.0) -> int | None:
+        """Units of the same kind in all that would show a bias above `least`, or keep it in the margin.
 
-        In four runs of five if the lean stays; None where it lies on the margin, or nothing is known of it.
+        In four runs of five if the bias stays; None where it lies on the margin, or nothing is known of it.
         """
         counts = abs(self.value) > least
 
@@ -137,28 +136,31 @@ class Lean:
             low, high = low - spread, high + spread
             return (counts and (low > 0 or high < 0)) or (-margin < low and high < margin)
 
-        clusters = first_number(decided, max(2, self.clusters))
+        clusters = smallest_sufficient(decided, max(2, self.clusters))
         return None if clusters is None else ceil(self.units * clusters / self.clusters)
 
     @property
     def _independent(self) -> Ints:
         return self.cluster if len(distinct(self.cluster)) > 1 else np.arange(self.units)
 
-    def _columns(self, wanted: Floats) -> Floats:
-        """Distance and one for each unit, in the columns of what was wanted."""
+    def _columns(self, expected: Floats) -> Floats:
+        """Distance and one for each unit, in the columns of what was expected."""
         columns = [
-            value for sort in (0.0, 1.0, 0.5) for at in [wanted == sort] for value in (at * self.distance, at)
+            value
+            for sort in (0.0, 1.0, 0.5)
+            for at in [expected == sort]
+            for value in (at * self.distance, at)
         ]
         return np.stack(columns, axis=-1).astype(np.float64)
 
-    def _sums(self, wanted: Floats) -> Floats:
-        return np.asarray(self._columns(wanted).sum(axis=0))
+    def _sums(self, expected: Floats) -> Floats:
+        return np.asarray(self._columns(expected).sum(axis=0))
 
     def _from_shares(self, probability: float, clusters: int) -> Span:
         """Variance recovery from the score limits of each part, weighed as in the figure."""
         below = above = 0.0
         for sort in (0.0, 1.0, 0.5):
-            rows = self.wanted == sort
+            rows = self.expected == sort
             if rows.any():
                 reach = self._even_reach if sort == 0.5 else self._sided_reach
                 down, up = reach(rows, probability, clusters)
@@ -167,12 +169,12 @@ class Lean:
         return self.value - sqrt(below), self.value + sqrt(above)
 
     def _sided_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
-        """How far the mean answer may lie below and above, where one answer was wanted."""
+        """How far the mean answer may lie below and above, where one answer was expected."""
         share, (low, high) = self._share(self.answer, rows, probability, clusters)
         return share - low, high - share
 
     def _even_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
-        """The same where neither was wanted: answers to either side are two shares that exclude each other.
+        """The same where neither was expected: answers to either side are two shares that exclude each other.
 
         Their correlation is that of two cells of a multinomial law. Where neither is ever seen, as many of
         one may be hidden as the data allow.
@@ -191,7 +193,7 @@ class Lean:
 
     def _weight(self, sort: float) -> float:
         """What a part counts in the figure."""
-        evens = int(np.count_nonzero(self.wanted == 0.5))
+        evens = int(np.count_nonzero(self.expected == 0.5))
         return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
 
     def _share(self, values: Floats, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
@@ -211,16 +213,20 @@ class Lean:
     def _exact(self) -> float:
         ups, downs, evens = (
             (int(np.count_nonzero(self.answer[at] != other)), int(np.count_nonzero(at)))
-            for at, other in ((self.wanted == 0, 0.0), (self.wanted == 1, 1.0), (self.wanted == 0.5, 0.0))
+            for at, other in (
+                (self.expected == 0, 0.0),
+                (self.expected == 1, 1.0),
+                (self.expected == 0.5, 0.0),
+            )
         )
         return barnard(ups, downs, evens)
 
     def _dealt(self, seed: int) -> float:
         """Share of deals at least as far off zero: of sides among the decided, of signs among the others."""
         generator = np.random.default_rng(seed)
-        sided, even = self.wanted != 0.5, self.wanted == 0.5
-        # An error goes upward where 0 was wanted and downward where 1 was: its size is what is dealt.
-        sizes, ups = np.abs(self.distance[sided]), int(np.count_nonzero(self.wanted == 0.0))
+        sided, even = self.expected != 0.5, self.expected == 0.5
+        # An error goes upward where 0 was expected and downward where 1 was: its size is what is dealt.
+        sizes, ups = np.abs(self.distance[sided]), int(np.count_nonzero(self.expected == 0.0))
         drawn = np.zeros(_SHUFFLES)
         if len(sizes):
             dealt = generator.permuted(np.tile(sizes, (_SHUFFLES, 1)), axis=1)

@@ -19,18 +19,18 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import DataError
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.stats.foresight import (
-    REACH,
+from steelyard.metrics.stats.sample_size import (
+    detectable_difference,
+    detectable_errors,
     half_width,
-    items_for,
-    label_row,
-    smallest_difference,
+    items_total,
+    label_precision,
     sum_limits,
 )
 
 
 def test_the_reach_is_the_textbook_constant() -> None:
-    assert pytest.approx(1.959964 + 0.841621, abs=1e-5) == REACH
+    assert pytest.approx(1.959964 + 0.841621, abs=1e-5) == detectable_errors()
 
 
 @pytest.mark.parametrize(("events", "trials"), [(85, 100), (170, 200), (3, 30), (450, 500)])
@@ -40,7 +40,7 @@ def test_half_widths_are_those_of_wilsons_interval(events: int, trials: int) -> 
 
 
 def test_a_row_by_hand() -> None:
-    row = label_row(200, accuracy=0.85, error_rate=0.10, disagreement=0.15)
+    row = label_precision(200, accuracy=0.85, error_rate=0.10, disagreement=0.15)
     assert row.kappa == 2 * row.accuracy
     assert row.accuracy == pytest.approx(0.0493, abs=5e-4)
     assert row.error_rate == half_width(0.10, 100)
@@ -49,7 +49,7 @@ def test_a_row_by_hand() -> None:
 
 @given(rows=st.integers(2, 10**6), share=st.floats(0, 1))
 def test_more_rows_never_tell_less(rows: int, share: float) -> None:
-    few, many = (label_row(n, share, share, share) for n in (rows, 2 * rows))
+    few, many = (label_precision(n, share, share, share) for n in (rows, 2 * rows))
     assert many.accuracy < few.accuracy
     assert many.between_judges <= few.between_judges
     assert 0 < many.accuracy <= 0.5
@@ -57,16 +57,16 @@ def test_more_rows_never_tell_less(rows: int, share: float) -> None:
 
 @given(items=st.integers(2, 10**6), kept=st.floats(0.01, 1), spread=st.floats(0.1, 1))
 def test_the_items_for_a_difference_show_just_that_difference(items: int, kept: float, spread: float) -> None:
-    smallest = smallest_difference(items, kept, spread)
-    needed = items_for(smallest, kept, spread)
+    smallest = detectable_difference(items, kept, spread)
+    needed = items_total(smallest, kept, spread)
     assert needed is not None
     assert abs(needed - items) <= 1
 
 
 def test_a_judge_that_keeps_nothing_ranks_nothing() -> None:
-    assert smallest_difference(500, 0.0, 0.7) == float("inf")
-    assert smallest_difference(500, -0.2, 0.7) == float("inf")
-    assert items_for(0.02, 0.0, 0.7) is None
+    assert detectable_difference(500, 0.0, 0.7) == float("inf")
+    assert detectable_difference(500, -0.2, 0.7) == float("inf")
+    assert items_total(0.02, 0.0, 0.7) is None
 
 
 def test_the_limits_of_a_sum_by_hand() -> None:
@@ -79,7 +79,7 @@ def test_the_smallest_difference_is_shown_in_four_comparisons_of_five() -> None:
     """Two systems that truly differ by it, judged with errors, told apart by a z test in 80 % of runs."""
     false_pass, false_fail, items = 0.15, 0.10, 400
     kept = 1 - false_pass - false_fail
-    difference = smallest_difference(items, kept, sqrt(0.5))
+    difference = detectable_difference(items, kept, sqrt(0.5))
     rng = np.random.default_rng(7)
     passed = []
     for truth in (0.5 - difference / 2, 0.5 + difference / 2):

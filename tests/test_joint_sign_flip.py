@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from planted_pairs import simulate
 from steelyard.metrics.comparison.family import Family, compare
 from steelyard.metrics.comparison.unit_events import unit_events
+from steelyard.metrics.multiplicity import JointSignFlip, holm
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.joint_flips import JointFlips
-from steelyard.metrics.stats.significance import holm
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.providers.planted.model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
@@ -38,7 +37,7 @@ def table(rows: Sequence[Sequence[int]]) -> list[dict[str, int]]:
 @given(st.integers(1, 6), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_both_tests_by_enumeration(tasks: int, figures: int, chance) -> None:
     sums = [[chance.randint(-3, 3) for _ in range(tasks)] for _ in range(figures)]
-    flips = JointFlips.of(table(sums))
+    flips = JointSignFlip.of(table(sums))
     scale = [max(1e-9, sum(d * d for d in row) ** 0.5) for row in sums]
     signs = list(product((1, -1), repeat=tasks))
     totals = [[abs(sum(np.multiply(way, row))) for row in sums] for way in signs]
@@ -51,18 +50,18 @@ def test_both_tests_by_enumeration(tasks: int, figures: int, chance) -> None:
     squares, largest = [sum(z * z for z in row) for row in sizes], [max(row) for row in sizes]
     least = [min(share(squares, a), share(largest, b)) for a, b in zip(squares, largest, strict=True)]
     expected = sum(value <= least[0] + 1e-9 for value in least) / len(least)
-    assert flips.together() == pytest.approx(expected)
+    assert flips.global_p() == pytest.approx(expected)
     # The largest figure is held against the largest under each flip, and no other figure is surer.
-    corrected = flips.corrected()
+    corrected = flips.adjusted_p_values()
     assert min(corrected) == pytest.approx(share(largest, max(observed)))
     for index, row in enumerate(sums):
-        alone = JointFlips.of(table([row])).alone(0)
+        alone = JointSignFlip.of(table([row])).unadjusted_p(0)
         assert corrected[index] >= alone - 1e-12
 
 
 def test_nothing_that_moves_has_p_one() -> None:
-    flips = JointFlips.of(table([[0, 0, 0], [0, 0, 0]]))
-    assert (flips.together(), flips.corrected()) == (1.0, [1.0, 1.0])
+    flips = JointSignFlip.of(table([[0, 0, 0], [0, 0, 0]]))
+    assert (flips.global_p(), flips.adjusted_p_values()) == (1.0, [1.0, 1.0])
 
 
 def test_equal_judges_are_named_in_one_family_of_twenty() -> None:
@@ -73,10 +72,10 @@ def test_equal_judges_are_named_in_one_family_of_twenty() -> None:
         for _ in range(runs):
             lean = chance.normal(size=(tasks, 1))
             sums = np.rint(2 * lean + chance.normal(0, 2, (tasks, 20))).astype(int)
-            flips = JointFlips.of(table(sums.T.tolist()))
-            together = flips.together()
+            flips = JointSignFlip.of(table(sums.T.tolist()))
+            together = flips.global_p()
             alarms += together <= 0.05
-            wrong += max(together, min(flips.corrected())) <= 0.05
+            wrong += max(together, min(flips.adjusted_p_values())) <= 0.05
         assert wrong <= alarms
         assert alarms / runs <= 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / runs)
 
@@ -120,10 +119,10 @@ def test_a_larger_demand_where_more_is_asked() -> None:
     four = [[1] * 10, [1] * 5 + [-1] * 5, [1, -1] * 5, [1, 1, -1, -1, 1, -1, -1, 1, 1, -1]]
     reserve = 0.8416
     needed = (10 / 10**0.5 + reserve) / (8 / 10**0.5 + reserve)
-    assert JointFlips.of(table(four)).demands(0.8) == pytest.approx([needed] * 4, abs=1e-4)
-    assert JointFlips.of(table(four[:1] * 4)).demands(0.8) == [1.0] * 4
+    assert JointSignFlip.of(table(four)).detectable_factors(0.8) == pytest.approx([needed] * 4, abs=1e-4)
+    assert JointSignFlip.of(table(four[:1] * 4)).detectable_factors(0.8) == [1.0] * 4
     # A figure that nobody changed has no test of its own.
-    assert JointFlips.of(table([[1] * 10, [0] * 10])).demands(0.8) == [1.0, 1.0]
+    assert JointSignFlip.of(table([[1] * 10, [0] * 10])).detectable_factors(0.8) == [1.0, 1.0]
 
 
 def test_a_position_bias_that_comes_or_goes_is_seen() -> None:

@@ -1,8 +1,8 @@
-"""How rarely a judge that sits on a limit shows as few events as were seen, when its clusters differ.
+"""Lower tail of a beta-binomial: how rarely a judge that sits on a limit shows as few events as were seen.
 
 Few events show little of how clusters differ: an estimate of the spread is then too small, and a limit that
 is computed from it too near. The chance below takes the spread as given instead: rates of clusters follow a
-beta law around the limit with an intra-cluster correlation of .3.
+beta distribution around the limit with an intra-cluster correlation of .3.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.metrics.stats.normal_law import normal_probability
+from steelyard.metrics.stats.distributions import normal_probability
 
 ALLOWED_CORRELATION = 0.3
 """Largest intra-cluster correlation for which the word `clear` keeps its error."""

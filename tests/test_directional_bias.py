@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from steelyard.metrics.stats.lean import Lean
+from steelyard.metrics.stats.directional_bias import DirectionalBias
 
 
-def lean(answer: list[float], wanted: list[float], cluster: list[int] | None = None) -> Lean:
+def lean(answer: list[float], wanted: list[float], cluster: list[int] | None = None) -> DirectionalBias:
     numbers = list(range(len(answer))) if cluster is None else cluster
     calls = np.ones(len(answer), dtype=np.int64)
-    return Lean(np.array(answer, dtype=float), np.array(wanted, dtype=float), np.array(numbers), calls)
+    return DirectionalBias(
+        np.array(answer, dtype=float), np.array(wanted, dtype=float), np.array(numbers), calls
+    )
 
 
 def test_half_of_the_difference_of_both_rates_by_hand() -> None:
