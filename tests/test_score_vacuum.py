@@ -17,7 +17,7 @@ from steelyard.metrics.stats.tally import Tally
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum
 from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
+from steelyard.stimuli.vacuum import TEXTS, vacuum_response
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
