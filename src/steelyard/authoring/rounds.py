@@ -1,4 +1,4 @@
-"""The rounds of writing: everyone's first try, then everyone's second where the first was turned down."""
+"""The rounds of writing: everyone's first try, then everyone's second where the first was rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner
 from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
-from steelyard.stimuli.authored.checks import mechanical, words
+from steelyard.stimuli.authored.checks import check_text, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
 from steelyard.store.authoring import AuthoredRow
 from steelyard.study.roles import Roles
@@ -122,7 +122,7 @@ class Rounds:
         self._turn_down_repeats([draft for draft in drafts if _alive(draft, attempt)])
 
     def _turn_down_repeats(self, drafts: Sequence[Draft]) -> None:
-        """One text can not keep the meaning of two items: each that has it is turned down."""
+        """One text can not keep the meaning of two items: each that has it is rejected."""
         writers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         keeping = [draft for draft in self._drafts if draft.brief.goal in KEEPS_MEANING and draft.text]
         for draft in keeping:
@@ -138,7 +138,7 @@ class Rounds:
             return
         draft.text = text
         rubric = question_of(draft.brief, draft.task).rubric
-        rejection = mechanical(draft.brief, text, rubric)
+        rejection = check_text(draft.brief, text, rubric)
         if rejection is not None:
             draft.reject(rejection)
 
@@ -147,5 +147,5 @@ class Rounds:
 
 
 def _alive(draft: Draft, attempt: int) -> bool:
-    """Whether this try has not been turned down yet."""
+    """Whether this try has not been rejected yet."""
     return draft.open and len(draft.tries) == attempt
