@@ -16,9 +16,9 @@ from steelyard.authoring.validation import Validation
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
+from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner
-from steelyard.runner.session import Sitting
-from steelyard.runner.shortfalls import require_end
+from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import check_text, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
@@ -54,7 +54,7 @@ class Rounds:
             [*self._texts, *self._runs], key=lambda draft: order[draft.brief.name]
         )
 
-    async def run(self, runner: Runner) -> Sitting:
+    async def run(self, runner: Runner) -> RunSession:
         """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
@@ -62,18 +62,18 @@ class Rounds:
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
-            return runner.sitting
+            return runner.session
         if not self._waiting:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
-        return runner.sitting
+        return runner.session
 
     def _show(self, draft: Draft) -> None:
         """Tell of a text that was confirmed: nothing takes that back."""
         self._arrived(draft.written())
 
-    def require_end(self) -> None:
+    def require_finished(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""
-        require_end(self._runner.sitting, "authoring", "what was written")
+        require_finished(self._runner.session, "authoring", "what was written")
         if self._waiting:
             count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(
