@@ -19,7 +19,7 @@ from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, LOW, ZERO
-from steelyard.probes.catalogue import installed, metrics_of
+from steelyard.probes.probe_metadata import installed_probes, metrics_of
 
 
 def row(metric: str, first: float, second: float, finding: str = FLAGGED, **more: object) -> Comparison:
@@ -75,7 +75,7 @@ def test_a_difference_that_is_not_shown_has_no_winner() -> None:
 
 
 def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None:
-    metrics = {metric.id: metric for name in installed() for metric in metrics_of(name)}
+    metrics = {metric.id: metric for name in installed_probes() for metric in metrics_of(name)}
     for metric in metrics.values():
         assert metric.better in (HIGH, LOW, ZERO, None)
         if metric.limit is not None:

@@ -135,7 +135,7 @@ class Reader:
 
     # Blocks
 
-    def follow(self, block: Block) -> None:
+    def run_queues(self, block: Block) -> None:
         """Do with a block what its kind asks for."""
         if block.shown or self._excused(block):
             return
@@ -231,8 +231,8 @@ class Reader:
             exec(compile(block.text, self.page, "exec"), scope)
         if "Capitals" in scope:
             probe = scope["Capitals"]()
-            assert probe.text("Two words.", None) == "TWO WORDS."
-            assert probe.text("2", None) is None
+            assert probe.edit_text("Two words.", None) == "TWO WORDS."
+            assert probe.edit_text("2", None) is None
 
     def _jinja(self, block: Block) -> None:
         PromptTemplate(block.text, self.page).check(PAIRWISE_VARIABLES)
@@ -440,9 +440,9 @@ def test_what_a_page_prints_can_be_done(reader: Reader) -> None:
     printed = blocks(path)
     for block in printed:
         if block.info == "yaml policy":
-            reader.follow(block)
+            reader.run_queues(block)
     for block in printed:
-        reader.follow(block)
+        reader.run_queues(block)
     for command in spans(path):
         if command not in reader.tried:
             reader.type(command)

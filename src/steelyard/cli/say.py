@@ -14,7 +14,7 @@ from steelyard.errors import SteelyardError, exit_code
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from steelyard.runner.session import Sitting
+    from steelyard.runner.session import RunSession
 
 ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 """What to do where a model or server changed under the same name."""
@@ -22,9 +22,9 @@ ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 
 def complain(message: object) -> None:
     """One sentence on stderr, on one line."""
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
 
-    click.echo(f"steelyard: {visible(str(message))}", err=True)
+    click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
 def warn(message: object) -> None:
@@ -43,26 +43,26 @@ def tell(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
 
 def shown(path: Path) -> str:
     """A path with every invisible character spelled out."""
-    from steelyard.datasheet.words.visible import spelled
+    from steelyard.datasheet.words.text import escape_keeping_spaces
 
-    return spelled(str(path))
+    return escape_keeping_spaces(str(path))
 
 
 def plain(text: str, style: str = "") -> Text:
     """Text for a table or a line; square brackets stay square brackets."""
     from rich.text import Text
 
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
 
-    return Text(visible(text), style)
+    return Text(escape_control_chars(text), style)
 
 
-def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:
+def calls_made(session: RunSession, *, estimated: bool = False) -> str:
     """What the sitting took; `estimated` where some of its tokens no server counted."""
     about = "about " if estimated else ""
-    spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
-    if sitting.calls:
-        return f"{pluralize(sitting.calls, 'call')} in this sitting{spent}."
-    if sitting.failed or sitting.stopped:
-        return f"No call of this sitting was answered{spent}."
+    spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
+    if session.calls:
+        return f"{pluralize(session.calls, 'call')} in this run{spent}."
+    if session.failures or session.stop_errors:
+        return f"No call of this run was answered{spent}."
     return f"No calls: every trial was answered before. {ASK_AFRESH}"

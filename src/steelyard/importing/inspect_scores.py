@@ -20,7 +20,7 @@ from steelyard.tasks.scale import Binary, scale_name
 from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.inspect_log import is_log, open_log, transcript_scores, valued
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Record
+from steelyard.tasks.sources.table import TableRecord
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
 CORRECT, PARTLY, INCORRECT, NO_ANSWER = LETTERS = ("C", "P", "I", "N")
@@ -276,7 +276,7 @@ class MappedLog:
         for (sample, epoch), where, body in InspectScores(scorer, self.scale, self.remarks).rows(path):
             yield where, {**body, **self._mapped(records[sample, epoch], where, body)}
 
-    def _mapped(self, record: Record, where: str, body: Body) -> dict[str, Any]:
+    def _mapped(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
         given = {
             part: text
             for part in ("item", "task", "stratum", "protocol", "judge")
@@ -288,7 +288,7 @@ class MappedLog:
             given |= self._reference(record, where, body)
         return given
 
-    def _reference(self, record: Record, where: str, body: Body) -> dict[str, Any]:
+    def _reference(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
         """The reference of a column of its own, in the place of a person's edit; letters as of the score."""
         cell = record.values.get(self.columns.expected or "")
         if is_missing(cell):
@@ -301,7 +301,7 @@ class MappedLog:
             )
         return {"expected": number}
 
-    def _text(self, part: str, record: Record) -> str | None:
+    def _text(self, part: str, record: TableRecord) -> str | None:
         column = getattr(self.columns, part)
         cell = None if column is None else record.values.get(column)
         return None if is_missing(cell) else plain_text(cell).strip() or None

@@ -24,9 +24,9 @@ from steelyard.importing.reader import Outcome, RecordedLine, read_recorded_call
 from steelyard.importing.recorded_table import Members, RecordedTable
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.score_vacuum import TEXTS
 from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.vacuum import TEXTS
 from steelyard.tasks.scale import Binary, Pairwise, parse_scale, scale_name
 from steelyard.verdicts.observations import Observations, coded
 from steelyard.verdicts.stimulus_columns import StimulusColumns

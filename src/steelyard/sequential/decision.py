@@ -19,8 +19,8 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.confidence_sequence import ALPHA, refuted, sequence_limits
-from steelyard.probes.catalogue import gathered, installed, metrics_of
 from steelyard.probes.probe import PAIRWISE, POINTWISE, REPEATS
+from steelyard.probes.probe_metadata import installed_probes, metrics_of, probes_in
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 
@@ -105,9 +105,9 @@ def decidable(form: str = BUILT_IN) -> Mapping[str, tuple[str, Metric]]:
 def _probes(form: str) -> Iterator[str]:
     """Probes whose stimuli can be drawn one by one: of data, those of items as they are."""
     if form == POINTWISE:
-        yield from gathered(REPEATS)
+        yield from probes_in(REPEATS)
         return
-    for name, probe in installed().items():
+    for name, probe in installed_probes().items():
         pairs = PAIRWISE in getattr(probe, "forms", (PAIRWISE,))
         if pairs and bool(getattr(probe, "needs", "")) == (form == PAIRWISE):
             yield name

@@ -19,7 +19,7 @@ from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
@@ -36,7 +36,7 @@ from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
@@ -107,7 +107,9 @@ class Ruling:
             (check.result, check.judge, check.rule, check.found, check.reason)
             for check in sorted(self.checks, key=lambda check: ORDER.index(check.result))
         ]
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(visible(c))}</td>' for c in row)}</tr>" for row in cells)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(escape_control_chars(c))}</td>' for c in row)}</tr>" for row in cells
+        )
         return f"<p><b>{self.result}</b></p><table>{rows}</table>"
 
     @property
@@ -178,7 +180,9 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
     """
     figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
-    moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    moving = (
+        label_changing_probes() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    )
     figures = [figure for figure in figures if figure.probe not in moving]
     if not shipped or rule.metric == MERIT.id:
         return figures

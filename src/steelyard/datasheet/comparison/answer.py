@@ -18,8 +18,8 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.stats.significance import PAIRS
-from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
+from steelyard.probes.probe_metadata import probes_in
 
 AT_MOST = 3
 """Figures that a sentence names; others are counted."""
@@ -98,7 +98,7 @@ def winner(row: Comparison) -> str | None:
 
 def main_first(rows: Iterable[Comparison]) -> list[Comparison]:
     """Agreement with labels, then what a datasheet has limits for, then the rest; edited texts last."""
-    edits = frozenset(gathered(EDITS))
+    edits = frozenset(probes_in(EDITS))
     return sorted(rows, key=lambda row: _rank(row, edits))
 
 

@@ -82,8 +82,8 @@ def _in_profiles(estimate: Estimate, wanted: int) -> str:
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
     for profile, calls in profile_calls(estimate.probe, _condition(estimate.group)).items():
         if made < calls * repeats >= wanted:
-            needed = pluralize(calls * repeats, "call")
-            return f"profile {profile} ({needed} of this kind, here {made:,}) {CHANCE}"
+            there = pluralize(calls * repeats, "call")
+            return f"profile {profile} ({there} of this kind, here {made:,}) {CHANCE}"
     return BEYOND_FULL
 
 

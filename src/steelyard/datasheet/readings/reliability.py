@@ -17,7 +17,7 @@ from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
-from steelyard.probes.catalogue import keeping_label
+from steelyard.probes.probe_metadata import label_keeping_probes
 from steelyard.stimuli.original import ORIGINAL
 
 MEASURED = "measured"
@@ -28,7 +28,7 @@ EXTREME = 0.9
 
 def robustness(figures: Figures) -> Answer | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
-    asked = {probe: _effect(figures, probe) for probe in keeping_label()}
+    asked = {probe: _effect(figures, probe) for probe in label_keeping_probes()}
     estimates = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
     unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
     if not estimates:

@@ -16,8 +16,8 @@ from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.scores.change import ACCURACY_CHANGE
-from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
+from steelyard.probes.probe_metadata import probes_in
 
 
 def volatility(figures: Figures) -> Answer | None:
@@ -33,7 +33,7 @@ def volatility(figures: Figures) -> Answer | None:
         return nothing
     mean, least, most, spread, sampling = known
     right = f"right in {figure(mean)} of calls in the mean over probes"
-    changes = [figures.of_probe(probe, ACCURACY_CHANGE.id, protocol="base") for probe in gathered(EDITS)]
+    changes = [figures.of_probe(probe, ACCURACY_CHANGE.id, protocol="base") for probe in probes_in(EDITS)]
     defined_changes = sorted(
         (change for change in changes if defined(change)), key=lambda change: change.value or 0.0
     )
