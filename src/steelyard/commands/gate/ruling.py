@@ -15,7 +15,7 @@ from typing import Any
 from steelyard.commands.gate.policy import Policy, PolicyRule, select, select_read, unmatched
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.findings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
