@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_conclusion import judged
 
 from example_datasheet import rate
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Finding
@@ -28,6 +27,7 @@ from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Gravity, guide_
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate, Interval
+from test_conclusion import judged
 
 BASE: dict[str, str | float] = {"protocol": "base"}
 EQUALS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": "same_subset"}

@@ -16,7 +16,7 @@ from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
@@ -26,8 +26,8 @@ from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan, plan_rows
 from steelyard.runner.prices import dollars_of
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.record import RunRecord
+from steelyard.runner.runner import Runner, run_async
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise
@@ -227,8 +227,8 @@ def observed(plan: Plan, path: Path) -> Observations:
     """Every call of a plan made and kept, and read back."""
     path.mkdir()
     with RunFolder(path).store() as store:
-        record = Record(store)
-        conduct(Runner(record, RunLimits()), lambda runner: runner.run(plan.trials))
+        record = RunRecord(store)
+        run_async(Runner(record, RunLimits()), lambda runner: runner.run(plan.trials))
         return record.observations(plan.trials)
 
 
@@ -252,7 +252,7 @@ def measured(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, Es
     seen = observed(plan, path)
     return {
         figure.metric.id: figure.estimate(
-            Heading.under("j", figure.probe, "base", seed), figure.columns(seen)
+            EstimateContext.for_protocol("j", figure.probe, "base", seed), figure.columns(seen)
         )
         for figure in figures_of(seen)
     }
@@ -312,7 +312,9 @@ def test_a_jury_gains_by_independent_errors_and_not_by_common_ones(tmp_path: Pat
     right = {}
     for name in ("apart", "alike"):
         (figure,) = [f for f in figures_of(seen.of_judge(name)) if f.metric.id == "accuracy"]
-        right[name] = figure.estimate(Heading.under(name, "", "base", 7), figure.columns(seen.of_judge(name)))
+        right[name] = figure.estimate(
+            EstimateContext.for_protocol(name, "", "base", 7), figure.columns(seen.of_judge(name))
+        )
     assert (right["apart"].value or 0) > (right["alike"].value or 0) + 0.03
     assert (right["apart"].interval or Interval("", 0, 0)).high >= 0.896  # type: ignore[operator]
     assert (right["alike"].interval or Interval("", 0, 0)).low <= 0.802  # type: ignore[operator]

@@ -30,7 +30,7 @@ from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.panel.ballots import ballots
 from steelyard.metrics.panel.error_correlation import error_correlation
 from steelyard.metrics.panel.jury_estimates import jury_estimates
@@ -235,7 +235,7 @@ def test_error_correlation_is_that_of_the_columns_of_errors() -> None:
 def test_the_correlation_of_few_errors_is_covered(inputs: int, share: float) -> None:
     """Judges that err on a quarter of the inputs, apart or half of them by a common cause."""
     generator = np.random.default_rng(inputs)
-    heading = Heading("panel", "jury", {"protocol": "base"}, 7)
+    heading = EstimateContext("panel", "jury", {"protocol": "base"}, 7)
 
     def wrong(size: int) -> np.ndarray:
         common = generator.standard_normal((size, 1)) * share**0.5

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.vacuum import score_vacuum_estimates
-from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum
 from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
+from steelyard.stimuli.vacuum import TEXTS, vacuum_response
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
@@ -49,7 +48,9 @@ def observed(task: Task, rows: list[tuple[int, str, Verdict]]) -> Observations:
 
 
 def figures(task: Task, rows: list[tuple[int, str, Verdict]]) -> list[Estimate]:
-    return score_vacuum_estimates(Heading.under("j", "vacuum", "base", 7), observed(task, rows))
+    return score_vacuum_estimates(
+        EstimateContext.for_protocol("j", "vacuum", "base", 7), observed(task, rows)
+    )
 
 
 def find(estimates: list[Estimate], metric: str, **group: str) -> Estimate:

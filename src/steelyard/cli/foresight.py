@@ -13,7 +13,7 @@ from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from steelyard.metrics.stats.foresight import LabelRow
+    from steelyard.metrics.stats.sample_size import LabelPrecision
 
 EXPECTED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
 """What a table of labels supposes of the judge: a usual one."""
@@ -23,9 +23,9 @@ MOST_ROWS = 10**7
 
 def print_labels(given: str, as_json: bool) -> None:
     """A row for each number of labelled rows."""
-    from steelyard.metrics.stats.foresight import label_row
+    from steelyard.metrics.stats.sample_size import label_precision
 
-    rows = [label_row(count, **EXPECTED) for count in _counts(given)]
+    rows = [label_precision(count, **EXPECTED) for count in _counts(given)]
     if as_json:
         click.echo(json.dumps({"expected": EXPECTED, "labels": [asdict(row) for row in rows]}, indent=1))
         return
@@ -38,7 +38,7 @@ def print_labels(given: str, as_json: bool) -> None:
     click.echo("should fail (half of them), and a second one that answers otherwise in 0.15.")
 
 
-def _line(row: LabelRow) -> str:
+def _line(row: LabelPrecision) -> str:
     shares = (row.accuracy, row.kappa, row.error_rate)
     accuracy, kappa, error = (f"±{share:.3f}" for share in shares)
     return f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {row.between_judges:>18.3f}"

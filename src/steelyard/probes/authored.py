@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.border import METRICS as BORDER_METRICS
 from steelyard.metrics.scores.border import border_estimates
@@ -16,7 +16,7 @@ from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, parse_sample, sample_items
 from steelyard.probes.stochastic_stability import REPLICATES, check_replicates
-from steelyard.stimuli.authored.brief import Brief, flipped
+from steelyard.stimuli.authored.brief import Brief, flip_label
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.sources.sampling import Sample
@@ -59,8 +59,8 @@ class AuthoredTextProbe:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and whether the judge's verdict on the item stays."""
-        heading = Heading.under(judge, self.name, "base", seed)
-        return pointwise_estimates(heading, observations, keep_label=self.keeps_label)
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
 
 
 class LabelFlip(AuthoredTextProbe):
@@ -76,7 +76,7 @@ class LabelFlip(AuthoredTextProbe):
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text for every item whose reference can be turned round."""
         for item in self.items(design):
-            target = None if item.label is None else flipped(item.label, item.scale or design.task.scale)
+            target = None if item.label is None else flip_label(item.label, item.scale or design.task.scale)
             if target is not None:
                 yield Brief(self.name, item, 0, self.name, target)
 
@@ -179,4 +179,4 @@ class AnswerAmbiguity(AuthoredTextProbe):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats at the border against that on the unchanged items."""
-        return border_estimates(Heading.under(judge, self.name, "base", seed), observations)
+        return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)

@@ -16,7 +16,7 @@ import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep
-from steelyard.datasheet.conclusions.conclude import NO_SERVER
+from steelyard.datasheet.conclusions.conclude import NO_SERVER, STILL_UNKNOWN
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.words import titles
@@ -26,9 +26,9 @@ from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import more_rows
-from steelyard.runner.costs import Rates
-from steelyard.runner.planner import Plan, calls_of
-from steelyard.runner.record import Record, submitted
+from steelyard.runner.costs import CallRates
+from steelyard.runner.planner import Plan, count_calls
+from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.study.made_judges import Given, MadeJudge, address_of
 from steelyard.study.pack_study import pack_draw, runs_draw
@@ -88,7 +88,7 @@ class Cure:
 
     def calls_in(self, study: Study, beside: Iterable[Judge] = ()) -> int:
         """Calls on the built-in stimuli, with those of other judges beside."""
-        return sum(calls_of(study, (*beside, self.judge)))
+        return sum(count_calls(study, (*beside, self.judge)))
 
     def shown_in(self, plan: Plan) -> bool:
         """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
@@ -122,7 +122,7 @@ RECORD_MORE = "record its verdicts on more rows, and import them with these"
 RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
-def with_next_steps(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
+def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
     path = _Path(sheet, plan, record)
@@ -152,7 +152,7 @@ class _Path:
 
     sheet: Datasheet
     plan: Plan
-    record: Record
+    record: RunRecord
     known: dict[str, int | None] = field(default_factory=dict)
     """Profile to the calls that it takes, once they were counted."""
 
@@ -184,9 +184,10 @@ class _Path:
                 return replace(verdict, next=NextStep(GATE))
             purpose = f"{rows.told}, and measure again"
             return self._measured(verdict, purpose, self._study.profile, rows.growth)
-        if profile is None:
+        if profile is None and verdict.so != STILL_UNKNOWN:
             return replace(verdict, next=NextStep(GATE))
-        if profile == self._study.profile:
+        if profile in (None, self._study.profile):
+            # Merit that the largest profile leaves open lies on its limit: only a change decides it.
             return self._again(verdict, "after the change, measure again")
         size = f"measure at {profile} size"
         return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
@@ -246,7 +247,7 @@ class _Path:
 
     def _resumed(self, verdict: Conclusion, purpose: str, calls: int | None) -> Conclusion:
         """The same command, which asks only what has no reply."""
-        due = self._rates.due(submitted(self.record.store))
+        due = self._rates.pending_cost(submitted(self.record.store))
         return self._priced(verdict, purpose, self._study.command, calls, due)
 
     def _again(self, verdict: Conclusion, purpose: str) -> Conclusion:
@@ -280,7 +281,7 @@ class _Path:
             return None
         if study.source is not None:
             return self.sheet.facts.planned or None
-        return sum(calls_of(self._resized(profile), _measured_judges(study)))
+        return sum(count_calls(self._resized(profile), _measured_judges(study)))
 
     @property
     def _countable(self) -> bool:
@@ -320,8 +321,8 @@ class _Path:
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
     @cached_property
-    def _rates(self) -> Rates:
-        return Rates(self.record.answers(self.plan.trials), self._in_batches)
+    def _rates(self) -> CallRates:
+        return CallRates(self.record.answers(self.plan.trials), self._in_batches)
 
     def _at_rate(self, calls: int | None, judges: Iterable[Judge]) -> float | None:
         """Dollars at the price per call of this run; None where a price is not known."""
@@ -354,7 +355,7 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
     if calls is None:
         return ""
     before = (
-        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} submitted before" if waiting else ""
     )
     if waiting and not calls:
         return before

@@ -17,7 +17,7 @@ from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.faults import Fault
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 
 LONG_NAME = 32
 """Letters of a judge's name beyond which sentences say A and B."""

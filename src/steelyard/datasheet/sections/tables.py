@@ -108,7 +108,7 @@ class _MultiJudgeTables:
         rows = []
         look_up = self.summary.datasheet.look_up
         for judge in self.summary.measured:
-            mine = [e for e in look_up.of_judge(judge.name) if e.metric in _ORDINAL and e.whole]
+            mine = [e for e in look_up.of_judge(judge.name) if e.metric in _ORDINAL and e.is_overall]
             for probe in dict.fromkeys(e.probe for e in mine):
                 estimates = [
                     look_up.find(judge.name, metric, probe, {"protocol": "base"}) for metric in _ORDINAL

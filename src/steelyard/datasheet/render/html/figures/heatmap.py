@@ -94,7 +94,7 @@ class _Shares:
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.whole and e.probe != ORIGINAL and not _asked_to_move(e)
+            if e.is_overall and e.probe != ORIGINAL and not _asked_to_move(e)
         }
         known = {judge for judge, _ in shares}
         judges = [judge for judge in everyone(summary) if judge.name in known]
