@@ -257,7 +257,7 @@ Simulated {date} with `{command}`, which `make calibrate` runs at full size: Ste
 - **Single texts.** 4 items of a cluster, asked three times, edited twice, put to the border three times,
   emptied once. Three judges alike in law follow the same rule on three items in ten. Yes or no: right in .87
   of calls. Scores: right in .55, within one in .9.
-- **A rare label.** The same with one judge: four items of five deserve a yes; it is right in .9 on either label.
+- **A rare label.** The same with one judge: four items of five deserve a yes; right in .9 on either label.
 - **Lost calls.** 2 % unreadable, 1 % failed, clustered like everything else.
 - **Truth.** The planted parameters for the joint fit; zero for two judges of single texts, which are alike in
   law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are per cluster.
