@@ -15,13 +15,15 @@ A page shows the output of a command like this; the block below the mark is repl
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -31,6 +33,7 @@ import coverage_tables
 import provider_tables
 import verdict_tables
 
+import steelyard
 from steelyard import errors
 from steelyard.cli.examples import EXAMPLES
 from steelyard.cli.main import COMMANDS, cli
@@ -63,6 +66,7 @@ def pages() -> dict[Path, str]:
         DOCS / "cli.md": cli_page(),
         DOCS / "adapters.md": adapters_page(),
         DOCS / "metrics.md": metrics_page(),
+        DOCS / "python.md": python_reference(),
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
         DOCS / "verdicts.md": verdicts_page(),
@@ -408,6 +412,40 @@ def _causes(root: type[errors.SteelyardError]) -> Iterator[str]:
     for kind in root.__subclasses__():
         sentence = (kind.__doc__ or "").strip().rstrip(".")
         yield sentence[0].lower() + sentence[1:]
+
+
+def python_reference() -> str:
+    """The public names of the package: functions with their parameters, classes with what they are."""
+    functions, classes = [], []
+    for name in (each for each in steelyard.__all__ if each != "__version__"):
+        thing = getattr(steelyard, name)
+        text = inspect.getdoc(thing) or ""
+        if inspect.isclass(thing):
+            classes.append(f"| `{name}` | {' '.join(text.partition(chr(10) * 2)[0].split())} |")
+        else:
+            functions.append(f"## {name}\n\n```text\n{_signature(name, thing)}\n```\n\n{text}\n")
+    return f"""# Python reference
+
+<!-- Written by docs/generate.py from the public names; `make docs` writes it again. -->
+
+Public names of `steelyard`; [the guide](guides/from-python.md) shows them at work. Plug-ins also import
+from `steelyard.metrics`, `steelyard.providers` and `steelyard.figures`.
+
+{chr(10).join(functions)}
+## Classes
+
+| class | what it is |
+|---|---|
+{chr(10).join(classes)}
+"""
+
+
+def _signature(name: str, function: Callable[..., object]) -> str:
+    """`name(parameters) -> type`, wrapped; annotations are strings, and their quotes are left out."""
+    signature = inspect.signature(function)
+    each = ", ".join(re.sub(r": '([^']*)'", r": \1", str(one)) for one in signature.parameters.values())
+    text = f"{name}({each}) -> {signature.return_annotation}"
+    return textwrap.fill(text, 100, subsequent_indent="    ", break_long_words=False)
 
 
 def main() -> None:
