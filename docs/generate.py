@@ -10,7 +10,9 @@ A page shows the output of a command like this; the block below the mark is repl
     …
     ```
 
-`from` and `until` are beginnings of lines and may be left out; what is cut away is marked with `…`.
+`from` and `until` are beginnings of lines and may be left out; what is cut away is marked with `…`. With
+`served` the judges behind HTTP are this planted judge, served on loopback. Its answers must not depend on
+noise, which another port would draw anew.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -179,7 +182,7 @@ def _limits(policy: Policy, metric: str) -> str:
 def _shown(match: re.Match[str]) -> str:
     command, *settings = match["what"].split("; ")
     ends = dict(setting.split(": ", 1) for setting in settings)
-    lines = _cut(output(command), ends.get("from"), ends.get("until"))
+    lines = _cut(output(command, ends.get("served")), ends.get("from"), ends.get("until"))
     return f"<!-- shown: {match['what']} -->\n```console\n$ {command}\n" + "\n".join(lines) + "\n```\n"
 
 
@@ -200,18 +203,18 @@ def _index(lines: tuple[str, ...], beginning: str, start: int) -> int:
 
 
 @cache
-def output(command: str) -> tuple[str, ...]:
+def output(command: str, served: str | None = None) -> tuple[str, ...]:
     """What a command prints in an empty folder, without keys, options from the environment or colour."""
     own = ("STEELYARD_", "OPENAI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     program, *arguments = shlex.split(command)
     if program != "steelyard":
         raise LookupError(f"{command!r}: expected a steelyard command: correct the mark in the page.")
-    with tempfile.TemporaryDirectory(prefix="steelyard-docs-") as folder:
+    with tempfile.TemporaryDirectory(prefix="steelyard-docs-") as folder, _server(served) as address:
         done = subprocess.run(
             [sys.executable, "-m", "steelyard", *arguments],
             cwd=folder,
-            env={**kept, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
+            env={**kept, **address, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
             stdout=subprocess.PIPE,
             encoding="utf-8",
             check=True,
@@ -220,6 +223,21 @@ def output(command: str) -> tuple[str, ...]:
     while lines and not lines[0]:
         del lines[0]
     return tuple(lines)
+
+
+@contextmanager
+def _server(judge: str | None) -> Iterator[dict[str, str]]:
+    """The environment in which a planted judge answers as a chat-completions server."""
+    if judge is None:
+        yield {}
+        return
+    command = [sys.executable, "-m", "steelyard", "serve-planted", judge, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout.readline() if process.stdout else ""
+        try:
+            yield {"OPENAI_BASE_URL": said.partition(" at ")[2].split(" ")[0], "OPENAI_API_KEY": "none"}
+        finally:
+            process.terminate()
 
 
 HEAD = """\
