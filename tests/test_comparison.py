@@ -23,7 +23,7 @@ from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Z, tango, wilson
 from steelyard.metrics.stats.significance import holm
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

@@ -24,8 +24,8 @@ from steelyard.metrics.run.volatility import METRICS, spread, volatility_estimat
 from steelyard.metrics.scores import probe as pointwise
 from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.metrics.scores.probe import probe_scores
+from steelyard.probes.edits import ScoreRange
 from steelyard.probes.probe import Design, Showing
-from steelyard.probes.score_range import ScoreRange
 from steelyard.providers.provider import PROVIDERS
 from steelyard.runner.prices import LongPrompt, Price, price_at
 from steelyard.trials.reply import Usage

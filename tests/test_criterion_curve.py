@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from steelyard.commands.measure import measure
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError

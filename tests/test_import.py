@@ -27,7 +27,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.tally import Tally
-from steelyard.run_folder.results_file import RESULTS
+from steelyard.run_folder.published_files import RESULTS
 from strategies import make
 from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
 

@@ -17,7 +17,7 @@ from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.significance import holm
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.providers.planted.model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus

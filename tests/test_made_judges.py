@@ -21,14 +21,13 @@ from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.run.run_cost import _of_the_prompt
-from steelyard.run_folder.frozen_study import freeze, thaw
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.conduct import conduct
+from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan, plan_rows
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
+from steelyard.runner.runner import Runner, conduct
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise

@@ -16,12 +16,11 @@ from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.api import measure
 from steelyard.cli.spoken import spoken
-from steelyard.core.plurals import planned
+from steelyard.core.text import round_up
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.run_folder.frozen_run import load_plan
-from steelyard.run_folder.frozen_study import thaw
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.rates import Rates
+from steelyard.run_folder.snapshot import load_plan, thaw
+from steelyard.runner.costs import Rates
 from steelyard.runner.record import Record
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
@@ -262,9 +261,9 @@ def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path)
         for e in figures
         if e["finding"] == "inconclusive" and e["calls_needed"] and e["judge"] == verdict["judge"]
     }
-    assert int(told[1]) == planned(math.ceil(needed[told[2]]))
+    assert int(told[1]) == round_up(math.ceil(needed[told[2]]))
     # 16 rows of 5 calls each, and as many for each row that comes.
-    assert verdict["calls"] == planned(5 * (16 + int(told[1])))
+    assert verdict["calls"] == round_up(5 * (16 + int(told[1])))
 
 
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from steelyard.api import measure
 from steelyard.commands.gate.flags import NAMED_BY, with_flags
+from steelyard.commands.gate.gate import gate
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
 from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check, rule_on
-from steelyard.commands.gate.session import gate
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import NO_FAULT, UNFIT
@@ -41,7 +41,7 @@ from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.tally import Tally
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.published_files import read_datasheet
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 RESULTS = {"clear": "PASS", "flagged": "FAIL", "inconclusive": "INCONCLUSIVE"}

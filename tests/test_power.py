@@ -161,7 +161,12 @@ def test_the_power_of_a_plan_by_hand() -> None:
     [
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
-        ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
+        ("dark_current", "vacuum", 60, 1, "about 72 more calls (a larger profile, or rows of your own)"),
+        ("failed_rate", "run", 60, 60, "about 72 more calls (a larger profile, or rows of your own)"),
+        (
+            *("merit", "runs", 12, 12),
+            "about 8 more runs of agents (a larger profile, or runs of your own; 72 calls)",
+        ),
         ("accuracy", "original", 60, 1, "about 36 more labelled rows (72 calls)"),
         ("accuracy", "original", 1, 1, "about 1 more labelled row (72 calls)"),
     ],

@@ -11,8 +11,8 @@ import pytest
 from steelyard.errors import UsageError
 from steelyard.importing.recording import recording_of
 from steelyard.importing.styles import read_calls
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import Record
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise

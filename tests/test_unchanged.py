@@ -18,7 +18,7 @@ from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from strategies import make
@@ -74,9 +74,43 @@ def test_leniency_of_scores_by_hand() -> None:
 
 
 def test_an_undecided_leniency_asks_for_labelled_rows() -> None:
-    answer = leniency(read(items([1] * 3 + [0] * 7 + [0] + [1] * 9, [0] * 10 + [1] * 10))) or ("", "")
+    answer = leniency(read(items([1] * 3 + [0] * 7 + [1] * 10, [0] * 10 + [1] * 10))) or ("", "")
     assert answer[0] == "inconclusive"
     assert "more labelled rows (" in answer[1]
+
+
+def test_errors_one_way_within_the_margin_are_no_leniency() -> None:
+    """Of 20 bad items 3 are passed, of 180 good ones none is failed: the test alone would show it."""
+    rows = items([1] * 3 + [0] * 17 + [1] * 180, [0] * 20 + [1] * 180)
+    found = figures(rows)["leniency"]
+    assert found.value == pytest.approx(3 / 20 / 2)
+    assert found.p is not None
+    assert found.p <= 0.05
+    assert found.finding == "inconclusive"
+    assert found.calls_needed is not None
+    assert found.calls_needed > 200
+    # Five of 20 are beyond it.
+    beyond = figures(items([1] * 5 + [0] * 15 + [1] * 180, [0] * 20 + [1] * 180))["leniency"]
+    assert (beyond.value, beyond.finding) == (pytest.approx(5 / 20 / 2), "flagged")
+
+
+def test_an_abstention_is_no_repeat_that_differs() -> None:
+    """Thirty items asked three times: scores never differ, one call of every second item abstains."""
+    rows = [
+        call(
+            f"i{n:02d}",
+            "abstain" if not replicate and n % 2 else int(n % 3 == 0),
+            int(n % 3 == 0),
+            replicate=replicate,
+        )
+        for n in range(30)
+        for replicate in range(3)
+    ]
+    found = figures(rows)
+    again = found["self_agreement"]
+    # Three pairs of repeats on 15 items, one on the other 15.
+    assert (again.numerator, again.denominator, again.left_out) == (60, 60, 15)
+    assert found["fleiss_kappa"].value == pytest.approx(1.0)
 
 
 def test_a_strict_judge() -> None:

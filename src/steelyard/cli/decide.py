@@ -11,7 +11,7 @@ import click
 from steelyard.cli.plan import print_plan
 from steelyard.cli.say import calls_made, plain, shown, tell
 from steelyard.cli.study import limits_of, open_study
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.sequential.decide import Decisions
-    from steelyard.sequential.decision import Decision
-    from steelyard.sequential.decision_rule import DecisionRule
+    from steelyard.sequential.decision import Decision, DecisionRule
     from steelyard.study.study import Study
 
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -31,7 +30,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     """Decide, print, and return the exit code."""
     from steelyard.cli.progress import LiveProgress
     from steelyard.sequential.decide import decide
-    from steelyard.sequential.decision_rule import parse_rule
+    from steelyard.sequential.decision import parse_rule
 
     rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options)
@@ -51,7 +50,7 @@ def _form(options: dict[str, Any]) -> str:
     """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
     from steelyard.cli.data_options import data_overrides
     from steelyard.probes.probe import form_of
-    from steelyard.sequential.decision_rule import BUILT_IN
+    from steelyard.sequential.decision import BUILT_IN
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import question
 
@@ -134,13 +133,13 @@ def _sentence(decision: Decision) -> str:
     """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
-        drawn = counted(last.excluded, rule.noun)
+        drawn = pluralize(last.excluded, rule.noun)
         return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
-        capped = f"the cap of {counted(decision.cap, rule.noun)} is reached"
+        capped = f"the cap of {pluralize(decision.cap, rule.noun)} is reached"
         why = capped if verdict == "inconclusive" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
     worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."
-    calls = counted(last.calls, "call")
+    calls = pluralize(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

@@ -57,7 +57,7 @@ def _counts(given: str) -> list[int]:
 def print_ranking(folder: Path, items: int, as_json: bool) -> None:
     """A sentence for each judge of a run folder."""
     from steelyard.commands.ranking import reaches
-    from steelyard.run_folder.datasheet_file import read_datasheet
+    from steelyard.run_folder.published_files import read_datasheet
 
     rows = reaches(read_datasheet(folder), items, str(folder))
     if as_json:

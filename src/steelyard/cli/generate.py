@@ -9,7 +9,7 @@ import click
 from steelyard.cli.options import option, study_options
 from steelyard.cli.say import calls_made, plain, shown, warn
 from steelyard.cli.study import limits_of, open_study, with_reference
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 
 
@@ -57,6 +57,6 @@ def generate(accept_all: bool, **options: Any) -> None:
 def _waiting(count: int, folder: str) -> str:
     verb = plural(count, "waits", "wait")
     return (
-        f"{counted(count, 'text')} {verb} for review: `steelyard review {folder}` opens a page, "
+        f"{pluralize(count, 'text')} {verb} for review: `steelyard review {folder}` opens a page, "
         "or measure with --accept-all."
     )

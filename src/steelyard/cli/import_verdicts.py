@@ -12,7 +12,7 @@ from steelyard.cli.cores import algebra_on_one_core
 from steelyard.cli.options import option
 from steelyard.cli.say import tell
 from steelyard.cli.sheet import full_option, print_page, print_sheet
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
     from steelyard.importing.lines import RecordedForm
@@ -75,8 +75,10 @@ def import_command(
         click.echo()
     code = tell(imported.warnings, errors)
     if not as_json:
-        calls = counted(len(imported.calls), "recorded call")
-        print_page(RunFolder(out).page, f"{calls}, none made.", full=full)
+        beside = imported.calls_of_baselines
+        calls = pluralize(len(imported.calls) - beside, "recorded call")
+        told = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
+        print_page(RunFolder(out).page, told, full=full)
     sys.exit(code)
 
 

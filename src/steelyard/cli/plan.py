@@ -69,7 +69,7 @@ def print_study_plan(
 ) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
     from steelyard.commands.reference_run import foreseen
-    from steelyard.run_folder.frozen_run import require
+    from steelyard.run_folder.resume import require
     from steelyard.runner.planner import make_plan
 
     rows: list[PlanRow] = []
@@ -94,14 +94,14 @@ def print_plan(
     from rich.console import Console
 
     from steelyard.cli.plan_table import by_judge, listed_prices, plan_table
-    from steelyard.core.plurals import counted
-    from steelyard.runner.handed_in import handed_in
+    from steelyard.core.text import pluralize
     from steelyard.runner.planner import plan_rows
+    from steelyard.runner.record import submitted
 
     answered, waiting = set[str](), set[str]()
     if folder.database.exists():
         with folder.store() as store:
-            answered, waiting = store.answered(), handed_in(store)
+            answered, waiting = store.answered(), submitted(store)
     rows = [*before, *plan_rows(made, answered | waiting)]
     if as_json:
         body = {
@@ -115,5 +115,5 @@ def print_plan(
     else:
         shown = rows if by_probe else by_judge(rows)
         if waiting:
-            click.echo(f"{counted(len(waiting), 'call')} handed in as batches before; not counted here.\n")
+            click.echo(f"{pluralize(len(waiting), 'call')} handed in as batches before; not counted here.\n")
         plan_table(made, shown, len(answered), folder.path, Console())

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.cli.say import plain, shown
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.visible import visible
 from steelyard.providers.provider import model_info
 from steelyard.runner.planner import Plan, PlanRow
@@ -28,15 +28,15 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
     facts = (
-        f": {counted(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
+        f": {pluralize(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
     )
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
     console.print()
     print_rows(measured, console)
     for name, listed in listed_prices(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
-    answered = f"{counted(done, 'trial')} {plural(done, 'is', 'are')} answered already"
-    console.print(f"{answered}; baselines add {counted(_calls(rows, baselines), 'free trial')}.")
+    answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
+    console.print(f"{answered}; baselines add {pluralize(_calls(rows, baselines), 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
 

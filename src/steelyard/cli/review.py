@@ -12,7 +12,7 @@ import click
 
 from steelyard.cli.options import option, whole
 from steelyard.cli.say import shown
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _exchange(
     try:
         if taken is not None:
             told = take_in(bench, taken, reviewer or own_name())
-            click.echo(f"{counted(told.kept, 'vote')} taken in, {told.known} known already.")
+            click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
             write_text(export, lines(bench))
             click.echo(f"Votes: {shown(export)}")

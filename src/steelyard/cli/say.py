@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import SteelyardError, exit_code
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from steelyard.runner.sitting import Sitting
+    from steelyard.runner.session import Sitting
 
 ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 """What to do where a model or server changed under the same name."""
@@ -62,7 +62,7 @@ def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:
     about = "about " if estimated else ""
     spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
     if sitting.calls:
-        return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
+        return f"{pluralize(sitting.calls, 'call')} in this sitting{spent}."
     if sitting.failed or sitting.stopped:
         return f"No call of this sitting was answered{spent}."
     return f"No calls: every trial was answered before. {ASK_AFRESH}"

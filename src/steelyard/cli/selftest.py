@@ -8,7 +8,7 @@ import click
 
 from steelyard.cli.options import option
 from steelyard.cli.say import complain, plain
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 
 @click.command(short_help="Measure judges with known parameters and compare.")
@@ -49,7 +49,7 @@ def selftest(profile: str, as_json: bool) -> None:
             cells = (gate.judge, gate.figure.replace("_", " "), gate.planted, gate.accepted, gate.recovered)
             table.add_row(*map(plain, cells), word)
         Console().print(table)
-        click.echo(f"{len(gates) - failed} of {counted(len(gates), 'gate')} passed.")
+        click.echo(f"{len(gates) - failed} of {pluralize(len(gates), 'gate')} passed.")
     if failed:
-        complain(f"{counted(failed, 'gate')} failed: do not trust figures of this installation.")
+        complain(f"{pluralize(failed, 'gate')} failed: do not trust figures of this installation.")
         sys.exit(1)

@@ -24,7 +24,7 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
-    from steelyard.commands.served_key import pack_stimuli
+    from steelyard.commands.planted_labels import pack_stimuli
     from steelyard.datasheet.words.visible import visible
     from steelyard.errors import ConfigError
     from steelyard.providers.planted.planted import Planted

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option, whole
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
     from steelyard.commands.show import Shown, Wanted
@@ -79,4 +79,4 @@ def _headline(one: Shown, wanted: Wanted) -> str:
         return f"{one.judge}: no calls{of}{ending}."
     less = len(one.exhibits) < one.matching
     more = f", {len(one.exhibits)} shown; -n {one.matching} shows all" if less else ""
-    return f"{one.judge}: {counted(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."
+    return f"{one.judge}: {pluralize(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."

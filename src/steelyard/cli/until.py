@@ -14,8 +14,7 @@ from steelyard.cli.study import open_study
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from steelyard.commands.measure import Measurement
-    from steelyard.commands.until import Sizes
+    from steelyard.commands.measure import Measurement, Sizes
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import PlanRow
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
     """Go through the profiles until the verdict is decided."""
     from steelyard.cli.progress import LiveProgress
-    from steelyard.commands.until import measure_until_verdict
+    from steelyard.commands.measure import measure_until_verdict
 
     sizes, folder = _sizes(options)
     with LiveProgress() as progress:
@@ -34,7 +33,7 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
 
 def _sizes(options: dict[str, Any]) -> tuple[Sizes, RunFolder]:
     """The study at each profile, and the folder that all of them lie in."""
-    from steelyard.commands.until import FIRST, check_growth, default_folder
+    from steelyard.commands.measure import FIRST, check_growth, default_folder
     from steelyard.run_folder.run_folder import RunFolder
 
     if options["profile"] is not None:
@@ -55,8 +54,8 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
 
     from steelyard.cli.plan_table import listed_prices, print_rows, total_row
-    from steelyard.commands.until import sizes_left
-    from steelyard.run_folder.frozen_run import require
+    from steelyard.commands.measure import sizes_left
+    from steelyard.run_folder.resume import require
     from steelyard.runner.planner import make_plan, plan_rows
 
     sizes, folder = _sizes(options)

@@ -15,7 +15,7 @@ from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, Over
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.scores.shares import OWN_LABELS
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.original import ORIGINAL
 
 NOT_ASKED = "not a judge of this run"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite, sqrt
 from typing import Any
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.errors import DataError
@@ -61,7 +61,9 @@ class Reach:
         """The answer in words, and what it says nothing of."""
         if not self.lost:
             return self._answer()
-        return f"{self._answer()}; {self.lost:,} of {counted(self.calls, 'call')} without a verdict left out"
+        return (
+            f"{self._answer()}; {self.lost:,} of {pluralize(self.calls, 'call')} without a verdict left out"
+        )
 
     def _answer(self) -> str:
         shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
@@ -72,11 +74,11 @@ class Reach:
         low = _points(self.smallest_low or 0.0)
         needed = ""
         if self.for_two_points is not None:
-            needed = f"; two points take about {counted(planned(self.for_two_points), 'item')} of each"
+            needed = f"; two points take about {pluralize(round_up(self.for_two_points), 'item')} of each"
         if self.smallest is None:
-            return f"{opening}; {counted(self.items, 'item')} of each are too few to show any{needed}"
+            return f"{opening}; {pluralize(self.items, 'item')} of each are too few to show any{needed}"
         return (
-            f"{opening}; on {counted(self.items, 'item')} of each the smallest that shows in four "
+            f"{opening}; on {pluralize(self.items, 'item')} of each the smallest that shows in four "
             f"comparisons of five is {_points(self.smallest)} points [{low}, {high} (without any error "
             f"{_points(self.perfect)}){needed}"
         )

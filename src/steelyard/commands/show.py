@@ -12,9 +12,9 @@ from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.datasheet.exhibits.cases import Cases
 from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.errors import UnknownNameError
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.call_examples import Evidence
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import Record
 
 

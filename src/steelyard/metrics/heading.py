@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steelyard.core.identity import canonical_json, seed_for
+from steelyard.core.content_hash import canonical_json
+from steelyard.core.rng import seed_for
 from steelyard.metrics.basis import Group
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric

@@ -53,7 +53,8 @@ CHANCE_OF_PAIRS = 0.5
 USEFUL_AT_LARGE_STEPS = 0.75
 """Least merit of a useful judge where the difference is large."""
 ONE_SIDED = 1
-"""Sides that the error of the limits at the larger steps is spent on: a small run has few of them."""
+"""Sides that the error is spent on of the limits at the larger steps, and of the gain over a baseline on
+natural pairs: a small run has few of them."""
 USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
@@ -84,21 +85,21 @@ def merit_estimates(
     """
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(steps := rows.among(LADDER)):
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(steps := rows.filter(LADDER)):
             heading = Heading.under(judge, LADDER, protocol, seed)
-            rivals = [collect(seen.among(LADDER)) for seen in others.values()]
+            rivals = [collect(seen.filter(LADDER)) for seen in others.values()]
             estimates += ladder_merit(heading, collect(steps), rivals, alpha)
-        if len(natural := rows.among(NATURAL_PROBE, labelled=True)):
+        if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
             heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
-            rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
+            rivals = [collect(seen.filter(NATURAL_PROBE, labelled=True)) for seen in others.values()]
             estimates.append(natural_merit(heading, collect(natural), rivals, alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
             heading = Heading.under(judge, AGENTS, protocol, seed)
             estimates += agent_merit(heading, Runs.of(rows), alpha)
-        elif len(plain := rows.among(ORIGINAL)) and plain.pointwise:
+        elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
             estimates += score_merit(heading, collect_scores(on_original_range(plain)), alpha)
     return estimates
@@ -136,11 +137,13 @@ def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha:
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return heading.undefined(MERIT, choices.reason, "call", choices.excluded)
-    word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
+    word = INCONCLUSIVE
     by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
-    if by_chance or any(high < USEFUL_GAIN for _, high in gains):
+    if by_chance or any(_gain(pairs, other, alpha)[1] < USEFUL_GAIN for other in baselines):
         word = FLAGGED
-    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and _above_all(choices, gains):
+    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and all(
+        _gain(pairs, other, alpha, sides=ONE_SIDED)[0] > 0 for other in baselines
+    ):
         word = CLEAR
     return _forecast(choices.estimate(heading, word), CHANCE_OF_PAIRS)
 
@@ -262,7 +265,7 @@ def _above_all(choices: _Choices, gains: list[Span]) -> bool:
     return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
 
 
-def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
+def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
     """Limits of the difference in points from another judge, on the calls that both answered."""
     place = {(other.names[p], r): n for n, (p, r) in enumerate(zip(other.pair, other.replicate, strict=True))}
     keys = [(pairs.names[p], int(r)) for p, r in zip(pairs.pair, pairs.replicate, strict=True)]
@@ -281,7 +284,7 @@ def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
     first = (better[row] == 1) == (order == 0)
     if np.all(first) or not np.any(first):
         return -1.0, 1.0
-    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / 2)
+    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / sides)
 
 
 def _binary(heading: Heading, scores: Scores, alpha: float) -> Estimate:

@@ -66,7 +66,7 @@ class Criterion:
         ]
 
     def _arm(self, heading: Heading, observations: Observations, base: tuple[Pairs, Pairs]) -> list[Estimate]:
-        seen = observations.among(protocol=heading.protocol)
+        seen = observations.filter(protocol=heading.protocol)
         if not seen:
             places: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
             why = f"the judge has no {heading.protocol} protocol"
@@ -84,8 +84,8 @@ class Criterion:
 def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:
     """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
     return (
-        collect(observations.among("vacuum", protocol)),
-        collect(observations.among("ladder", protocol, ("same_subset", "prefix"))),
+        collect(observations.filter("vacuum", protocol)),
+        collect(observations.filter("ladder", protocol, ("same_subset", "prefix"))),
     )
 
 

@@ -68,15 +68,15 @@ class Position:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""
-        mine = observations.among(self.name)
+        mine = observations.filter(self.name)
         protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
-        chosen = {protocol: mine.among(protocol=protocol) for protocol in protocols}
+        chosen = {protocol: mine.filter(protocol=protocol) for protocol in protocols}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
         corrected = prompt_family(pairs)
         longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
-            labelled = collect(rows.among(labelled=True))
+            labelled = collect(rows.filter(labelled=True))
             p = corrected.get(protocol)
             estimates += natural_estimates(
                 Heading.under(judge, "position", protocol, seed), pairs[protocol], labelled, p, longer

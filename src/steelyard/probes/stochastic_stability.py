@@ -30,7 +30,7 @@ class StochasticStability:
     forms = (POINTWISE,)
 
     def __init__(self, replicates: int = REPLICATES) -> None:
-        self.replicates = checked_replicates(self.name, replicates)
+        self.replicates = check_replicates(self.name, replicates)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The items, each as often as the probe or the study asks, whichever is more."""
@@ -39,11 +39,11 @@ class StochasticStability:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
-        mine = observations.among(ORIGINAL)
+        mine = observations.filter(ORIGINAL)
         return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine, unchanged=True)
 
 
-def checked_replicates(probe: str, replicates: int) -> int:
+def check_replicates(probe: str, replicates: int) -> int:
     """A number of repeats that can agree or differ."""
     if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
         raise ConfigError(f"probe {probe!r}: replicates is {replicates!r}, expected a number from 2 on.")

@@ -16,7 +16,7 @@ from steelyard.datasheet.exhibits.bounded import cut
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
-from steelyard.run_folder.evidence import reader_words
+from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.run_facts import quantile, refusals, waiting_times
 from steelyard.runner.answers import Answers
 from steelyard.runner.planner import Plan
@@ -103,7 +103,7 @@ def services(plan: Plan, record: Record) -> dict[str, dict[str, Any]]:
     services: dict[str, dict[str, Any]] = {}
     for judge in trials.judges:
         if not judge.baseline and judge.composition is None:
-            rows = answers.calls.places(trials.key[trials.of_judge(judge.name)])
+            rows = answers.calls.lookup(trials.key[trials.of_judge(judge.name)])
             mine = {v: n for (name, v), n in counts.items() if name == judge.name}
             services[judge.name] = asdict(_service(answers, rows, mine))
     return services

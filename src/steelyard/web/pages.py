@@ -11,7 +11,7 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from steelyard.core.surrogates import whole_signs
+from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.visible import lines
@@ -44,7 +44,7 @@ def environment() -> Environment:
 def page(request: Request, template: str, **content: Any) -> Response:
     """A template as a page, or as the part of one that a script asked for."""
     made = environment().get_template(template)
-    return HTMLResponse(whole_signs(made.render(csrf=request.scope.get("csrf", ""), **content)))
+    return HTMLResponse(replace_lone_surrogates(made.render(csrf=request.scope.get("csrf", ""), **content)))
 
 
 @cache

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.core.identity import rng_for, shuffled
+from steelyard.core.rng import rng_for, shuffled
 from steelyard.datasheet.exhibits.groups import Groups
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import PERTURBED
 from steelyard.verdicts.observations import Observations
 
@@ -71,7 +71,7 @@ class Groups:
         if not len(self):
             return np.zeros(0, dtype=np.bool_)
         shown, mine, plain = self.observations.shown, self.stimulus, self.stimulus[self.unchanged]
-        edited = (shown.kind[mine] == PERTURBED) & ~np.isin(shown.probe[mine], changing_label())
+        edited = (shown.kind[mine] == PERTURBED) & ~np.isin(shown.probe[mine], label_changing_probes())
         wanted, other = shown.expected[mine], shown.expected[plain]
         same = (wanted == other) | (np.isnan(wanted) & np.isnan(other))
         scale = (shown.ends[mine] == shown.ends[plain]).all(axis=1)

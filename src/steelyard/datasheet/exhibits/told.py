@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
 
 UNKNOWN = "(not recorded)"
@@ -17,7 +17,7 @@ def absent(text: str | None) -> str | None:
         return UNKNOWN
     if text.strip():
         return None
-    return f"({counted(len(text), 'blank character')})" if text else "(empty)"
+    return f"({pluralize(len(text), 'blank character')})" if text else "(empty)"
 
 
 def named_texts(shown: Sequence[ShownText]) -> Iterator[tuple[str, str | None]]:
@@ -46,7 +46,7 @@ def reading_of(call: ShownCall, exhibit: Exhibit) -> str:
     """What became of the reply."""
     by = f", by reader {exhibit.reader}" if exhibit.reader and call.verdict != "failed" else ""
     if call.reason is not None:
-        tries = f" after {counted(call.attempts, 'attempt')}" if call.attempts else ""
+        tries = f" after {pluralize(call.attempts, 'attempt')}" if call.attempts else ""
         return f"{call.verdict}: {call.reason}{tries if call.verdict == 'failed' else by}"
     if call.winner is not None:
         return f"slot {call.verdict}, which is text {call.winner}{by}"

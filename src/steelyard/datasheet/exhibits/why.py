@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.exhibits.cases import FAILED, FLIP, POSITIONAL, UNREADABLE, WRONG, Case
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
@@ -99,7 +99,7 @@ _SENTENCES: dict[str, Callable[[Case], str]] = {
 
 
 def _of_all(number: int, case: Case) -> str:
-    return f"{number} of {counted(len(case.calls), 'call')}"
+    return f"{number} of {pluralize(len(case.calls), 'call')}"
 
 
 def _reasons(calls: Sequence[Observation]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.exhibits.bounded import bounded
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownText
 from steelyard.datasheet.exhibits.told import absent, named_texts, reading_of, told_as
@@ -42,7 +42,7 @@ def _exhibit(number: int, exhibit: Exhibit, width: int) -> Iterator[str]:
             yield from _behind_bar("reply", call.reply, width)
         yield from _behind_bar("read as", reading_of(call, exhibit), width)
     if exhibit.left_out:
-        yield f"{MARGIN}and {counted(exhibit.left_out, 'further call')} on the same text"
+        yield f"{MARGIN}and {pluralize(exhibit.left_out, 'further call')} on the same text"
 
 
 def _texts(shown: Sequence[ShownText], width: int) -> Iterator[str]:

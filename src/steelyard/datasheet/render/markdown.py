@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import code_block, exhibit_block, fenced
@@ -62,7 +62,7 @@ def render(datasheet: Datasheet) -> str:
 def _provenance(summary: Summary) -> Iterator[str]:
     sheet = summary.datasheet
     yield f"- stimulus set `{sheet.stimulus_set}`"
-    calls = f" · {counted(summary.calls, 'call')}" if summary.calls else ""
+    calls = f" · {pluralize(summary.calls, 'call')}" if summary.calls else ""
     yield f"- study {escape(sheet.name)}"
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
     if spent := spending(sheet.facts):

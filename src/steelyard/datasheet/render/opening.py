@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.core.identity import short_hash
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import short_hash
+from steelyard.core.text import pluralize
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.render.verdict_lines import print_verdict
 from steelyard.datasheet.sections.remedies import remedy_brief
@@ -31,9 +31,9 @@ class Opening(Printer):
             self.line(sheet.partial_told, STYLES["inconclusive"])
         title = f"{sheet.kind}: {sheet.title}"
         if short and Text(title).cell_len > self.console.width:
-            title = f"{sheet.kind}: {counted(len(summary.measured), 'judge')}"
+            title = f"{sheet.kind}: {pluralize(len(summary.measured), 'judge')}"
         self.line(title, "bold")
-        calls = counted(summary.calls, "call") if summary.calls else "calls not recorded"
+        calls = pluralize(summary.calls, "call") if summary.calls else "calls not recorded"
         facts = [sheet.name, f"{sheet.profile} profile", calls, f"seed {sheet.seed}"]
         if not short:
             facts[-1:] = [f"stimuli {short_hash(sheet.stimulus_set)}", facts[-1], sheet.version]

@@ -36,7 +36,7 @@ from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.scores.vacuum import MEAN_SCORE
-from steelyard.probes.catalogue import section_of, told_whole
+from steelyard.probes.probe_metadata import is_reported_whole, section_of
 from steelyard.stimuli.original import ORIGINAL
 
 VACUUM, LADDER, NATURAL = "vacuum", "ladder", "position"
@@ -222,7 +222,7 @@ def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
     rows: list[Row] = []
     metrics = list(dict.fromkeys(metric for _, metric, _ in addresses))
     whole = {metric for _, metric, group in addresses if group <= {BASE}}
-    gathered = section_of(probe) and not told_whole(probe)
+    gathered = section_of(probe) and not is_reported_whole(probe)
     for _, name, group in sorted(addresses, key=lambda address: metrics.index(address[1])):
         metric = metric_named(name)
         words = numbers.condition(dict(group - {BASE}))

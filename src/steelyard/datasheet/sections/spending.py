@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.run_facts import RunFacts, Writing
 from steelyard.datasheet.words.numbers import dollars
 
@@ -18,13 +18,13 @@ def _judging(facts: RunFacts) -> str:
     amount = _amount(facts.dollars, bool(facts.uncounted))
     if not facts.batched_calls:
         return amount
-    return f"{amount}, {facts.batched_calls:,} of {counted(facts.calls, 'call')} in batches"
+    return f"{amount}, {facts.batched_calls:,} of {pluralize(facts.calls, 'call')} in batches"
 
 
 def _writing(writing: Writing | None) -> str:
     if writing is None or not writing.calls or writing.dollars == 0:
         return ""
-    return f"{_amount(writing.dollars)} for {counted(writing.calls, 'call')} that wrote and confirmed texts"
+    return f"{_amount(writing.dollars)} for {pluralize(writing.calls, 'call')} that wrote and confirmed texts"
 
 
 def _amount(paid: float | None, estimated: bool = False) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
@@ -158,7 +158,7 @@ class _Tables:
 
     def _by_probe(self) -> TogetherTable:
         mine = [e for e in self.panel if e.metric == JURY_ACCURACY.id and e.probe != JURY]
-        judges = counted(len(self.summary.measured), "judge")
+        judges = pluralize(len(self.summary.measured), "judge")
         question = f"What does the majority of all {judges} get right, by probe?"
         rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
         headings = ("probe", ACCURACY.label, "inputs/clusters")

@@ -23,8 +23,8 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
-from steelyard.probes.catalogue import section_of
 from steelyard.probes.probe import EDITS, PROBES
+from steelyard.probes.probe_metadata import section_of
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 

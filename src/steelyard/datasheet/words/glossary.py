@@ -7,7 +7,7 @@ from functools import cache
 
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.of_runs import OF_RUNS
-from steelyard.probes.catalogue import probed_metrics, title_of
+from steelyard.probes.probe_metadata import probe_metrics, title_of
 
 INTERVALS: dict[str, str] = {
     "wilson": "Wilson score interval on single calls; it claims nothing about clusters.",
@@ -116,7 +116,7 @@ def metric_named(name: str) -> Metric:
 @cache
 def declared() -> Mapping[str, Metric]:
     """Every metric by its id: of the built-in probes, of the whole run, of plug-ins."""
-    return {metric.id: metric for metric in (*probed_metrics(), *OF_RUNS)}
+    return {metric.id: metric for metric in (*probe_metrics(), *OF_RUNS)}
 
 
 def probe_title(probe: str) -> str:

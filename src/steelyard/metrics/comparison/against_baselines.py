@@ -17,7 +17,7 @@ from math import ceil
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
@@ -107,14 +107,14 @@ def gain_estimates(
     """The judge's gain over the best rule: on single texts as they are, and on natural pairs."""
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(plain := rows.among(ORIGINAL)):
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(plain := rows.filter(ORIGINAL)):
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
-            estimates += _of_scores(heading, plain, {n: seen.among(ORIGINAL) for n, seen in others.items()})
-        if len(natural := rows.among(NATURAL_PROBE)):
+            estimates += _of_scores(heading, plain, {n: seen.filter(ORIGINAL) for n, seen in others.items()})
+        if len(natural := rows.filter(NATURAL_PROBE)):
             heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
-            rivals = {n: choice_of_people(seen.among(NATURAL_PROBE)) for n, seen in others.items()}
+            rivals = {n: choice_of_people(seen.filter(NATURAL_PROBE)) for n, seen in others.items()}
             estimates.append(_gain(heading, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
     return estimates
 
@@ -163,7 +163,7 @@ def _gain(
             [
                 f"against {best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
-                f"best of {counted(len(rules), 'rule')} that read nothing",
+                f"best of {pluralize(len(rules), 'rule')} that read nothing",
                 ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,
                 by_loss(seen, word),
             ]

@@ -87,7 +87,7 @@ class Arms:
     def __init__(self, judge: str, observations: Observations, seed: int) -> None:
         """The fits begin at once."""
         self.judge, self.seed = judge, seed
-        self.shown = observations.among(PROBE)
+        self.shown = observations.filter(PROBE)
         self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
         """Names of the protocols, base first."""
         threads = ThreadPoolExecutor(max(1, len(self.protocols)))
@@ -112,7 +112,7 @@ class Arms:
     def _begun(self, protocol: str, threads: ThreadPoolExecutor) -> Future[_Fitted]:
         """The fit of a protocol, on its way; what goes wrong is raised to who asks for it."""
         try:
-            pairs = collect(self.shown.among(protocol=protocol))
+            pairs = collect(self.shown.filter(protocol=protocol))
         except Exception as error:
             failed: Future[_Fitted] = Future()
             failed.set_exception(error)

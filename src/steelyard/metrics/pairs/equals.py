@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
@@ -158,7 +158,7 @@ def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
     """A remark on pairs that were shown in one order only."""
     dropped = len(pairs) - len(parts.pairs)
     return (
-        [f"{counted(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
+        [f"{pluralize(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
         if dropped
         else []
     )

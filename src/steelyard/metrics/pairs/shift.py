@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
@@ -56,7 +56,7 @@ def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: s
     dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
     intervals, remark = _paired(heading, rate, *arms)
     left_out = (
-        f"{counted(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
+        f"{pluralize(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
         if dropped
         else None
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -65,7 +65,7 @@ def _sampling(shares: list[Estimate], observations: Mapping[str, Observations]) 
 def _figures(heading: Heading, shares: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
     values = spread([share_of(e) for e in shares])
     least, most = min(shares, key=share_of).judge, max(shares, key=share_of).judge
-    over = f"over {counted(values.count, 'judge')}"
+    over = f"over {pluralize(values.count, 'judge')}"
     figures: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
         (values.mean, over, {}),
         (values.sd, over + ("" if sampling is None else f"; sampling alone would give {sampling:.2f}"), {}),

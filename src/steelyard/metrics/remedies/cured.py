@@ -125,7 +125,7 @@ class _Bench:
         self.priced = priced
         self.baselines = baselines
         self.seed = seed
-        self.base = seen.among(protocol="base")
+        self.base = seen.filter(protocol="base")
         self.figures = tuple(figures_of(self.base))
         self._units = {id(figure): figure.units(figure.columns(self.base)) for figure in self.figures}
         self._measured = {
@@ -171,5 +171,5 @@ class _Bench:
     def _cost(self, remedy: Remedy) -> Estimate:
         heading = Heading(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)
         return cost_per_verdict(
-            heading, [(self.seen.among(protocol=remedy.protocol), self.price)], remedy.calls
+            heading, [(self.seen.filter(protocol=remedy.protocol), self.price)], remedy.calls
         )

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, weak_cache
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
@@ -94,14 +93,14 @@ def _of_pairs(
     """A share of calls on pairs; with a step in the group, on pairs so far apart."""
 
     def columns(seen: Observations) -> Pairs:
-        pairs = collect(seen.among(probe, "base", None if kind is None else (kind,), labelled=labelled))
+        pairs = collect(seen.filter(probe, "base", None if kind is None else (kind,), labelled=labelled))
         return pairs.where(pairs.delta == group["delta"]) if "delta" in group else pairs
 
     return Figure(
         metric,
         probe,
         group,
-        remembered(columns),
+        weak_cache(columns),
         lambda heading, pairs: proportion(heading, metric, share_of_calls(pairs, metric)),
         lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), readable(pairs.calls)),
     )
@@ -120,7 +119,7 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
         NET_SLOT_PREFERENCE,
         probe,
         group,
-        remembered(lambda seen: collect(seen.among(probe, "base", (kind,)))),
+        weak_cache(lambda seen: collect(seen.filter(probe, "base", (kind,)))),
         net_slot_preference,
         calls,
         lambda _: AGREEMENT,
@@ -147,7 +146,7 @@ def _of_scores(
         metric,
         probe,
         {},
-        remembered(lambda seen: columns(collect_scores(seen.among(probe, "base")))),
+        weak_cache(lambda seen: columns(collect_scores(seen.filter(probe, "base")))),
         estimate,
         calls,
         ends,

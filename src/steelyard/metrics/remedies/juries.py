@@ -24,7 +24,7 @@ def jury_remedies(
 ) -> list[Cured]:
     """The jury beside each of these judges; where there is none, what it would take."""
     heard = [seen.judges.index(name) for name in judges if name in seen.judges]
-    base = as_base(seen.where(np.isin(seen.judge, heard)), BASE)
+    base = as_base(seen.filter(calls=np.isin(seen.judge, heard)), BASE)
     trio = choose_trio(base, judges, seed)
     if isinstance(trio, str):
         return [Cured(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]

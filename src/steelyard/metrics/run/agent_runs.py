@@ -76,7 +76,7 @@ class Runs:
     def of(cls, observations: Observations) -> Runs:
         """The calls on runs of agents among these."""
         shown = observations.shown
-        scores = collect_scores(observations.showing(shown.run))
+        scores = collect_scores(observations.filter(stimuli=shown.run))
         places = {name: row for row, name in enumerate(shown.ids.tolist())}
         rows = np.array([places[name] for name in scores.stimuli], dtype=np.int64)[scores.stimulus]
         return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows])
@@ -114,7 +114,7 @@ class Runs:
 
 def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """The figures under the base protocol; nothing where no run of an agent was judged."""
-    rows = observations.among(protocol="base")
+    rows = observations.filter(protocol="base")
     if not np.any(rows.shown.run[rows.stimulus]):
         return []
     runs = Runs.of(rows)

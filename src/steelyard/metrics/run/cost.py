@@ -108,7 +108,7 @@ def cost_estimates(
     heading: Heading, observations: Observations, price: Dollars | None, *, unchanged: bool = False
 ) -> list[Estimate]:
     """Dollars per call of a probe; per point and in all on its labelled calls, lost ones included."""
-    mine = observations.among(protocol=heading.protocol)
+    mine = observations.filter(protocol=heading.protocol)
     why = unpriced(mine, price)
     if price is None or why:
         return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]

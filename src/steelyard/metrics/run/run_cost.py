@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import fsum
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
@@ -97,7 +97,7 @@ def run_costs(
 
     The probes that show items as they are go by the names in `unchanged`.
     """
-    scored = observations.showing(observations.shown.scored)
+    scored = observations.filter(stimuli=observations.shown.scored)
     if not scored:
         return []
     probes = [e.probe for e in estimates if _whole_accuracy(e, judge)]
@@ -108,7 +108,7 @@ def run_costs(
             Heading.under(judge, probe, "base", seed), scored, price, unchanged=probe in unchanged
         )
     ]
-    totals = total_estimates(judge, scored.among(protocol="base"), price, seed)
+    totals = total_estimates(judge, scored.filter(protocol="base"), price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
 
 
@@ -120,16 +120,16 @@ def total_estimates(
     scores = collect_scores(observations)
     used = [observations.usages[number] for number in observations.usage.tolist()]
     tokens = (sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
-    counted = _sums(heading, scores, TOKENS, tokens)
+    token_sums = _sums(heading, scores, TOKENS, tokens)
     why = unpriced(observations, price)
     if price is None or why:
         missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
-        return [*([] if why == NO_TOKENS else counted), *missing]
+        return [*([] if why == NO_TOKENS else token_sums), *missing]
     prompts = [_of_the_prompt(usage, price) for usage in used]
     # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
     paid = (fsum(prompts), fsum(price(u) - prompt for u, prompt in zip(used, prompts, strict=True)))
     each = per_call(heading, scores, dollars_of_rows(scores, observations, price))
-    return [*counted, *_sums(heading, scores, DOLLARS, paid), each]
+    return [*token_sums, *_sums(heading, scores, DOLLARS, paid), each]
 
 
 def _of_the_prompt(usage: Usage, price: Dollars) -> float:
@@ -169,8 +169,8 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
     never = ", ".join(row.name for row in rows if row.per_point is None)
     unread = ", ".join(e.probe for e in paid if e not in known)
     left_out = f"left out, paid for without a verdict: {unread}" if unread else None
-    pooled = f"all dollars over 100 times the mean accuracy of {counted(len(rows), 'probe')}"
-    mean = f"mean of the costs per point of {counted(len(rows), 'probe')}"
+    pooled = f"all dollars over 100 times the mean accuracy of {pluralize(len(rows), 'probe')}"
+    mean = f"mean of the costs per point of {pluralize(len(rows), 'probe')}"
     figures = (
         (cost.pooled, pooled if cost.pooled is not None else NEVER_RIGHT),
         (cost.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, by_loss, moved_by
 from steelyard.metrics.heading import Heading
@@ -174,7 +174,7 @@ def _means(treatments: Sequence[Treatment]) -> str:
     own = [t.value for t in treatments if t.own]
     others = [t.value for t in treatments if not t.own]
     return (
-        f"own {np.mean(own):.2f} in {counted(len(own), 'call')}, "
+        f"own {np.mean(own):.2f} in {pluralize(len(own), 'call')}, "
         f"others {np.mean(others):.2f} in {len(others)}, before labels are matched; margin {MARGIN:g}"
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
@@ -51,13 +51,13 @@ METRICS = (STRATUM_GAP,)
 def strata_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """Figures of each stratum under each protocol, then the lowest; none where there are not several."""
     parts: list[tuple[Observations, Callable[[Heading, Observations], list[Estimate]]]] = [
-        (observations.among(ORIGINAL), _scored),
-        (observations.among(kinds=(NATURAL,)), _compared),
+        (observations.filter(ORIGINAL), _scored),
+        (observations.filter(kinds=(NATURAL,)), _compared),
     ]
     estimates: list[Estimate] = []
     for rows, figures in parts:
         for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
-            mine = rows.among(protocol=protocol)
+            mine = rows.filter(protocol=protocol)
             probe = str(mine.shown.probe[mine.stimulus[0]])
             estimates += _of_arm(Heading.under(judge, probe, protocol, seed), mine, figures)
     return estimates
@@ -71,7 +71,7 @@ def _of_arm(
     if not 2 <= len(names) <= MOST:
         return
     for name in names:
-        yield from figures(heading.within(stratum=name), rows.showing(stratum == name))
+        yield from figures(heading.within(stratum=name), rows.filter(stimuli=stratum == name))
     yield _gap(heading, rows, names)
 
 
@@ -81,12 +81,12 @@ def _scored(heading: Heading, rows: Observations) -> list[Estimate]:
 
 
 def _compared(heading: Heading, rows: Observations) -> list[Estimate]:
-    return of_pairs(heading, collect(rows), collect(rows.among(labelled=True)))
+    return of_pairs(heading, collect(rows), collect(rows.filter(labelled=True)))
 
 
 def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
     """The lowest accuracy against the rest, tested among all strata."""
-    held = rows.where(CallAnswers.of(rows).held)
+    held = rows.filter(calls=CallAnswers.of(rows).held)
     right = CallAnswers.of(held).right
     shown, row = held.shown, held.stimulus
     code = np.searchsorted(names, shown.stratum[row])
@@ -116,7 +116,7 @@ def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
         finding=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
         p=p,
         p_corrected=corrected,
-        note=f"lowest of {counted(len(names), 'stratum', 'strata')}",
+        note=f"lowest of {pluralize(len(names), 'stratum', 'strata')}",
     )
 
 

@@ -58,8 +58,8 @@ def unchanged_estimates(judge: str, observations: Observations, seed: int) -> li
     """The figures of every protocol under which items were judged as they are; none where none was."""
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        plain = rows.among(ORIGINAL)
+        rows = observations.filter(protocol=protocol)
+        plain = rows.filter(ORIGINAL)
         if len(plain):
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
             scores = collect_scores(plain)
@@ -71,7 +71,7 @@ def _every(rows: Observations) -> Scores:
     """Items as they are and edited, all on the range of the former."""
     shown = rows.shown
     return collect_scores(
-        on_original_range(rows.showing(shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
+        on_original_range(rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from steelyard.core.arrays import Floats
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
@@ -109,7 +109,7 @@ def _over_probes(
 ) -> list[Estimate]:
     deviation = spread([share_of(e) for e in arm])
     least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
-    over = f"over {counted(deviation.count, 'probe')}"
+    over = f"over {pluralize(deviation.count, 'probe')}"
     table = _table(arm, str(heading.group["protocol"]), observations)
     sampling = None if table is None else sampling_sd(table)
     beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.amount import LEFT_OUT, Amount
 from steelyard.metrics.basis import LABELLED
-from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
+from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import LOW, Metric, ShownAs
@@ -107,7 +107,7 @@ QWK = Metric(
     "Agreement beyond chance that weighs distant errors more.",
     plain="agrees, far errors count more",
     signed=True,
-    limit=AGREEMENT_FLOOR,
+    limit=WEIGHTED_FLOOR,
     basis=LABELLED,
 )
 KRIPPENDORFF_ALPHA = Metric(

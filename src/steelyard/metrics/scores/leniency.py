@@ -4,6 +4,9 @@ For yes/no verdicts it is half of (false positive rate − false negative rate),
 that errs both ways alike shows 0, however many items should pass, and one that passes everything +0.5. For
 scores it is the mean distance above the label, as a share of the scale. Where high answers fail, as with a
 score of 1 for harm, everything is turned round first: lenient is who passes too much, whatever passing is.
+
+It is flagged where the test shows it and it lies beyond the margin. The test alone would blame good judges:
+where one label is rare, a judge that passes as many texts as people do errs more often on the rare label.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, ZERO, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
@@ -138,7 +141,7 @@ def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
         _Shift(lean.value, lean.limits, lean.p(heading.deal_seed(LENIENCY.id)), lean.detectable),
         units=lean.units,
         bounds=_bounds(scores.passing_up),
-        needed=lean.units_to_decide(MARGIN),
+        needed=lean.units_to_decide(MARGIN, least=MARGIN),
         method="lean_cluster",
     )
 
@@ -155,6 +158,11 @@ class _Shift:
     """Of no distance."""
     detectable: float | None
     """Smallest distance that would have shown."""
+
+    def word(self, moved: Span) -> str:
+        """Its word where missing verdicts could move it so far down and up."""
+        word = difference_word(self.limits(SURE), self.p, moved=moved)
+        return INCONCLUSIVE if word == FLAGGED and abs(self.value) <= MARGIN else word
 
 
 def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
@@ -200,8 +208,8 @@ def _sides(heading: Heading, scores: Scores) -> list[Estimate]:
 
 
 def _needed(mean: ClusterMean) -> int | None:
-    """Items that would tell the distance from none, or keep it in the margin, if it stays."""
-    apart = max(abs(mean.mean), MARGIN - abs(mean.mean))
+    """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
+    apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
     reach = (normal_quantile(SURE) + normal_quantile(POWER)) * mean.error
     return ceil(mean.total * max(1.0, (reach / apart) ** 2)) if mean.error and apart > 1e-9 else None
 
@@ -217,8 +225,7 @@ def _told(
     method: str,
 ) -> Estimate:
     rows = scores.where(scores.labelled & scores.decided)
-    seen = difference_word(shift.limits(SURE), shift.p)
-    word = difference_word(shift.limits(SURE), shift.p, moved=moved_by(shift.value, bounds))
+    seen, word = (shift.word(moved) for moved in ((0.0, 0.0), moved_by(shift.value, bounds)))
     calls = None if needed is None or seen != INCONCLUSIVE else -(-needed * len(rows) // units)
     return heading.estimate(
         LENIENCY,

@@ -32,10 +32,10 @@ def pooled_estimates(
     probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
-    base = Observations.of(observations).among(protocol="base")
-    base = on_original_range(base.showing(base.shown.scored))
+    base = Observations.of(observations).filter(protocol="base")
+    base = on_original_range(base.filter(stimuli=base.shown.scored))
     edited = {shown.probe for shown in base.stimuli_seen}
     names = probes if probes <= edited else {*probes, ORIGINAL}
-    scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
+    scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
     heading = Heading.under(judge, PROBE, "base", seed)
     return by_scale(heading, scores.where(~scores.binary), METRICS)

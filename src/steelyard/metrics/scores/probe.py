@@ -139,11 +139,11 @@ def probe_scores(
 
     Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
     """
-    seen = Observations.of(observations).among(protocol=protocol)
+    seen = Observations.of(observations).filter(protocol=protocol)
     item, plain = seen.shown.item, seen.shown.probe == ORIGINAL
-    mine = seen.showing(plain | (seen.shown.probe == probe))
+    mine = seen.filter(stimuli=plain | (seen.shown.probe == probe))
     edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
-    shown = mine if unchanged and not edited.any() else mine.showing(edited)
+    shown = mine if unchanged and not edited.any() else mine.filter(stimuli=edited)
     return collect_scores(on_original_range(shown))
 
 

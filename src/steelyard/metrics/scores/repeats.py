@@ -1,6 +1,8 @@
 """Same input, asked again: how much of a changed verdict is noise. Accuracy is a different question.
 
-A judge that gives one answer to one input has a self-agreement of 1 whatever its accuracy.
+A judge that gives one answer to one input has a self-agreement of 1 whatever its accuracy. Agreement is of
+scores: a call that abstained is left out and counted. `noise_floor` and `flip_rate` take it as a verdict of
+its own, since an edit that makes a judge abstain has changed its verdict.
 """
 
 from __future__ import annotations
@@ -25,9 +27,14 @@ from steelyard.stimuli.original import ORIGINAL
 
 
 def _agreement(scores: Scores, _: Texts) -> Floats:
-    """The share of each input's pairs of repeats that agree; NaN where fewer than two have a verdict."""
-    equal, pairs = equal_pairs(input_counts(scores))
+    """The share of each input's pairs of repeats that agree; NaN where fewer than two have a score."""
+    equal, pairs = equal_pairs(input_counts(_answered(scores)))
     return np.asarray(ratio(equal.astype(np.float64), pairs.astype(np.float64))[scores.stimulus])
+
+
+def _answered(scores: Scores) -> Scores:
+    """Without the calls that abstained."""
+    return scores.where(scores.ending != Ending.ABSTAINED)
 
 
 def _first_repeat(scores: Scores, _: Texts) -> Ints:
@@ -106,7 +113,9 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
 
 def stability(heading: Heading, scores: Scores) -> list[Estimate]:
     """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
-    estimates = [_pairs(heading, SELF_AGREEMENT, scores), _flip_rate(heading, scores)]
+    again = _pairs(heading, SELF_AGREEMENT, _answered(scores))
+    again = again if again.value is None else replace(again, left_out=abstained(scores))
+    estimates = [again, _flip_rate(heading, scores)]
     if not np.all(scores.binary):
         ordinal = scores.where(~scores.binary)
         estimates.append(_intraclass(heading, ordinal))
@@ -190,11 +199,13 @@ def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: in
 
 
 def _fleiss(heading: Heading, scores: Scores) -> Estimate:
-    counts = input_counts(scores)
+    rows = _answered(scores)
+    counts = input_counts(rows)
     repeated = counts.sum(-1) > 1
-    sums = _input_sums(scores, repeated, fleiss_columns(counts[repeated]))
+    sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
     reason = ONE_VERDICT if repeated.any() else NO_REPEATS
-    return resampled(heading, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
+    kappa = resampled(heading, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
+    return kappa if kappa.value is None else replace(kappa, left_out=abstained(scores))
 
 
 def fleiss_columns(counts: Ints) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.identity import seed_for
+from steelyard.core.rng import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import SURE, Beyond, judged
 from steelyard.metrics.heading import Heading

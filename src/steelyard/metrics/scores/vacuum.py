@@ -26,7 +26,7 @@ def score_vacuum_estimates(heading: Heading, observations: Observations) -> list
     """Dark current and, on ordinal scales, the mean score, pooled and per kind; lost calls."""
     parts = [(heading, collect_scores(observations))]
     for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
-        parts.append((heading.within(kind=kind), collect_scores(observations.among(kinds=(kind,)))))
+        parts.append((heading.within(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
     return [
         *(dark_current(here, scores) for here, scores in parts),
         *(mean for here, scores in parts for mean in mean_scores(here, scores)),

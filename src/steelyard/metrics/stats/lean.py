@@ -123,18 +123,19 @@ class Lean:
         degrees = self.clusters - 1
         return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * self.error
 
-    def units_to_decide(self, margin: float) -> int | None:
-        """Units of the same kind that would tell the lean from none, or keep it in the margin.
+    def units_to_decide(self, margin: float, least: float = 0.0) -> int | None:
+        """Units of the same kind that would tell a lean above `least` from none, or keep it in the margin.
 
         In four runs of five if the lean stays; None where it lies on the margin, or nothing is known of it.
         """
+        counts = abs(self.value) > least
 
         def decided(clusters: int) -> bool:
             low, high = self.limits(1 - ALPHA / 2, clusters)
             # The value may fall to either side: a tenth of the runs is given away on each.
             spread = t_quantile((1 + POWER) / 2, clusters - 1) * self.error * sqrt(self.clusters / clusters)
             low, high = low - spread, high + spread
-            return low > 0 or high < 0 or (-margin < low and high < margin)
+            return (counts and (low > 0 or high < 0)) or (-margin < low and high < margin)
 
         clusters = first_number(decided, max(2, self.clusters))
         return None if clusters is None else ceil(self.units * clusters / self.clusters)

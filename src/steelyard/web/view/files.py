@@ -11,7 +11,7 @@ from itertools import islice
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.commands.view.call_detail import details
-from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
 from steelyard.commands.view.viewed_run import Loaded, ViewedRun
 from steelyard.core.arrays import Ints, Mask

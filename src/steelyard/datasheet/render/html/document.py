@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from steelyard.core.identity import short_hash
+from steelyard.core.content_hash import short_hash
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import FINDINGS

@@ -26,7 +26,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import ORIGINAL
 
 PAGE = 985
@@ -75,7 +75,7 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
 
 def _asked_to_move(share: Estimate) -> bool:
     """A share of kept verdicts under an edit that does not ask for the same one."""
-    return share.metric == INVARIANCE.id and share.probe in changing_label()
+    return share.metric == INVARIANCE.id and share.probe in label_changing_probes()
 
 
 @dataclass(frozen=True)
