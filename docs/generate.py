@@ -256,8 +256,8 @@ Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` nam
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
 """
 
-SHARED_HEAD = """\
-## Options of several commands
+OPTIONS_HEAD = """\
+## Options
 
 | option | default | meaning | commands |
 | :-- | :-- | :-- | :-- |
@@ -293,12 +293,12 @@ STUDY_DEFAULTS = {
 
 
 def cli_page() -> str:
-    """The whole page."""
+    """The whole page: a section for each command, one table of all options, the exit codes."""
     listed = " · ".join(f"[`{name}`](#steelyard-{name})" for name in COMMANDS)
-    shared = {row: names for row, names in _rows().items() if len(names) > 1}
-    table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in shared.items())
-    sections = (_section(name, shared) for name in COMMANDS)
-    return "\n".join([HEAD, f"Commands: {listed}.", "", *sections, SHARED_HEAD + table, _exit_codes()])
+    table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in _rows().items())
+    return "\n".join(
+        [HEAD, f"Commands: {listed}.", "", *map(_section, COMMANDS), OPTIONS_HEAD + table, _exit_codes()]
+    )
 
 
 def _rows() -> dict[str, list[str]]:
@@ -341,8 +341,9 @@ def adapters_page() -> str:
 def _adapter(adapter: Adapter) -> str:
     told = (f"**{adapter.title}.** File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
     text = " ".join(part for part in (*told, adapter.note, adapter.pending) if part)
-    quoted = [f"> {line}" for line in (adapter.task.instruction, *adapter.task.rubric.splitlines()) if line]
-    return "\n".join([f"## {adapter.name}", "", text, "", f"Columns: {_columns(adapter)}.", "", *quoted, ""])
+    rubric = " ".join(line.strip().removeprefix("- ") for line in adapter.task.rubric.splitlines() if line)
+    quoted = [f"> {adapter.task.instruction}", f"> {rubric}"]
+    return "\n".join([f"## {adapter.name}", "", f"{text} Columns: {_columns(adapter)}.", "", *quoted, ""])
 
 
 def _columns(adapter: Adapter) -> str:
@@ -364,19 +365,16 @@ def _command(name: str) -> click.Command:
     return command
 
 
-def _section(name: str, shared: Mapping[str, list[str]]) -> str:
+def _section(name: str) -> str:
     command, rows = _command(name), _option_rows(name)
     arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
     usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if rows else []), *arguments])
     text = " ".join((command.help or "").split())
-    lines = [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", ""]
-    own = [f"| {row} |" for row in rows if row not in shared]
-    if own:
-        lines += ["| option | default | meaning |", "| :-- | :-- | :-- |", *own, ""]
-    if common := [row.partition(" | ")[0] for row in rows if row in shared]:
-        names = ", ".join(row.rpartition("`, ")[2].split(" ")[0] for row in common)
-        lines += [f"And [options of several commands](#options-of-several-commands): {names}.", ""]
-    return "\n".join(lines)
+    names = ", ".join(row.partition(" | ")[0].rpartition("`, ")[2].split(" ")[0] for row in rows)
+    options = [f"[Options](#options): {names}.", ""] if rows else []
+    return "\n".join(
+        [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", "", *options]
+    )
 
 
 def _metavar(argument: click.Argument) -> str:
