@@ -16,7 +16,7 @@ from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
@@ -252,7 +252,7 @@ def measured(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, Es
     seen = observed(plan, path)
     return {
         figure.metric.id: figure.estimate(
-            Heading.under("j", figure.probe, "base", seed), figure.columns(seen)
+            EstimateContext.for_protocol("j", figure.probe, "base", seed), figure.columns(seen)
         )
         for figure in figures_of(seen)
     }
@@ -312,7 +312,9 @@ def test_a_jury_gains_by_independent_errors_and_not_by_common_ones(tmp_path: Pat
     right = {}
     for name in ("apart", "alike"):
         (figure,) = [f for f in figures_of(seen.of_judge(name)) if f.metric.id == "accuracy"]
-        right[name] = figure.estimate(Heading.under(name, "", "base", 7), figure.columns(seen.of_judge(name)))
+        right[name] = figure.estimate(
+            EstimateContext.for_protocol(name, "", "base", 7), figure.columns(seen.of_judge(name))
+        )
     assert (right["apart"].value or 0) > (right["alike"].value or 0) + 0.03
     assert (right["apart"].interval or Interval("", 0, 0)).high >= 0.896  # type: ignore[operator]
     assert (right["alike"].interval or Interval("", 0, 0)).low <= 0.802  # type: ignore[operator]

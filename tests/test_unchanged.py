@@ -13,7 +13,7 @@ from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
@@ -173,7 +173,7 @@ def test_lost_calls_withhold_the_word_of_leniency() -> None:
 def test_a_judge_that_passes_everything_is_not_moved_by_injections() -> None:
     """Right on none of the items, edited or not: no change, where accuracy alone reads 0.00."""
     rows = [call(f"i{n}", 1, 0, probe=probe) for n in range(10) for probe in ("original", "injection")]
-    found = accuracy_change(Heading.under("j", "injection", "base", 7), collect_scores(rows))
+    found = accuracy_change(EstimateContext.for_protocol("j", "injection", "base", 7), collect_scores(rows))
     assert found.value == 0.0
     assert (found.note or "").startswith("edited 0.00, unchanged 0.00; no spread between clusters")
 
@@ -185,7 +185,7 @@ def test_the_change_by_hand() -> None:
         *(call("i1", 1, 0), call("i1", 0, 0, probe="typos"), call("i1", 1, 0, probe="typos", number=1)),
         call("i2", 1, 1),
     ]
-    found = accuracy_change(Heading.under("j", "typos", "base", 7), collect_scores(rows))
+    found = accuracy_change(EstimateContext.for_protocol("j", "typos", "base", 7), collect_scores(rows))
     assert (found.value, found.n_units) == (pytest.approx((-1 + 0.5) / 2), 2)
 
 
@@ -213,12 +213,12 @@ def test_agreement_on_pairs_by_hand() -> None:
     Both margins are four and four, so chance is one half: (.75 − .5) / .5.
     """
     pairs = make(["12", "12", "21", "12"], tasks=4, better=[1, 1, 2, 2])
-    found = kappa(Heading.under("j", "position", "base", 7), pairs, "none")
+    found = kappa(EstimateContext.for_protocol("j", "position", "base", 7), pairs, "none")
     assert (found.value, found.n_calls, found.n_units) == (pytest.approx(0.5), 8, 4)
 
 
 def test_agreement_on_pairs_without_a_choice() -> None:
-    here = Heading.under("j", "position", "base", 7)
+    here = EstimateContext.for_protocol("j", "position", "base", 7)
     ties = kappa(here, make(["12", "tt"], tasks=2, better=0), "none")
     assert (ties.value, ties.note) == (None, "people call every pair a tie")
     one = kappa(here, make(["1-", "1-"], tasks=2, better=1), "none")
@@ -227,7 +227,7 @@ def test_agreement_on_pairs_without_a_choice() -> None:
 
 
 def test_lost_calls_withhold_the_word_on_pairs() -> None:
-    here = Heading.under("j", "position", "base", 7)
+    here = EstimateContext.for_protocol("j", "position", "base", 7)
     right = ["12", "21"] * 20
     assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").finding == "clear"
     lost = kappa(here, make([*right, *["ff"] * 40], tasks=80, better=[1, 2] * 40), "none")

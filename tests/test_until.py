@@ -21,9 +21,8 @@ from steelyard.datasheet.sequential import ERROR
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_error
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.run_folder import resume
 from test_resume import Teller
 

@@ -13,7 +13,7 @@ from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.detection import limit_of_detection
 from steelyard.metrics.instrument.estimates import arm_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
@@ -126,13 +126,15 @@ def pairs_of(judge: PairJudge) -> Run:
                 *Vacuum().estimates("judge", seen, SEED),
                 *Ladder().estimates("judge", seen, SEED),
                 *criterion_estimates(
-                    Heading.under("judge", "criterion", "strict", SEED),
+                    EstimateContext.for_protocol("judge", "criterion", "strict", SEED),
                     base_vacuum,
                     strict_vacuum,
                     base,
                     strict,
                 ),
-                *sensitivity_shifts(Heading.under("judge", "criterion", "strict", SEED), base, strict),
+                *sensitivity_shifts(
+                    EstimateContext.for_protocol("judge", "criterion", "strict", SEED), base, strict
+                ),
                 *Position().estimates("judge", seen, SEED),
                 *_losses(seen),
             ]
@@ -216,7 +218,9 @@ def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> l
     seen = pair_world.observe(MIDDLING, tasks, correlation, chance)
     pairs = collect(seen.filter("ladder", "base"))
     found = fit_instrument(pairs, SEED, refits=0)
-    return _figures(arm_estimates(Heading("judge", "ladder", {"protocol": "base"}, SEED), pairs, found))
+    return _figures(
+        arm_estimates(EstimateContext("judge", "ladder", {"protocol": "base"}, SEED), pairs, found)
+    )
 
 
 def on_many_tasks(run: Run) -> Callable[[float], Truth]:

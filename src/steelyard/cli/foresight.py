@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from steelyard.metrics.stats.foresight import LabelRow
+    from steelyard.metrics.stats.sample_size import LabelPrecision
 
 EXPECTED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
 """What a table of labels supposes of the judge: a usual one."""
@@ -23,9 +23,9 @@ MOST_ROWS = 10**7
 
 def print_labels(given: str, as_json: bool) -> None:
     """A row for each number of labelled rows."""
-    from steelyard.metrics.stats.foresight import label_row
+    from steelyard.metrics.stats.sample_size import label_precision
 
-    rows = [label_row(count, **EXPECTED) for count in _counts(given)]
+    rows = [label_precision(count, **EXPECTED) for count in _counts(given)]
     if as_json:
         click.echo(json.dumps({"expected": EXPECTED, "labels": [asdict(row) for row in rows]}, indent=1))
         return
@@ -38,7 +38,7 @@ def print_labels(given: str, as_json: bool) -> None:
     click.echo("should fail (half of them), and a second one that answers otherwise in 0.15.")
 
 
-def _line(row: LabelRow) -> str:
+def _line(row: LabelPrecision) -> str:
     shares = (row.accuracy, row.kappa, row.error_rate)
     accuracy, kappa, error = (f"±{share:.3f}" for share in shares)
     return f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {row.between_judges:>18.3f}"
@@ -64,5 +64,5 @@ def print_ranking(folder: Path, items: int, as_json: bool) -> None:
         click.echo(json.dumps({"ranking": [row.to_json() for row in rows]}, indent=1, ensure_ascii=False))
         return
     for row in rows:
-        click.echo(f"{visible(row.judge)}: {row.sentence()}.")
+        click.echo(f"{escape_control_chars(row.judge)}: {row.sentence()}.")
     click.echo("\nSupposes that a judge errs alike on both systems; a lean to one adds to this.")

@@ -13,7 +13,7 @@ import click
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, shown, warn
 from steelyard.core.text import pluralize
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 
 if TYPE_CHECKING:
     from steelyard.commands.gate.ruling import Ruling
@@ -78,7 +78,7 @@ def gate(
         valid = check_certificate(target, path, now, judges, policy)
         until = "does not expire" if valid.expires is None else f"expires {valid.expires:%Y-%m-%d %H:%M %Z}"
         names = ", ".join(judge.name for judge in valid.judges)
-        click.echo(f"Certificate holds: {visible(names)}; {until}.")
+        click.echo(f"Certificate holds: {escape_control_chars(names)}; {until}.")
         return
     if policy is None:
         names = ", ".join(SHIPPED)

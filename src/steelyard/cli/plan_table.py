@@ -12,7 +12,7 @@ from rich.text import Text
 
 from steelyard.cli.say import plain, shown
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.provider import model_info
 from steelyard.runner.planner import Plan, PlanRow
 from steelyard.runner.prices import Price, price_of
@@ -59,7 +59,10 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
     A name that leaves no room for its figures has a line of its own, and so has a judge above its probes.
     """
-    labels = [f"  {visible(row.probe)}" if row.probe else visible(row.judge) for row in rows]
+    labels = [
+        f"  {escape_control_chars(row.probe)}" if row.probe else escape_control_chars(row.judge)
+        for row in rows
+    ]
     total = [total_row(rows)] if len(rows) > 1 else []
     cells = [HEADER, *map(_cells, (*rows, *total))]
     columns = [max(len(line[number]) for line in cells) + 2 for number in range(len(HEADER))]

@@ -22,9 +22,9 @@ ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 
 def complain(message: object) -> None:
     """One sentence on stderr, on one line."""
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
 
-    click.echo(f"steelyard: {visible(str(message))}", err=True)
+    click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
 def warn(message: object) -> None:
@@ -43,18 +43,18 @@ def tell(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
 
 def shown(path: Path) -> str:
     """A path with every invisible character spelled out."""
-    from steelyard.datasheet.words.visible import spelled
+    from steelyard.datasheet.words.text import escape_keeping_spaces
 
-    return spelled(str(path))
+    return escape_keeping_spaces(str(path))
 
 
 def plain(text: str, style: str = "") -> Text:
     """Text for a table or a line; square brackets stay square brackets."""
     from rich.text import Text
 
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
 
-    return Text(visible(text), style)
+    return Text(escape_control_chars(text), style)
 
 
 def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:

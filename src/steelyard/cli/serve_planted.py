@@ -25,7 +25,7 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from contextlib import suppress
 
     from steelyard.commands.planted_labels import pack_stimuli
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
     from steelyard.errors import ConfigError
     from steelyard.providers.planted.planted import Planted
     from steelyard.providers.planted.server import client_address, serve
@@ -47,10 +47,10 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     labels = [*(pack_stimuli(seed) if rates else ()), *(() if key is None else StimulusSet.read(key))]
 
     def ready(url: str) -> None:
-        click.echo(f"Serving {visible(judge)} at {url} until Ctrl-C.")
+        click.echo(f"Serving {escape_control_chars(judge)} at {url} until Ctrl-C.")
         scale = " --scale binary" if scores else ""
         seeded = f" --seed {seed}" if rates and seed != 7 else ""
-        client = visible(client_address(planted, url))
+        client = escape_control_chars(client_address(planted, url))
         click.echo(f"Measure it: steelyard measure{scale}{seeded} -j '{client}'")
         if rates:
             click.echo(

@@ -61,12 +61,12 @@ def _print_json(chosen: Sequence[Shown]) -> None:
 def _print(chosen: Sequence[Shown], wanted: Wanted) -> None:
     from shutil import get_terminal_size
 
-    from steelyard.datasheet.render.exhibits_text import render
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.render.examples import render
+    from steelyard.datasheet.words.text import escape_control_chars
 
     width = min(get_terminal_size((80, 24)).columns, 100)
     for one in chosen:
-        click.echo(visible(_headline(one, wanted)))
+        click.echo(escape_control_chars(_headline(one, wanted)))
         if one.exhibits:
             click.echo(f"\n{render(one.exhibits, width)}\n")
 

@@ -15,8 +15,8 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import TIE_RATE
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
-from steelyard.metrics.stats.foresight import items_for, smallest_difference, sum_limits
 from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.sample_size import detectable_difference, items_total, sum_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -110,11 +110,11 @@ def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
         low,
         high,
         items,
-        _finite(smallest_difference(items, kept, spread)),
-        _finite(smallest_difference(items, high, spread)),
-        _finite(smallest_difference(items, low, spread)),
-        smallest_difference(items, 1.0, spread),
-        items_for(POINTS, kept, spread),
+        _finite(detectable_difference(items, kept, spread)),
+        _finite(detectable_difference(items, high, spread)),
+        _finite(detectable_difference(items, low, spread)),
+        detectable_difference(items, 1.0, spread),
+        items_total(POINTS, kept, spread),
         *_lost(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
-from steelyard.datasheet.exhibits.exhibit import Exhibit
+from steelyard.datasheet.examples.example import Example
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import LookUp
@@ -71,7 +71,7 @@ class Datasheet:
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
     remedies: tuple[Cured, ...] = ()
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: tuple[Example, ...] = ()
     """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
     confusion: tuple[Confusion, ...] = ()
     """Label by answer, of each measured judge: whole, and by stratum."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from steelyard.core.arrays import Ints, distinct, numbered
 from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed
-from steelyard.datasheet.words.inert import inert
+from steelyard.datasheet.words.text import escape_formula
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
@@ -175,5 +175,5 @@ def _cell(value: Value, *, joined: bool = False) -> str:
     text = str(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
-    text = inert(text, joined=joined)
+    text = escape_formula(text, joined=joined)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

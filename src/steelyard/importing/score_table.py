@@ -16,7 +16,7 @@ from steelyard.errors import DataError, UnknownNameError
 from steelyard.importing.arm import arms_of, hashes_of
 from steelyard.importing.score_call import ABSENCES, ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
@@ -201,9 +201,13 @@ class RecordedProbe:
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of the calls under this name."""
         if self.name == "vacuum":
-            return vacuum.arm_estimates(Heading.under(judge, "vacuum", self.protocol, seed), observations)
+            return vacuum.arm_estimates(
+                EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations
+            )
         return pointwise_estimates(
-            Heading.under(judge, self.name, self.protocol, seed), observations, unchanged=self.unchanged
+            EstimateContext.for_protocol(judge, self.name, self.protocol, seed),
+            observations,
+            unchanged=self.unchanged,
         )
 
 

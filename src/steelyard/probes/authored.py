@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.border import METRICS as BORDER_METRICS
 from steelyard.metrics.scores.border import border_estimates
@@ -59,8 +59,8 @@ class AuthoredTextProbe:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and whether the judge's verdict on the item stays."""
-        heading = Heading.under(judge, self.name, "base", seed)
-        return pointwise_estimates(heading, observations, keep_label=self.keeps_label)
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
 
 
 class LabelFlip(AuthoredTextProbe):
@@ -179,4 +179,4 @@ class AnswerAmbiguity(AuthoredTextProbe):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats at the border against that on the unchanged items."""
-        return border_estimates(Heading.under(judge, self.name, "base", seed), observations)
+        return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)

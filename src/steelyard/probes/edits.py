@@ -10,7 +10,7 @@ from random import Random
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
@@ -63,8 +63,8 @@ class EditProbe(ABC):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the edits, and whether the judge's verdict on the item stays."""
-        heading = Heading.under(judge, self.name, "base", seed)
-        return pointwise_estimates(heading, observations, keep_label=self.keeps_label)
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
 
 
 class TextEditProbe(EditProbe):
@@ -224,7 +224,7 @@ class ScoreRange(EditProbe):
         """The figures of items that were shown unchanged too: their range is what answers are brought to."""
         items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
         mine = [o for o in observations if o.stimulus.lineage.parent in items]
-        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine)
+        return pointwise_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), mine)
 
 
 def _range(to: object) -> Ordinal:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
@@ -102,7 +102,7 @@ class Ladder:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Every ladder figure of the base protocol."""
-        return arm_estimates(Heading.under(judge, "ladder", "base", seed), observations)
+        return arm_estimates(EstimateContext.for_protocol(judge, "ladder", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
@@ -129,6 +129,6 @@ def controls(design: Design) -> Iterable[Stimulus]:
         yield _BUILDERS[kind](checklist, quality, design.seed)
 
 
-def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
+def arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
     """The figures of one arm."""
-    return ladder_estimates(heading, collect(observations.filter("ladder", heading.protocol)))
+    return ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
 from steelyard.metrics.pairs.equals import TIE_RATE
@@ -72,13 +72,17 @@ class Position:
         protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
         chosen = {protocol: mine.filter(protocol=protocol) for protocol in protocols}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
-        corrected = prompt_family(pairs)
+        family = prompt_family(pairs)
         longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
             labelled = collect(rows.filter(labelled=True))
-            p = corrected.get(protocol)
+            test = family.get(protocol)
             estimates += natural_estimates(
-                Heading.under(judge, "position", protocol, seed), pairs[protocol], labelled, p, longer
+                EstimateContext.for_protocol(judge, "position", protocol, seed),
+                pairs[protocol],
+                labelled,
+                test,
+                longer,
             )
         return estimates

@@ -97,7 +97,7 @@ class Showing(NamedTuple):
 class Probe(Protocol):
     """One question. Register a class with these members under the entry-point group `steelyard.probes`.
 
-    A class may also have: `title`, its heading in reports; `section`, `EDITS` or `REPEATS` where its figures
+    A class may also have: `title`, its context in reports; `section`, `EDITS` or `REPEATS` where its figures
     stand beside those of other probes; for edits `keeps_label`, False where the verdict should change;
     `whole`, True where a short report keeps its other figures too.
     """

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL
@@ -40,7 +40,9 @@ class StochasticStability:
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
         mine = observations.filter(ORIGINAL)
-        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine, unchanged=True)
+        return pointwise_estimates(
+            EstimateContext.for_protocol(judge, self.name, "base", seed), mine, unchanged=True
+        )
 
 
 def check_replicates(probe: str, replicates: int) -> int:

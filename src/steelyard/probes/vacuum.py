@@ -8,7 +8,7 @@ from dataclasses import replace
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.scores.vacuum import MEAN_SCORE, score_vacuum_estimates
@@ -57,7 +57,7 @@ class Vacuum:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Dark current, pooled and per kind; the mean score on an ordinal scale."""
-        return arm_estimates(Heading.under(judge, "vacuum", "base", seed), observations)
+        return arm_estimates(EstimateContext.for_protocol(judge, "vacuum", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
@@ -89,12 +89,12 @@ def stimuli(design: Design) -> Iterable[Stimulus]:
         yield vacuum_pair(checklist, kind, which, design.seed)
 
 
-def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
+def arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
     """The figures of one arm; the note counts distinct prompts, since equal prompts repeat themselves."""
-    chosen = observations.filter("vacuum", heading.protocol)
+    chosen = observations.filter("vacuum", context.protocol)
     if chosen.pointwise:
-        return score_vacuum_estimates(heading, chosen)
-    rows = vacuum_estimates(heading, collect(chosen))
+        return score_vacuum_estimates(context, chosen)
+    rows = vacuum_estimates(context, collect(chosen))
     return [_with_prompts(row, chosen) for row in rows]
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from steelyard.core.arrays import Mask, distinct
 from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits.bounded import bounded
-from steelyard.datasheet.exhibits.cases import FAILED, UNREADABLE, Case, Cases
-from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
-from steelyard.datasheet.exhibits.why import why
+from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText, truncate
+from steelyard.datasheet.examples.explain import explain
+from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector
 from steelyard.datasheet.readings.exhibited import cases_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
@@ -100,18 +99,18 @@ class Evidence:
             calls.stimulus, calls.protocol
         ]
 
-    def exhibit(self, case: Case, reading: str = "") -> Exhibit:
+    def exhibit(self, case: CallGroup, reading: str = "") -> Example:
         """The case with its texts and raw replies."""
         stimulus, call = case.stimulus, case.calls[0]
         unchanged = telling(case.unchanged, CALLS // 2)
         calls = telling(case.calls, CALLS - len(unchanged))
         texts = [case.unchanged[0].stimulus] if case.unchanged else []
-        return Exhibit(
+        return Example(
             judge=call.judge,
             protocol=call.protocol,
             probe=stimulus.probe,
             outcome=case.outcome,
-            why=why(case),
+            why=explain(case),
             reader=self.raw(call).reader,
             shown=tuple(_text(each) for each in [*texts, stimulus]),
             calls=tuple(self._call(each) for each in [*unchanged, *calls]),
@@ -119,9 +118,9 @@ class Evidence:
             reading=reading,
         )
 
-    def _call(self, call: Observation) -> ShownCall:
+    def _call(self, call: Observation) -> ExampleCall:
         raw, paired = self.raw(call), len(call.stimulus.texts) == 2
-        return ShownCall(
+        return ExampleCall(
             id=call.stimulus.id,
             order=call.order if paired else None,
             replicate=call.replicate,
@@ -143,9 +142,9 @@ def telling(calls: Sequence[Observation], limit: int) -> list[Observation]:
     return [call for call in calls if call in chosen]
 
 
-def _text(stimulus: Stimulus) -> ShownText:
+def _text(stimulus: Stimulus) -> ExampleText:
     known = stimulus.texts_known
-    return ShownText(
+    return ExampleText(
         id=stimulus.id,
         kind=stimulus.kind,
         edit=stimulus.lineage.edit,
@@ -218,7 +217,7 @@ MANY = 24
 def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
     """The datasheet with the calls behind it; what can not be shown is a fault, and the figures stand."""
     faults = Faults()
-    exhibits: list[Exhibit] = []
+    exhibits: list[Example] = []
     for judge in datasheet.judges:
         if not judge.baseline:
             make = partial(_of_judge, datasheet, evidence, judge.name)
@@ -226,13 +225,15 @@ def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
     return replace(datasheet, exhibits=tuple(exhibits), faults=(*datasheet.faults, *faults.found))
 
 
-def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Exhibit]:
-    cases = Cases(evidence.observations.of_judge(judge))
+def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Example]:
+    cases = ExampleSelector(evidence.observations.of_judge(judge))
     shown = (*_flagged(datasheet, evidence, judge, cases), *_lost(evidence, cases))
-    return [bounded(exhibit) for exhibit in shown]
+    return [truncate(exhibit) for exhibit in shown]
 
 
-def _flagged(datasheet: Datasheet, evidence: Evidence, judge: str, cases: Cases) -> Iterator[Exhibit]:
+def _flagged(
+    datasheet: Datasheet, evidence: Evidence, judge: str, cases: ExampleSelector
+) -> Iterator[Example]:
     flagged = [reading for reading in datasheet.readings if reading.word == FLAGGED]
     limit = PER_READING if len(flagged) <= MANY else 1
     estimates = datasheet.look_up.of_judge(judge)
@@ -242,7 +243,7 @@ def _flagged(datasheet: Datasheet, evidence: Evidence, judge: str, cases: Cases)
                 yield evidence.exhibit(case, reading.title)
 
 
-def _lost(evidence: Evidence, cases: Cases) -> Iterator[Exhibit]:
+def _lost(evidence: Evidence, cases: ExampleSelector) -> Iterator[Example]:
     """For each reason why a call has no verdict, one that ended so."""
     calls = cases.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):

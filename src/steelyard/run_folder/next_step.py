@@ -19,7 +19,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
-from steelyard.datasheet.verdicts.conclude import NO_SERVER
+from steelyard.datasheet.verdicts.conclude import NO_SERVER, STILL_UNKNOWN
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
@@ -185,9 +185,10 @@ class _Path:
                 return replace(verdict, next=NextStep(GATE))
             purpose = f"{rows.told}, and measure again"
             return self._measured(verdict, purpose, self._study.profile, rows.growth)
-        if profile is None:
+        if profile is None and verdict.so != STILL_UNKNOWN:
             return replace(verdict, next=NextStep(GATE))
-        if profile == self._study.profile:
+        if profile in (None, self._study.profile):
+            # Merit that the largest profile leaves open lies on its limit: only a change decides it.
             return self._again(verdict, "after the change, measure again")
         size = f"measure at {profile} size"
         return self._measured(verdict, f"after the change, {size}" if cured else size, profile)

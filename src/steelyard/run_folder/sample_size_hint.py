@@ -20,7 +20,7 @@ from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, QWK
 from steelyard.metrics.scores.floor import CONSTANT_LABELS
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
-from steelyard.metrics.stats.foresight import half_width
+from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -56,8 +56,8 @@ class Wanted:
 
 def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     """What to add, with a number; None where rows with labels leave nothing open."""
-    own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.whole]
-    runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.whole and defined(e)]
+    own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.is_overall]
+    runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.is_overall and defined(e)]
     if not any(e.metric == ACCURACY.id and defined(e) for e in own) and runs:
         return _more_runs(runs)
     if not any(e.metric == ACCURACY.id and defined(e) for e in own):
@@ -75,7 +75,7 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     if not open_ones:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
-    label, some = _of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
+    label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
     told = (
         pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
@@ -87,7 +87,7 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     )
 
 
-def _of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int | None]:
+def rows_of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int | None]:
     """The label that is rare, and how many rows of it alone tell as much as so many further rows.
 
     The rate on the rare label is what is known least: with a and b rows of the two labels its variance and

@@ -9,17 +9,21 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, ORDER, Check, Ruling, worst
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 
 _TAGS = {FAIL: "failure", GATE_INCONCLUSIVE: "error"}
 
 
 def render_junit(ruling: Ruling) -> str:
     """The whole document."""
-    root = ElementTree.Element("testsuites", {"name": visible(ruling.study), **_counts(ruling.checks)})
+    root = ElementTree.Element(
+        "testsuites", {"name": escape_control_chars(ruling.study), **_counts(ruling.checks)}
+    )
     for judge in ruling.judges:
         checks = tuple(ruling.of(judge))
-        suite = ElementTree.SubElement(root, "testsuite", {"name": visible(judge), **_counts(checks)})
+        suite = ElementTree.SubElement(
+            root, "testsuite", {"name": escape_control_chars(judge), **_counts(checks)}
+        )
         for check in checks:
             _case(suite, check)
     ElementTree.indent(root)
@@ -27,10 +31,12 @@ def render_junit(ruling: Ruling) -> str:
 
 
 def _case(suite: ElementTree.Element, check: Check) -> None:
-    name = visible(f"{check.rule} ({check.figure})")
-    case = ElementTree.SubElement(suite, "testcase", classname=visible(check.judge), name=name, time="0")
+    name = escape_control_chars(f"{check.rule} ({check.figure})")
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=escape_control_chars(check.judge), name=name, time="0"
+    )
     if check.result in _TAGS:
-        message = visible(f"{check.found}: {sentence(check)}")
+        message = escape_control_chars(f"{check.found}: {sentence(check)}")
         problem = ElementTree.SubElement(case, _TAGS[check.result], message=message, type=check.result)
         problem.text = message
 
@@ -79,7 +85,7 @@ def render_markdown(ruling: Ruling) -> str:
 
 def _cell(text: str) -> str:
     """Text that stays text in a Markdown table."""
-    shown = visible(text)
+    shown = escape_control_chars(text)
     for sign in "\\`*_[]<>|#":
         shown = shown.replace(sign, f"\\{sign}")
     return shown

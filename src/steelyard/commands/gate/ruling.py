@@ -19,7 +19,7 @@ from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
@@ -107,7 +107,9 @@ class Ruling:
             (check.result, check.judge, check.rule, check.found, check.reason)
             for check in sorted(self.checks, key=lambda check: ORDER.index(check.result))
         ]
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(visible(c))}</td>' for c in row)}</tr>" for row in cells)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(escape_control_chars(c))}</td>' for c in row)}</tr>" for row in cells
+        )
         return f"<p><b>{self.result}</b></p><table>{rows}</table>"
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
-from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
+from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
 from steelyard.run_folder.call_examples import Evidence
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observation import Observation
@@ -134,7 +134,7 @@ class CallIndex:
         masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
         for number in range(len(self.calls.judges)):
             mine = self.calls.judge == number
-            cases = Cases(self.calls.filter(calls=mine))
+            cases = ExampleSelector(self.calls.filter(calls=mine))
             for outcome in OUTCOMES:
                 masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
         masks[WRONG] = self.answers.wrong

@@ -13,11 +13,11 @@ from steelyard.datasheet.comparison.answer import Answer, main_first
 from steelyard.datasheet.comparison.rows import probability
 from steelyard.datasheet.run_facts import held_against
 from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.faults import Fault
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 
 LONG_NAME = 32
 """Letters of a judge's name beyond which sentences say A and B."""
@@ -109,7 +109,7 @@ class ComparisonSheet:
 
     def shown(self) -> ComparisonSheet:
         """The same with every name made visible."""
-        part = None if self.stratum is None else visible(self.stratum)
+        part = None if self.stratum is None else escape_control_chars(self.stratum)
         return replace(self, first=_visible(self.first), second=_visible(self.second), stratum=part)
 
     @property
@@ -190,11 +190,11 @@ class ComparisonSheet:
 def _visible(side: Side) -> Side:
     return replace(
         side,
-        judge=visible(side.judge),
-        model=visible(side.model),
-        made=visible(side.made),
-        folder=visible(side.folder),
-        stimulus_set=visible(side.stimulus_set),
+        judge=escape_control_chars(side.judge),
+        model=escape_control_chars(side.model),
+        made=escape_control_chars(side.made),
+        folder=escape_control_chars(side.folder),
+        stimulus_set=escape_control_chars(side.stimulus_set),
     )
 
 

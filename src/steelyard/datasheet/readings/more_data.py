@@ -82,7 +82,8 @@ def _in_profiles(estimate: Estimate, wanted: int) -> str:
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
     for profile, calls in profile_calls(estimate.probe, _condition(estimate.group)).items():
         if made < calls * repeats >= wanted:
-            return f"profile {profile} ({pluralize(calls * repeats, 'call')} of this kind, here {made:,}) {CHANCE}"
+            there = pluralize(calls * repeats, "call")
+            return f"profile {profile} ({there} of this kind, here {made:,}) {CHANCE}"
     return BEYOND_FULL
 
 

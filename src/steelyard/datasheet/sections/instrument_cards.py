@@ -10,8 +10,8 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 
-TITLE = "Instruments"
-QUESTION = (
+INSTRUMENTS_TITLE = "Instruments"
+INSTRUMENTS_QUESTION = (
     "What was measured: prompts, decoding, reader, server and price, as the folder of the run has them."
 )
 

@@ -23,10 +23,10 @@ from steelyard.metrics.remedies.cured import Cured, CuredFigure
 from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL, UNCURED
 from steelyard.metrics.scores.against_labels import MAE
 
-TITLE = "Remedies"
-MEASURE = "To measure one, or use it as a judge:"
+REMEDIES_TITLE = "Remedies"
+REMEDIES_COMMAND = "To measure one, or use it as a judge:"
 """What stands before the definitions of cured judges."""
-QUESTION = (
+REMEDIES_QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
     "Beside each figure stands its change against the judge as measured, on the same calls."
 )

@@ -44,7 +44,10 @@ PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
 NO_GROUND = "Neither trust nor blame it on these data."
-STILL_UNKNOWN = "Measure more before you use it: a fault is shown, and whether it can judge at all is not."
+STILL_UNKNOWN = (
+    "Do not use it yet: a fault is shown, and whether it can judge at all is not. Mend the fault, or measure "
+    "more."
+)
 UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
 UNKNOWN = "Unknown"
 """Title of the fact that says that merit is undecided."""

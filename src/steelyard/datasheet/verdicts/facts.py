@@ -55,7 +55,7 @@ def beyond_limits(figures: Figures) -> list[Estimate]:
     return [
         e
         for e in figures.every.of_judge(figures.judge)
-        if e.finding == FLAGGED and e.whole and PROBES.added(e.probe) and section_of(e.probe) != EDITS
+        if e.finding == FLAGGED and e.is_overall and PROBES.added(e.probe) and section_of(e.probe) != EDITS
     ]
 
 

@@ -11,7 +11,7 @@ from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:

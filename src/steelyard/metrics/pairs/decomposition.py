@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs

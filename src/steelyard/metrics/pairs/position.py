@@ -18,7 +18,7 @@ from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
 

@@ -12,7 +12,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, distinct, weak_cache
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
@@ -57,7 +57,7 @@ class Figure:
     """Condition beside the protocol."""
     columns: Callable[[Observations], Any]
     """Its rows."""
-    estimate: Callable[[Heading, Any], Estimate]
+    estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
     calls: Callable[[Any], Calls]
     """Its rows, call by call."""
@@ -101,7 +101,7 @@ def _of_pairs(
         probe,
         group,
         weak_cache(columns),
-        lambda heading, pairs: proportion(heading, metric, share_of_calls(pairs, metric)),
+        lambda context, pairs: proportion(context, metric, share_of_calls(pairs, metric)),
         lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), readable(pairs.calls)),
     )
 
@@ -134,7 +134,7 @@ def _of_scores(
     metric: Metric,
     probe: str,
     columns: Callable[[Scores], Scores],
-    estimate: Callable[[Heading, Scores], Estimate],
+    estimate: Callable[[EstimateContext, Scores], Estimate],
     value: Callable[[Scores], Any],
     ends: Callable[[Scores], Ends] = lambda _: SHARE,
 ) -> Figure:
@@ -189,21 +189,21 @@ _SCORES = (
         FALSE_POSITIVE_RATE,
         ORIGINAL,
         _labelled(0),
-        lambda heading, scores: _only(FALSE_POSITIVE_RATE, false_rates(heading, scores)),
+        lambda context, scores: _only(FALSE_POSITIVE_RATE, false_rates(context, scores)),
         lambda scores: scores.decided & (scores.score == 1),
     ),
     _of_scores(
         FALSE_NEGATIVE_RATE,
         ORIGINAL,
         _labelled(1),
-        lambda heading, scores: _only(FALSE_NEGATIVE_RATE, false_rates(heading, scores)),
+        lambda context, scores: _only(FALSE_NEGATIVE_RATE, false_rates(context, scores)),
         lambda scores: scores.decided & (scores.score == 0),
     ),
     _of_scores(
         MAE,
         ORIGINAL,
         _one_range,
-        lambda heading, scores: _only(MAE, by_scale(heading, scores, (MAE,))),
+        lambda context, scores: _only(MAE, by_scale(context, scores, (MAE,))),
         lambda scores: np.abs(scores.score - scores.expected),
         lambda scores: (0.0, float(np.max(scores.high - scores.low))),
     ),

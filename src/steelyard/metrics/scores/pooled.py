@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
@@ -37,5 +37,5 @@ def pooled_estimates(
     edited = {shown.probe for shown in base.stimuli_seen}
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
-    heading = Heading.under(judge, PROBE, "base", seed)
-    return by_scale(heading, scores.where(~scores.binary), METRICS)
+    context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
+    return by_scale(context, scores.where(~scores.binary), METRICS)

@@ -22,13 +22,12 @@ from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits.cases import OUTCOMES
+from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.render.html.figure_file import figure_svg
 from steelyard.datasheet.render.html.figures.catalogue import figures
-from steelyard.datasheet.sections.spending import spending
-from steelyard.datasheet.sections.summary import summarise
+from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import label_word
@@ -293,7 +292,7 @@ def _about(sheet: Datasheet) -> str:
     """How large a run was, what it cost and when it ended."""
     facts = sheet.facts
     calls = pluralize(facts.calls, "call") if facts.calls else ""
-    return " · ".join(part for part in (sheet.profile, calls, spending(facts), facts.ended) if part)
+    return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)
 
 
 def _far(run: ViewedRun) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.text import capital
 
 
 def templates_of(package: str, **names: Any) -> Environment:

@@ -16,7 +16,7 @@ from steelyard.core.registry import Registry
 from steelyard.core.text import pluralize
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.faults import Fault, Faults
 

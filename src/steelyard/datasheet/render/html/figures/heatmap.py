@@ -18,9 +18,8 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.signs import MARKS
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
+from steelyard.datasheet.words.text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
@@ -95,7 +94,7 @@ class _Shares:
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.whole and e.probe != ORIGINAL and not _asked_to_move(e)
+            if e.is_overall and e.probe != ORIGINAL and not _asked_to_move(e)
         }
         known = {judge for judge, _ in shares}
         judges = [judge for judge in everyone(summary) if judge.name in known]
