@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError
 def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
     """The keys `data` and `task` as far as options name them."""
     from steelyard.core.validation import parse_map
-    from steelyard.tasks.sources.columns import parse_columns
+    from steelyard.tasks.sources.items import parse_columns
 
     names = ("columns", "labels", "adapter", "stratify", "sample")
     data = {name: options[name] for name in names if options[name] is not None}
