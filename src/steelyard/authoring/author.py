@@ -10,7 +10,7 @@ from steelyard.authoring.questions import brief_hash
 from steelyard.authoring.rounds import Rounds
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
-from steelyard.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrival
+from steelyard.review.review_writer import BY_MEASURE, add_arrival, require_review, write_decisions
 from steelyard.review.stimuli_file import under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.run_folder.run_folder import RunFolder
@@ -89,11 +89,11 @@ def author(
         runner = _runner(store, study, limits, progress)
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         if review:
-            expect_people(folder, study.task, roles.templates)
+            require_review(folder, study.task, roles.templates)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             before = [AuthoredStimulus.of(row) for row in held.values()]
-            arrived = partial(show_arrival, folder, parents) if review else lambda _: None
+            arrived = partial(add_arrival, folder, parents) if review else lambda _: None
             rounds = Rounds(study, roles, runner, fresh, before, arrived)
             conduct(runner, rounds.run)
             rounds.require_end()
@@ -101,7 +101,7 @@ def author(
         made = tuple(written[brief.name].stimulus for brief in briefs)
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
-        made = keep_decided(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
+        made = write_decisions(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
     return Authored(made, tally(written.values(), made), runner.sitting)
 
 

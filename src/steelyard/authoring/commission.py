@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from steelyard.errors import ConfigError
-from steelyard.review.projection import as_decided
 from steelyard.review.stimuli_file import all_accepted, under_review
+from steelyard.review.votes import apply_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.resume import require, reread
 from steelyard.run_folder.run_folder import RunFolder
@@ -55,7 +55,7 @@ class Commission:
                 held = {name: AuthoredStimulus.of(row).stimulus for name, row in store.authored().items()}
         briefs = open_briefs(study)
         written = [held[brief.name] for brief in briefs if brief.name in held]
-        made = all_accepted(as_decided(folder, under_review(written) if self.review else written, held))
+        made = all_accepted(apply_review(folder, under_review(written) if self.review else written, held))
         missing = [brief for brief in briefs if brief.name not in held]
         rows = writing_rows(study, self.roles, missing)
         return replace(study, authored=(*made, *stand_ins(study, missing))), rows
