@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from steelyard.review.review_writer import require_review
+from steelyard.review.review_writer import start_review
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import under_review, write_stimuli
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
@@ -88,7 +88,7 @@ def written(folder: RunFolder) -> None:
     rows = [AuthoredStimulus(text).row("brief", "roles") for text in texts]
     with folder.store() as store, ThreadPoolExecutor(1) as apart:  # the browser has a loop of its own
         apart.submit(lambda: asyncio.run(store.save_authored(rows))).result()
-    require_review(folder, TASK)
+    start_review(folder, TASK)
     write_stimuli(folder.stimuli, [original_of(item, TASK), *under_review(texts)])
 
 

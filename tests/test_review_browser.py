@@ -18,7 +18,7 @@ from authoring_server import TASK, Cast, items, true_score
 from browsers import chromium, complaints, opened, overflow
 from review_sessions import authored, cut_lines, lines, serving, written_folder
 from servers import Answer, ScriptedServer, hang
-from steelyard.review.review_writer import add_arrival, require_review
+from steelyard.review.review_writer import add_arrival, start_review
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
@@ -175,7 +175,7 @@ def test_disagreement_is_settled_on_the_page(browser: Browser, folder: RunFolder
 def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
-    require_review(folder, TASK)
+    start_review(folder, TASK)
     originals = {item.id: original_of(item, TASK) for item in items(2)}
     with session_of(folder) as (_, server), opened(browser, server.access.url()) as page:
         page.locator("text=No text has arrived yet").first.wait_for()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Debouncer:
-    """Runs a job in a thread of its own; callers do not wait, and triggers that come meanwhile share one run."""
+    """Runs a job in its own thread: callers do not wait, triggers that come meanwhile share one run."""
 
     def __init__(self, job: Callable[[], object]) -> None:
         self._job = job

@@ -30,7 +30,7 @@ def task_words(task: Task) -> dict[str, str]:
     return {"instruction": task.instruction, "rubric": task.rubric}
 
 
-def require_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
+def start_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
     """Say before the first text that people will look, what the judges are asked, and what the authors."""
     with open_log(folder) as log:
         log.note(TASK, task_words(task))

@@ -1,4 +1,4 @@
-"""The file of stimuli under review: decisions made in it by hand, and runs of agents as reviewers edit them."""
+"""The file of stimuli under review: decisions made in it by hand, and runs as reviewers edit them."""
 
 from __future__ import annotations
 

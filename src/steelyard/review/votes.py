@@ -98,7 +98,7 @@ def by_stimulus(log: Iterable[Vote]) -> dict[str, list[Vote]]:
 
 
 def apply_vote(made: Stimulus, final_vote: Vote | None) -> Stimulus:
-    """The stimulus as a final vote leaves it; one that was under no review and is accepted stays as it was."""
+    """The stimulus after the final vote; one under no review that is accepted stays as it was."""
     if final_vote is None:
         return made
     word = final_vote.decision
