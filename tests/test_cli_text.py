@@ -316,7 +316,7 @@ def test_calls_of_a_sitting_agree_in_number(steelyard, failures: int, told: str)
     with ScriptedServer(*[fails(400, "no")] * failures, wins("tie")) as server:
         judge = f"openai/x?base_url={server.url}"
         done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
-    assert f"\n{told} this sitting" in done.stdout
+    assert f"\n{told} this run" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ from steelyard.review.stimuli_file import under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.costs import paid
+from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Sitting
-from steelyard.runner.shortfalls import require_end
+from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import require_finished
+from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import check_text, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
@@ -66,7 +66,7 @@ class Rounds:
             [*self._texts, *self._runs], key=lambda draft: order[draft.brief.name]
         )
 
-    async def run(self, runner: Runner) -> Sitting:
+    async def run(self, runner: Runner) -> RunSession:
         """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
@@ -74,18 +74,18 @@ class Rounds:
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
-            return runner.sitting
+            return runner.session
         if not self._waiting:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
-        return runner.sitting
+        return runner.session
 
     def _show(self, draft: Draft) -> None:
         """Tell of a text that was confirmed: nothing takes that back."""
         self._arrived(draft.written())
 
-    def require_end(self) -> None:
+    def require_finished(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""
-        require_end(self._runner.sitting, "authoring", "what was written")
+        require_finished(self._runner.session, "authoring", "what was written")
         if self._waiting:
             count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(
@@ -171,8 +171,8 @@ class GenerationResult:
     """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
     """What was asked, made and rejected, by probe."""
-    sitting: Sitting
-    """What this sitting took."""
+    session: RunSession
+    """What this run took."""
 
     @property
     def pending(self) -> int:
@@ -225,20 +225,20 @@ def author(
             before = [AuthoredStimulus.of(row) for row in held.values()]
             arrived = partial(add_arrival, folder, parents) if review else lambda _: None
             rounds = Rounds(study, roles, runner, fresh, before, arrived)
-            conduct(runner, rounds.run)
-            rounds.require_end()
+            run_async(runner, rounds.run)
+            rounds.require_finished()
         written = {name: AuthoredStimulus.of(row) for name, row in store.authored().items()}
         made = tuple(written[brief.name].stimulus for brief in briefs)
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
         made = write_decisions(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
-    return GenerationResult(made, tally(written.values(), made), runner.sitting)
+    return GenerationResult(made, tally(written.values(), made), runner.session)
 
 
 def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:
     """What a reference has cost counts against the same budget."""
-    record, trials = Record(store), reference_trials(study)
-    return Runner(record, limits, progress, paid(trials, record.replies(trials)))
+    record, trials = RunRecord(store), reference_trials(study)
+    return Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
 
 
 def _check(

@@ -10,9 +10,9 @@ from typing import Any
 from steelyard.authoring.drafts import Draft
 from steelyard.authoring.questions import question_of
 from steelyard.errors import SteelyardError
-from steelyard.runner.judge_run import Agenda
+from steelyard.runner.judge_run import JudgeQueue
+from steelyard.runner.run_messages import TRANSIENT_REASONS
 from steelyard.runner.runner import Runner
-from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY
 from steelyard.stimuli.authored.checks import is_refusal
 from steelyard.stimuli.authored.rejection import (
     AUTHOR_REFUSED,
@@ -37,7 +37,7 @@ OnAuthorReply = Callable[[str, Reply], None]
 
 
 class StoppedError(SteelyardError):
-    """The runner has stopped; its sitting says why."""
+    """The runner has stopped; its session says why."""
 
 
 class AuthorClient:
@@ -48,7 +48,7 @@ class AuthorClient:
         self._store = runner.store
         self._seen: set[str] = set()
         self.waiting: dict[str, StoredFailure] = {}
-        """Exchanges that failed in this sitting and may succeed in the next."""
+        """Exchanges that failed in this run and may succeed in the next."""
 
     async def ask(
         self, exchanges: Iterable[Exchange], on_reply: OnAuthorReply = lambda *_: None
@@ -58,22 +58,22 @@ class AuthorClient:
         fresh = [exchange for key, exchange in wanted.items() if key not in self._seen]
         self._seen.update(wanted)
         if fresh:
-            await self.runner.follow(self._agendas(fresh, on_reply))
-        if self.runner.sitting.stopped:
+            await self.runner.run_queues(self._queues(fresh, on_reply))
+        if self.runner.session.stop_errors:
             raise StoppedError("stopped")
         stored, failures = self._store.exchanges(wanted), self._store.exchange_failures()
         for key in wanted:
-            if key in failures and failures[key].reason in WORTH_ANOTHER_TRY:
+            if key in failures and failures[key].reason in TRANSIENT_REASONS:
                 self.waiting[key] = failures[key]
         return {key: stored[key].reply for key in wanted if key in stored}
 
-    def _agendas(self, exchanges: list[Exchange], on_reply: OnAuthorReply) -> list[Agenda]:
+    def _queues(self, exchanges: list[Exchange], on_reply: OnAuthorReply) -> list[JudgeQueue]:
         answered = self._store.exchanges([exchange.key for exchange in exchanges])
         groups: dict[str, list[Exchange]] = {}
         for exchange in exchanges:
             groups.setdefault(exchange.judge.name, []).append(exchange)
         return [
-            Agenda(
+            JudgeQueue(
                 group[0].judge,
                 group,
                 [[e for e in group if e.key not in answered]],

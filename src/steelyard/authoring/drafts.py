@@ -38,7 +38,7 @@ class Draft:
     kept_score: str | None = None
     """Score that the text is kept at, where it is not the one that it was written for."""
     waiting: str | None = None
-    """Why this sitting can not bring it to an end."""
+    """Why this run can not bring it to an end."""
 
     @property
     def open(self) -> bool:

@@ -48,7 +48,7 @@ class Diversity:
     """Rejects what lies too close to a text that is there already."""
 
     def __init__(self, client: AuthorClient, roles: Roles, texts: Iterable[str]) -> None:
-        """`texts` are the originals, and what was written in earlier sittings."""
+        """`texts` are the originals, and what was written in earlier runs."""
         self._client = client
         self._limit = roles.similarity_limit
         self._embedder = roles.embedder

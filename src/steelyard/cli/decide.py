@@ -103,7 +103,7 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
         "They decide and do not measure: leave --decide out to measure.",
         highlight=False,
     )
-    click.echo(f"{calls_made(made.sitting)} Log: {shown(made.folder.decisions)}")
+    click.echo(f"{calls_made(made.session)} Log: {shown(made.folder.decisions)}")
 
 
 def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:

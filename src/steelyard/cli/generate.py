@@ -49,7 +49,7 @@ def generate(accept_all: bool, **options: Any) -> None:
     if authored.pending:
         console.print(plain(_waiting(authored.pending, shown(folder.path))), soft_wrap=True)
     made = (
-        calls_made(authored.sitting) if authored.sitting.calls else "No calls: every text was written before."
+        calls_made(authored.session) if authored.session.calls else "No calls: every text was written before."
     )
     click.echo(f"{made} Stimuli: {shown(folder.stimuli)}")
 

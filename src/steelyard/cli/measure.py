@@ -78,9 +78,9 @@ def measure(
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
-    from steelyard.runner.batch_judge_run import unbatched
+    from steelyard.runner.batch_judge_run import judges_without_batches
 
-    for name in unbatched(study) if batch else ():
+    for name in judges_without_batches(study) if batch else ():
         warn(f"judge {name}: its calls are made one by one; its provider takes no batches.")
     limits = limits_of(options)
     with LiveProgress() as progress:
@@ -107,7 +107,7 @@ def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
     if sheet is not None and not as_json:
         print_page(
             measurement.folder.page,
-            calls_made(measurement.sitting, estimated=bool(sheet.facts.uncounted)),
+            calls_made(measurement.session, estimated=bool(sheet.facts.uncounted)),
             full=full,
         )
     return code

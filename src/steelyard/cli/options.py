@@ -130,10 +130,11 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     ),
     option("--budget", type=amount(zero=True), metavar="USD", help="Stop before spending more than this."),
     option(
-        "--no-pilot",
+        "--no-preflight",
         is_flag=True,
-        help="Go on though a judge's first replies cannot be read.",
+        help="Keep calling a judge whose first 8 replies could not be parsed.",
     ),
+    option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
     option(
         "--concurrency",
         type=whole(1),

@@ -120,5 +120,5 @@ def print_plan(
     else:
         shown = rows if by_probe else by_judge(rows)
         if waiting:
-            click.echo(f"{pluralize(len(waiting), 'call')} handed in as batches before; not counted here.\n")
+            click.echo(f"{pluralize(len(waiting), 'call')} submitted in batches before; not counted here.\n")
         plan_table(made, shown, len(answered), folder.path, Console())

@@ -41,7 +41,7 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> 
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
-    from steelyard.runner.shortfalls import uncomputed
+    from steelyard.runner.run_messages import metric_errors
 
     datasheet = rebuilt.datasheet
     try:
@@ -50,7 +50,7 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> 
         warn(error)
     for loss in rebuilt.losses:
         warn(loss)
-    faults = [*uncomputed(datasheet.faults)]
+    faults = [*metric_errors(datasheet.faults)]
     if form is None:
         faults += print_sheet(datasheet, full=full)
         click.echo()

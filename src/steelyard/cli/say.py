@@ -14,7 +14,7 @@ from steelyard.errors import SteelyardError, exit_code
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from steelyard.runner.session import Sitting
+    from steelyard.runner.session import RunSession
 
 ASK_AFRESH = "To ask afresh, name a new folder: --out DIR."
 """What to do where a model or server changed under the same name."""
@@ -57,12 +57,12 @@ def plain(text: str, style: str = "") -> Text:
     return Text(escape_control_chars(text), style)
 
 
-def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:
+def calls_made(session: RunSession, *, estimated: bool = False) -> str:
     """What the sitting took; `estimated` where some of its tokens no server counted."""
     about = "about " if estimated else ""
-    spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
-    if sitting.calls:
-        return f"{pluralize(sitting.calls, 'call')} in this sitting{spent}."
-    if sitting.failed or sitting.stopped:
-        return f"No call of this sitting was answered{spent}."
+    spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
+    if session.calls:
+        return f"{pluralize(session.calls, 'call')} in this run{spent}."
+    if session.failures or session.stop_errors:
+        return f"No call of this run was answered{spent}."
     return f"No calls: every trial was answered before. {ASK_AFRESH}"

@@ -21,7 +21,7 @@ def print_sheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]:
 
     from steelyard.datasheet.render import one_screen, terminal
     from steelyard.metrics.faults import Faults
-    from steelyard.runner.shortfalls import uncomputed
+    from steelyard.runner.run_messages import metric_errors
 
     faults = Faults()
     render = terminal.render if full else one_screen.render
@@ -32,7 +32,7 @@ def print_sheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]:
         lambda _: None,
         passing=(OSError, UnicodeError),
     )
-    return list(uncomputed(faults.found))
+    return list(metric_errors(faults.found))
 
 
 def print_page(page: Path, before: str = "", *, full: bool) -> None:

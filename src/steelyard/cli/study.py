@@ -63,7 +63,7 @@ def limits_of(options: dict[str, Any]) -> RunLimits:
         attempts=options["attempts"],
         backoff=options["backoff"],
         call_timeout=options["timeout"],
-        pilot=not options["no_pilot"],
+        preflight=not (options["no_preflight"] or options["no_pilot"]),
         budget=options["budget"],
         engine=options["engine"],
     )
