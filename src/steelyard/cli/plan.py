@@ -13,7 +13,7 @@ from steelyard.cli.options import option, study_options, until_option, whole
 from steelyard.cli.study import open_study
 
 if TYPE_CHECKING:
-    from steelyard.authoring.commission import Commission
+    from steelyard.authoring.generation_plan import GenerationPlan
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.planner import Plan, PlanRow
     from steelyard.study.study import Study
@@ -60,12 +60,17 @@ def plan(
 
         print_sizes(options, as_json)
         return
-    study, folder, commission = open_study(options)
-    print_study_plan(study, folder, as_json, commission, by_probe=by_probe)
+    study, folder, generation = open_study(options)
+    print_study_plan(study, folder, as_json, generation, by_probe=by_probe)
 
 
 def print_study_plan(
-    study: Study, folder: RunFolder, as_json: bool, commission: Commission | None, *, by_probe: bool = False
+    study: Study,
+    folder: RunFolder,
+    as_json: bool,
+    generation: GenerationPlan | None,
+    *,
+    by_probe: bool = False,
 ) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
     from steelyard.commands.reference_run import foreseen
@@ -76,11 +81,11 @@ def print_study_plan(
     if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
         require(folder, study)
     study = foreseen(study, folder)
-    if commission is not None:
-        study, rows = commission.foreseen(study, folder)
+    if generation is not None:
+        study, rows = generation.estimate(study, folder)
     print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)
-    if rows and commission is not None and not as_json:
-        tries = commission.roles.attempts
+    if rows and generation is not None and not as_json:
+        tries = generation.roles.attempts
         click.echo(f"Author and validator are counted for one try of each text; up to {tries} may be needed.")
 
 
