@@ -32,8 +32,7 @@ import provider_tables
 import verdict_tables
 
 from steelyard import errors
-from steelyard.cli.examples import EXAMPLES
-from steelyard.cli.main import COMMANDS, cli
+from steelyard.cli.main import COMMANDS, EXAMPLES, cli
 from steelyard.commands.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
 from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
@@ -225,9 +224,9 @@ HEAD = """\
 
 Results go to stdout, progress and warnings to stderr. Progress bars vanish when stderr is no terminal.
 
-Every option has an environment twin; the option wins over the twin, the twin over the study file. Where an
-option may be repeated, its twin holds the values separated by spaces. `.env` is read from the working folder
-or the nearest folder above it that has one; variables that are set already stay as they are.
+Every option can be set as an environment variable too; the option wins over the variable, the variable over
+the study file. The variable of a repeatable option holds its values separated by spaces. `.env` is read from
+the working folder or the nearest folder above it that has one; variables that are already set win over it.
 
 Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` names) and `OPENAI_BASE_URL`.
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
@@ -338,7 +337,7 @@ def _section(name: str) -> str:
     help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
     open_defaults = STUDY_DEFAULTS if any(a.name == "study" for a in arguments) else {}
     rows = [_row(option, open_defaults) for option in options]
-    table = ["| option | environment twin | default | meaning |", "| :-- | :-- | :-- | :-- |", *rows, ""]
+    table = ["| option | environment variable | default | meaning |", "| :-- | :-- | :-- | :-- |", *rows, ""]
     copied = ["Examples:", "", "```text", *EXAMPLES[name], "```", ""]
     head = [f"## steelyard {name}", "", help_text, "", "```text", usage, "```", ""]
     return "\n".join([*head, *(table if rows else []), *copied])
@@ -352,8 +351,8 @@ def _row(option: click.Option, open_defaults: Mapping[str, tuple[str, ...]]) -> 
     names = sorted((*option.opts, *option.secondary_opts), key=len)
     spelling = ", ".join(f"`{name}`" for name in names) + _value(option)
     meaning, default = _meaning(option, open_defaults)
-    twin = option.envvar if isinstance(option.envvar, str) else ""
-    return f"| {spelling} | `{twin}` | {default} | {meaning} |"
+    variable = option.envvar if isinstance(option.envvar, str) else ""
+    return f"| {spelling} | `{variable}` | {default} | {meaning} |"
 
 
 def _value(option: click.Option) -> str:

@@ -130,7 +130,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
     assert program == "steelyard"
     done = command(*words)
     assert done.code == 0, done.err
-    assert f"{sheet['verdicts'][0]['calls']:,} calls in this sitting" in done.out
+    assert f"{sheet['verdicts'][0]['calls']:,} calls in this run" in done.out
     measured = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))
     assert (measured["run"]["partial"], "decided" in measured["run"]) == (False, False)
     assert command("gate", "run", "--policy", "smoke").code == 3
@@ -268,10 +268,10 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--cap", "5"], "--cap: belongs to --decide"),
+        (["--cap", "5"], "--cap: works only with --decide"),
         (["--decide", "speed<0.1"], "unknown metric 'speed'"),
-        (["--decide", RULE, "-p", "ladder"], "leave --probe out"),
-        (["--decide", RULE, "--profile", "quick"], "leave --profile out"),
+        (["--decide", RULE, "-p", "ladder"], "remove --probe"),
+        (["--decide", RULE, "--profile", "quick"], "remove --profile"),
         (["--decide", "wrong_choice@delta=7<0.1"], "no step of this size"),
     ],
 )
