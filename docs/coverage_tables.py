@@ -1,4 +1,4 @@
-"""The calibration tables: a summary for `concepts.md`, every row for `calibration.md`.
+"""The calibration tables: a summary for `concepts.md`, one row per figure for `calibration.md`.
 
 Both are written from `calibration.json`, which `make calibrate` makes.
 """
@@ -106,7 +106,7 @@ class Row:
         """The row of a table."""
         designed = [self.figures * number for number in self.runs]
         cells = map(_cell, self.shares, self.given, designed)
-        return f"| {self.label} | {_decimal(NOMINAL)} | {' | '.join(cells)} |"
+        return f"| {self.label} | {' | '.join(cells)} |"
 
 
 def _cell(share: float | None, given: int, designed: int) -> str:
@@ -155,38 +155,59 @@ def marked() -> set[tuple[str, str]]:
 
 
 def summary() -> str:
-    """What `concepts.md` shows: one row for each figure, and a sentence for each that has a low cell."""
-    body = load()
-    remarks = [
-        f"- *{TITLES[s]}, {_label(m)}*: {text}" for (s, m), text in REMARKS.items() if (s, m) in marked()
-    ]
-    head = SUMMARY_HEAD.format(**body, runs=_runs(body["sheets"]))
-    # What was simulated apart from the rest; a full `make calibrate` leaves nothing to say.
-    apart = [body["apart"], ""] if "apart" in body else []
-    return "\n".join([head, *apart, *_head("figure"), *_summary_lines(body["sheets"]), "", LOW, "", *remarks])
+    """What `concepts.md` shows: one row for each simulated sheet."""
+    sheets = load()["sheets"]
+    head = ["| sheet | figures | cells | below .93 | lowest |", "| :-- | --: | --: | --: | :-- |"]
+    return "\n".join([*head, *(_summary_line(name, sheets[name]) for name in TITLES if name in sheets), ""])
 
 
-def _summary_lines(sheets: dict[str, Any]) -> Iterator[str]:
-    for name, title in TITLES.items():
-        if name in sheets:
-            yield f"| *{title}* |" + " |" * 10
-            yield from (row.line() for row in by_metric(sheets[name]).values())
+def _summary_line(name: str, sheet: dict[str, Any]) -> str:
+    rows = list(by_metric(sheet).values())
+    shares = [(share, row.label) for row in rows for share in row.shares if share is not None]
+    low, label = min(shares)
+    below = sum(share < FLOOR for share, _ in shares)
+    return f"| {TITLES[name]} | {len(rows)} | {len(shares)} | {below} | {_decimal(low)}, {label} |"
 
 
-def _head(first: str) -> list[str]:
+def _head() -> list[str]:
     columns = [f"ρ {correlation}, {clusters}" for correlation in CORRELATIONS for clusters in CLUSTERS]
-    return [f"| {first} | nominal | {' | '.join(columns)} |", "| :-- |" + " --: |" * 10]
+    return [f"| figure | {' | '.join(columns)} |", "| :-- |" + " --: |" * len(columns)]
 
 
 def page() -> str:
     """The whole of `calibration.md`."""
-    sheets = load()["sheets"]
-    return "\n".join([HEAD, *(_section(TITLES[name], sheets[name]) for name in TITLES if name in sheets)])
+    body = load()
+    sheets, low = body["sheets"], marked()
+    reasons: dict[str, list[str]] = {}
+    for (name, metric), text in REMARKS.items():
+        if (name, metric) in low:
+            reasons.setdefault(text, []).append(f"{TITLES[name]}, {_label(metric)}")
+    remarks = [f"- *{'; '.join(places)}*: {text}" for text, places in reasons.items()]
+    # What was simulated apart from the rest; a full `make calibrate` leaves nothing to say.
+    apart = [body["apart"], ""] if "apart" in body else []
+    head = HEAD.format(**body, runs=_runs(sheets))
+    parts = [head, *apart, *_head(), *_rows(sheets), "", LOW, "", *remarks, "", *_single(sheets)]
+    return "\n".join(parts)
 
 
-def _section(title: str, sheet: dict[str, Any]) -> str:
-    rows = [_pooled(_named(row), [row], sheet["runs"]).line() for row in sheet["rows"]]
-    return "\n".join([f"## {title}", "", *_head("probe, figure, condition"), *rows, ""])
+def _rows(sheets: dict[str, Any]) -> Iterator[str]:
+    for name, title in TITLES.items():
+        if name in sheets:
+            yield f"| *{title}* |" + " |" * len(CLUSTERS) * len(CORRELATIONS)
+            yield from (row.line() for row in by_metric(sheets[name]).values())
+
+
+def _single(sheets: dict[str, Any]) -> list[str]:
+    """Rows of single probes and conditions that are low where their figure as a whole is not."""
+    told = [
+        f"| {TITLES[name]}: {' | '.join(row.line().split(' | ', 1)).removeprefix('| ')}"
+        for name in TITLES
+        if name in sheets
+        for body in sheets[name]["rows"]
+        if (row := _pooled(_named(body), [body], sheets[name]["runs"])).low
+        and (name, body["metric"]) not in marked()
+    ]
+    return [SINGLE, "", *_head(), *told, ""] if told else []
 
 
 def _named(row: dict[str, Any]) -> str:
@@ -203,50 +224,41 @@ def _runs(sheets: dict[str, Any]) -> str:
     return ", ".join(told)
 
 
-SUMMARY_HEAD = """\
-Coverage of the first interval of every figure, over all probes and conditions that print it; each of them has
-a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-cluster correlation
-ρ and number of clusters. Simulated {date} with `{command}`, which `make calibrate` runs at
-full size: Steelyard {steelyard}, Python {python}, numpy {numpy}, scipy {scipy}, {machine}. Runs of each cell,
-and the standard error of one figure at .95: {runs}.
-"""
-
 LOW = """\
-Bold cells lie below .93; what follows explains those that two standard errors of the simulation do not. A °
-marks cells where fewer than nine runs in ten had an interval at all, because clusters did not differ; the
-others are left out of the coverage."""
+Bold cells lie below .93. The list explains those that two standard errors of the simulation do not explain. A
+° marks cells where fewer than nine runs in ten had an interval, because clusters did not differ; runs without
+an interval are left out of the coverage."""
+
+SINGLE = """\
+## Single probes and conditions
+
+A figure above is pooled over its probes and conditions; `docs/calibration.json` has each of them. These lie
+below .93 by more than two standard errors although their figure as a whole does not:"""
 
 HEAD = """\
 # Calibration
 
 <!-- Written by docs/generate.py from docs/calibration.json; `make calibrate` makes both again. -->
 
-How often the first interval of each figure holds the truth, for judges whose truth is known. The summary,
-with date, versions and number of runs, is in [Concepts](concepts.md#how-often-they-cover).
+How often the first interval of each figure holds the truth, for judges whose truth is known. Nominal is .95.
+Columns: intra-cluster correlation ρ and number of clusters.
 
-**What goes together.** Every pair or item of a cluster draws its behaviour from an urn of the cluster: two of
-them share their behaviour with probability ρ and are independent otherwise. Every event then has exactly the
-intra-cluster correlation ρ. The clusters of a run are a random draw: the truth is that of all there
-could be.
+Simulated {date} with `{command}`, which `make calibrate` runs at full size: Steelyard {steelyard}, Python
+{python}, numpy {numpy}, scipy {scipy}, {machine}. Runs of each cell, with the standard error of one figure at
+.95: {runs}.
 
-**Pairs.** The `standard` design of a cluster: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
-controls, both orders once, under two prompts; and 4 natural pairs, both orders three times. The judge answers
-by the instrument model with resolution 0.8 (1.2 for the judge it is compared with), position bias 0.4, tie
-threshold 0.6, surface sensitivity 0.7, lapses in 2 % of calls.
-
-**Single texts.** 4 items of a cluster, asked three times, edited twice, put to the border three times and
-emptied once. Three judges alike in law, which follow the same rule on three items in ten. Yes or no: right in
-.87 of calls. Scores: right in .55, within one in .9.
-
-**A rare label.** The same with one judge: four items of five deserve a yes, and it is right in .9 of calls on
-either label.
-
-**Lost calls.** 2 % unreadable, 1 % failed; they go together within clusters like everything else.
-
-**Truth.** The planted parameters for the joint fit, zero for two judges of single texts, which are alike in
-law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are taken per
-cluster.
-
-A bold cell lies below .93; a ° says that fewer than nine runs in ten had an interval. Of cells that are truly
-.95, a few lie below .93 by the chance of the simulation.
+- **Clusters.** Two pairs or items of a cluster share their behaviour with probability ρ and are independent
+  otherwise, so every event has exactly the intra-cluster correlation ρ. Clusters are a random draw; the truth
+  is that of all there could be.
+- **Pairs.** The `standard` design of a cluster: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
+  controls, both orders once, under two prompts; 4 natural pairs, both orders three times. The judge follows
+  the instrument model: resolution 0.8 (1.2 for the judge it is compared with), position bias 0.4, tie
+  threshold 0.6, surface sensitivity 0.7, lapses in 2 % of calls.
+- **Single texts.** 4 items of a cluster, asked three times, edited twice, put to the border three times,
+  emptied once. Three judges alike in law follow the same rule on three items in ten. Yes or no: right in .87
+  of calls. Scores: right in .55, within one in .9.
+- **A rare label.** The same with one judge: four items of five deserve a yes; it is right in .9 on either label.
+- **Lost calls.** 2 % unreadable, 1 % failed, clustered like everything else.
+- **Truth.** The planted parameters for the joint fit; zero for two judges of single texts, which are alike in
+  law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are per cluster.
 """

@@ -15,13 +15,15 @@ A page shows the output of a command like this; the block below the mark is repl
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -31,6 +33,7 @@ import coverage_tables
 import provider_tables
 import verdict_tables
 
+import steelyard
 from steelyard import errors
 from steelyard.cli.main import COMMANDS, EXAMPLES, cli
 from steelyard.commands.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
@@ -62,6 +65,7 @@ def pages() -> dict[Path, str]:
         DOCS / "cli.md": cli_page(),
         DOCS / "adapters.md": adapters_page(),
         DOCS / "metrics.md": metrics_page(),
+        DOCS / "python.md": python_reference(),
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
         DOCS / "verdicts.md": verdicts_page(),
@@ -222,14 +226,22 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from the commands themselves; `make docs` writes it again. -->
 
-Results go to stdout, progress and warnings to stderr. Progress bars vanish when stderr is no terminal.
+Results go to stdout, progress and warnings to stderr. Progress bars appear only on a terminal.
 
-Every option can be set as an environment variable too; the option wins over the variable, the variable over
-the study file. The variable of a repeatable option holds its values separated by spaces. `.env` is read from
-the working folder or the nearest folder above it that has one; variables that are already set win over it.
+Every option can be set as an environment variable: `STEELYARD_DRY_RUN` for `--dry-run`. The option overrides
+the variable, and the variable overrides the study file. A variable of an option that may be repeated holds
+the values separated by spaces. `.env` is read from the working folder or the nearest folder above it that has
+one; it does not change variables that are already set.
 
 Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` names) and `OPENAI_BASE_URL`.
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
+"""
+
+SHARED_HEAD = """\
+## Options of several commands
+
+| option | default | meaning | commands |
+| :-- | :-- | :-- | :-- |
 """
 
 EXIT_HEAD = """\
@@ -263,8 +275,26 @@ STUDY_DEFAULTS = {
 
 def cli_page() -> str:
     """The whole page."""
-    parts = [HEAD, "\n".join(_contents()), "", *(_section(name) for name in COMMANDS), _exit_codes()]
-    return "\n".join(parts)
+    listed = " · ".join(f"[`{name}`](#steelyard-{name})" for name in COMMANDS)
+    shared = {row: names for row, names in _rows().items() if len(names) > 1}
+    table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in shared.items())
+    sections = (_section(name, shared) for name in COMMANDS)
+    return "\n".join([HEAD, f"Commands: {listed}.", "", *sections, SHARED_HEAD + table, _exit_codes()])
+
+
+def _rows() -> dict[str, list[str]]:
+    """Every distinct option as a row of a table, with the commands that have it."""
+    rows: dict[str, list[str]] = {}
+    for name in COMMANDS:
+        for row in _option_rows(name):
+            rows.setdefault(row, []).append(name)
+    return rows
+
+
+def _option_rows(name: str) -> list[str]:
+    params = _command(name).params
+    defaults = STUDY_DEFAULTS if any(param.name == "study" for param in params) else {}
+    return [_row(param, defaults) for param in params if isinstance(param, click.Option)]
 
 
 ADAPTERS_HEAD = """\
@@ -272,9 +302,9 @@ ADAPTERS_HEAD = """\
 
 <!-- Written by docs/generate.py from the adapters themselves; `make docs` writes it again. -->
 
-An adapter knows the layout of one public benchmark and brings a question for its judge: instruction, rubric
-and scale, written for this project. The data stay with their authors: you bring the file. How files are read,
-mapped and sampled is said in [Bring your data](guides/bring-your-data.md).
+An adapter knows the layout of one public benchmark. It brings a question for the judge: instruction, rubric
+and scale, written for this project and quoted below. You bring the file. [Bring your
+data](guides/bring-your-data.md) says how files are read, mapped and sampled.
 """
 
 
@@ -290,28 +320,22 @@ def adapters_page() -> str:
 
 
 def _adapter(adapter: Adapter) -> str:
-    says = [
-        f"**{adapter.title}.** File: {adapter.file}. Licence of the data: {adapter.licence}.",
-        *(text for text in (adapter.note, adapter.pending) if text),
-    ]
-    lines = [f"## {adapter.name}", "", *(f"{text}\n" for text in says)]
-    lines += ["| part | column | needed |", "| :-- | :-- | :-- |", *_parts(adapter), ""]
-    lines += [f"> {adapter.task.instruction}", ">", *_quoted(adapter.task.rubric), ""]
-    return "\n".join(lines)
+    told = (f"**{adapter.title}.** File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
+    text = " ".join(part for part in (*told, adapter.note, adapter.pending) if part)
+    quoted = [f"> {line}" for line in (adapter.task.instruction, *adapter.task.rubric.splitlines()) if line]
+    return "\n".join([f"## {adapter.name}", "", text, "", f"Columns: {_columns(adapter)}.", "", *quoted, ""])
 
 
-def _parts(adapter: Adapter) -> Iterator[str]:
+def _columns(adapter: Adapter) -> str:
+    """`id: "uid" or "id" (optional); label: always 1`, in one line."""
+    told = []
     for part, names in adapter.columns.items():
         columns = " or ".join(f"`{name}`" for name in names)
-        yield f"| {part} | {columns} | {'no' if part in adapter.optional else 'yes'} |"
+        told.append(f"{part} {columns}" + (" (optional)" if part in adapter.optional else ""))
     if adapter.always is not None:
-        yield f"| label | always {adapter.always} | |"
-    for label, meaning in (adapter.labels or {}).items():
-        yield f"| label `{label}` | means {meaning} | |"
-
-
-def _quoted(text: str) -> list[str]:
-    return [f"> {line}".rstrip() for line in text.splitlines()]
+        told.append(f"label always {adapter.always}")
+    told += [f"label `{label}` means {meaning}" for label, meaning in (adapter.labels or {}).items()]
+    return "; ".join(told)
 
 
 def _command(name: str) -> click.Command:
@@ -321,26 +345,19 @@ def _command(name: str) -> click.Command:
     return command
 
 
-def _contents() -> Iterator[str]:
-    yield "| command | does |"
-    yield "| :-- | :-- |"
-    for name in COMMANDS:
-        summary = " ".join((_command(name).help or "").split("\n\n")[0].split())
-        yield f"| [`{name}`](#steelyard-{name}) | {summary} |"
-
-
-def _section(name: str) -> str:
-    command = _command(name)
-    arguments = [p for p in command.params if isinstance(p, click.Argument)]
-    options = [p for p in command.params if isinstance(p, click.Option)]
-    usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if options else []), *map(_metavar, arguments)])
-    help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
-    open_defaults = STUDY_DEFAULTS if any(a.name == "study" for a in arguments) else {}
-    rows = [_row(option, open_defaults) for option in options]
-    table = ["| option | environment variable | default | meaning |", "| :-- | :-- | :-- | :-- |", *rows, ""]
-    copied = ["Examples:", "", "```text", *EXAMPLES[name], "```", ""]
-    head = [f"## steelyard {name}", "", help_text, "", "```text", usage, "```", ""]
-    return "\n".join([*head, *(table if rows else []), *copied])
+def _section(name: str, shared: Mapping[str, list[str]]) -> str:
+    command, rows = _command(name), _option_rows(name)
+    arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
+    usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if rows else []), *arguments])
+    text = " ".join((command.help or "").split())
+    lines = [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", ""]
+    own = [f"| {row} |" for row in rows if row not in shared]
+    if own:
+        lines += ["| option | default | meaning |", "| :-- | :-- | :-- |", *own, ""]
+    if common := [row.partition(" | ")[0] for row in rows if row in shared]:
+        names = ", ".join(row.rpartition("`, ")[2].split(" ")[0] for row in common)
+        lines += [f"And [options of several commands](#options-of-several-commands): {names}.", ""]
+    return "\n".join(lines)
 
 
 def _metavar(argument: click.Argument) -> str:
@@ -351,8 +368,10 @@ def _row(option: click.Option, open_defaults: Mapping[str, tuple[str, ...]]) -> 
     names = sorted((*option.opts, *option.secondary_opts), key=len)
     spelling = ", ".join(f"`{name}`" for name in names) + _value(option)
     meaning, default = _meaning(option, open_defaults)
-    variable = option.envvar if isinstance(option.envvar, str) else ""
-    return f"| {spelling} | `{variable}` | {default} | {meaning} |"
+    variable = "STEELYARD_" + names[-1].strip("-").replace("-", "_").upper()
+    if option.envvar != variable:
+        raise LookupError(f"{names[-1]}: its variable is {option.envvar!r}, and the page says {variable!r}.")
+    return f"{spelling} | {default} | {meaning}"
 
 
 def _value(option: click.Option) -> str:
@@ -392,6 +411,40 @@ def _causes(root: type[errors.SteelyardError]) -> Iterator[str]:
     for kind in root.__subclasses__():
         sentence = (kind.__doc__ or "").strip().rstrip(".")
         yield sentence[0].lower() + sentence[1:]
+
+
+def python_reference() -> str:
+    """The public names of the package: functions with their parameters, classes with what they are."""
+    functions, classes = [], []
+    for name in (each for each in steelyard.__all__ if each != "__version__"):
+        thing = getattr(steelyard, name)
+        text = inspect.getdoc(thing) or ""
+        if inspect.isclass(thing):
+            classes.append(f"| `{name}` | {' '.join(text.partition(chr(10) * 2)[0].split())} |")
+        else:
+            functions.append(f"## {name}\n\n```text\n{_signature(name, thing)}\n```\n\n{text}\n")
+    return f"""# Python reference
+
+<!-- Written by docs/generate.py from the public names; `make docs` writes it again. -->
+
+Public names of `steelyard`; [the guide](guides/from-python.md) shows them at work. Plug-ins also import
+from `steelyard.metrics`, `steelyard.providers` and `steelyard.figures`.
+
+{chr(10).join(functions)}
+## Classes
+
+| class | what it is |
+|---|---|
+{chr(10).join(classes)}
+"""
+
+
+def _signature(name: str, function: Callable[..., object]) -> str:
+    """`name(parameters) -> type`, wrapped; annotations are strings, and their quotes are left out."""
+    signature = inspect.signature(function)
+    each = ", ".join(re.sub(r": '([^']*)'", r": \1", str(one)) for one in signature.parameters.values())
+    text = f"{name}({each}) -> {signature.return_annotation}"
+    return textwrap.fill(text, 100, subsequent_indent="    ", break_long_words=False)
 
 
 def main() -> None:

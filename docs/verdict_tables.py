@@ -145,7 +145,6 @@ def section() -> str:
     parts = [head, *_summary(body), "", *remarks, "", LEGEND, ""]
     for table in body["kinds"].values():
         parts += [*_words(table), ""]
-    parts += [GATE, "", *_gates(body), ""]
     if "changes" in body:
         parts += [CHANGES, "", *_changes(body["changes"]), ""]
     if "until" in body:
@@ -170,12 +169,13 @@ def _words(table: Mapping[str, Any]) -> Iterator[str]:
     sizes = " | ".join(table["sizes"])
     yield f"### {table['title']}"
     yield ""
-    yield f"| judge | due | {sizes} | named first | remedy |"
-    yield "| :-- | :-- | :-- | :-- | :-- | :-- | :-- |"
+    yield f"| judge | due | {sizes} | named first | remedy | {' | '.join(POLICIES)} |"
+    yield "|" + " :-- |" * (7 + len(POLICIES))
     for name, planted in table["judges"].items():
         cells = (_cell(tally, due) for tally, due in zip(planted["sizes"], planted["due"], strict=True))
         due = planted["due"][-1] + (f", {planted['class']}" if planted["class"] else "")
-        yield f"| {name} | {due} | {' | '.join(cells)} | {_first(planted)} | {_remedy(planted)} |"
+        told = [*cells, _first(planted), _remedy(planted), *(_gate(planted, policy) for policy in POLICIES)]
+        yield f"| {name} | {due} | {' | '.join(told)} |"
 
 
 def _cell(tally: Mapping[str, Any], due: str) -> str:
@@ -214,21 +214,9 @@ def _commonest(tally: Mapping[str, Any], key: str) -> str:
     return f"{title} {_percent(count / tally['runs'])}"
 
 
-def _gates(body: Mapping[str, Any]) -> Iterator[str]:
-    for table in body["kinds"].values():
-        columns = [f"{policy}, {size}" for policy in POLICIES for size in table["sizes"]]
-        yield f"#### {table['title']}"
-        yield ""
-        yield f"| judge | {' | '.join(columns)} |"
-        yield "| :-- |" + " :-- |" * len(columns)
-        for name, planted in table["judges"].items():
-            cells = [
-                _results(tally["gate"][policy], tally["runs"])
-                for policy in POLICIES
-                for tally in planted["sizes"]
-            ]
-            yield f"| {name} | {' | '.join(cells)} |"
-        yield ""
+def _gate(planted: Mapping[str, Any], policy: str) -> str:
+    """What a policy says at each size."""
+    return " / ".join(_results(tally["gate"][policy], tally["runs"]) for tally in planted["sizes"])
 
 
 def _results(results: Mapping[str, int], runs: int) -> str:
@@ -275,17 +263,13 @@ runs may still happen in up to 3/n of them. `tests/calibration` made the runs, {
 """
 
 LEGEND = """\
-In the tables, N is "no fault found at this size", C "usable with care", U "unfit", T "too little data";
-beside each letter stands its share of the runs in per cent. *Due* is the word that is right at the largest
-size; words in bold are wrong at their size. *Named first* is the fault that should stand first among the
-facts, with how often it does at each size; of other judges the commonest first fact at the largest size.
-*Remedy* is the one that one would expect, with how often it is offered at each size; of other judges, how
-often none is; over the first 25 runs. A remedy that costs more merit than it may is not offered."""
-
-GATE = """\
-### The shipped policies
-
-P is PASS, F is FAIL, I is INCONCLUSIVE, in per cent of the runs above."""
+Words: N is "no fault found at this size", C "usable with care", U "unfit", T "too little data". Beside each
+letter is its share of the runs in per cent. *Due* is the word that is right at the largest size. A word in
+bold is wrong at its size. *Named first* is the fault that should be the first fact, with how often it is at
+each size; for judges without such a fault it is the commonest first fact at the largest size. *Remedy* is
+the expected one, with how often it is offered at each size; for other judges it is how often none is
+offered. It rests on the first 25 runs. A remedy that costs too much merit is not offered. The last three
+columns are the shipped policies at the three sizes: P is PASS, F is FAIL, I is INCONCLUSIVE, in per cent."""
 
 CHANGES = """\
 ### Two judges compared

@@ -108,7 +108,7 @@ def decomposition(judge: str, protocol: str, cells: tuple[int, int, int, int, in
         judge, "ladder", "net_slot_preference", same, "call", net,
         intervals=(Interval("bootstrap_cluster", max(-1.0, net - 0.1), min(1.0, net + 0.1)),),
         n_calls=120, n_units=60, n_clusters=10, design_effect=1.2,
-        finding="flagged" if abs(net) > 0.1 else "underpowered", minimum_detectable=0.21,
+        finding="flagged" if abs(net) > 0.1 else "inconclusive", minimum_detectable=0.21,
     )  # fmt: skip
 
 
@@ -290,7 +290,7 @@ READINGS = (
         "Qwen14B",
         Merit=("clear", "tells good from bad: chooses the better text in 1.00 [0.97, 1.00] of calls"),
         Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
-        Position=("underpowered", "too few data to say whether a slot is favoured: +0.07 [−0.03, +0.17]"),
+        Position=("inconclusive", "too few data to say whether a slot is favoured: +0.07 [−0.03, +0.17]"),
         Sensitivity=("clear", "sees a difference of one element in 100 of 100 calls, 1.00 [0.95, 1.00]"),
         Threshold=("measured", "is right in three calls of four from ≤ 1 (0, 1] elements on"),
     ),
@@ -298,7 +298,7 @@ READINGS = (
         "Qwen32B",
         Merit=("clear", "tells good from bad: chooses the better text in 0.99 [0.95, 1.00] of calls"),
         Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
-        Position=("underpowered", "too few data to say whether a slot is favoured: +0.05 [−0.05, +0.15]"),
+        Position=("inconclusive", "too few data to say whether a slot is favoured: +0.05 [−0.05, +0.15]"),
         Sensitivity=("clear", "sees a difference of one element in 94 of 100 calls, 0.94 [0.86, 0.98]"),
         Threshold=("measured", "is right in three calls of four from ≤ 1 (0, 1] elements on"),
         Criterion=(

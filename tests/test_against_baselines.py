@@ -49,7 +49,7 @@ def test_the_best_constant_is_named_without_any_baseline() -> None:
 
 def test_a_constant_judge_gains_nothing() -> None:
     found = gain(judged([1] * 60))
-    assert (found.value, found.finding) == (0.0, "underpowered")
+    assert (found.value, found.finding) == (0.0, "inconclusive")
 
 
 def test_worse_than_the_best_constant() -> None:
@@ -82,7 +82,7 @@ def test_a_rule_that_is_best_by_luck_does_not_condemn() -> None:
     coins = {f"coin {n}": judged([chance.randint(0, 1) for _ in range(60)]) for n in range(40)}
     found = gain(judged([1] * 20 + [0] * 13 + [0] * 13 + [1] * 14), coins)
     assert (found.value or 0) < -0.05
-    assert found.finding == "underpowered"
+    assert found.finding == "inconclusive"
 
 
 def test_lost_calls_could_have_gone_either_way() -> None:
@@ -93,7 +93,7 @@ def test_lost_calls_could_have_gone_either_way() -> None:
     assert not found.missing_decides
     many = gain(judged([1] * 20 + ["failed"] * 13 + [0] * 7 + ["failed"] * 20))
     assert many.missing_decides
-    assert (many.finding, "the missing verdicts decide" in (many.note or "")) == ("underpowered", True)
+    assert (many.finding, "the missing verdicts decide" in (many.note or "")) == ("inconclusive", True)
 
 
 def test_scores_are_held_by_their_distance() -> None:
@@ -143,4 +143,4 @@ def test_a_longest_wins_baseline_is_a_rule_of_its_own() -> None:
 
 def test_a_judge_of_slots_is_no_better_than_a_slot() -> None:
     found = gain(compared(["1"] * 20, ["1", "2"] * 10))
-    assert (found.value, found.finding) == (0.0, "underpowered")
+    assert (found.value, found.finding) == (0.0, "inconclusive")

@@ -264,7 +264,7 @@ def test_merit_on_edited_runs_needs_no_label_on_originals() -> None:
 
 def test_merit_on_runs_is_undecided_shown_or_refuted() -> None:
     # Five of sixteen missed and one alarm leave it open; a judge that passes every run has none.
-    assert merit(published("Claude Opus 4.5"), "Claude Opus 4.5").finding == "underpowered"
+    assert merit(published("Claude Opus 4.5"), "Claude Opus 4.5").finding == "inconclusive"
     rows = published("GPT-4o")
     blind = merit([run_call(r.stimulus.unit, 0, int(e), 1, probe=r.stimulus.probe) for r, e in answers(rows)])
     assert (blind.value, blind.finding) == (0.0, "flagged")

@@ -67,7 +67,7 @@ def test_the_same_study_gives_the_same_bytes(steelyard, process, tmp_path: Path)
 def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
     done = steelyard("measure", "-j", PROBIT, "--json")
     body = json.loads(done.stdout)
-    assert body["schema"] == "steelyard.datasheet/1"
+    assert body["schema"] == "steelyard.datasheet/2"
     assert {"name", "seed", "stimulus_set", "version"} <= set(body["study"])
     assert body["study"]["stimulus_set"].startswith("sha256:")
     assert [judge["name"] for judge in body["judges"]] == [
@@ -91,7 +91,7 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
         assert set(row) - {"reason"} == keys
         assert "reason" not in row or row["value"] is None, row
         assert row["value"] is not None or row["note"], row
-        assert row["finding"] in (None, "clear", "flagged", "underpowered")
+        assert row["finding"] in (None, "clear", "flagged", "inconclusive")
         if (
             row["unit"] == "call"
             and row["value"] is not None

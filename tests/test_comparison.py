@@ -377,7 +377,7 @@ def test_words() -> None:
     apart = row(compared(same_many("tt"), same_many("11")), "raw_false_preference")
     assert (apart.finding, apart.difference) == ("flagged", 1.0)
     few = row(compared(same_many("tt", 4, 4), same_many("tt", 4, 4)), "raw_false_preference")
-    assert few.finding == "underpowered"
+    assert few.finding == "inconclusive"
     assert (few.flipped, few.note) == ("pairs", "these clusters only")
 
 
@@ -385,7 +385,7 @@ def test_missing_verdicts_keep_a_comparison_from_being_clear() -> None:
     # A third of B's verdicts is missing; the rest agrees perfectly.
     second = [o for i in range(60) for o in answers(equal(i, f"t{i % 10}"), "xx" if i % 3 == 0 else "tt")]
     found = row(compared(same_many("tt"), second), "raw_false_preference")
-    assert (found.difference, found.finding) == (0.0, "underpowered")
+    assert (found.difference, found.finding) == (0.0, "inconclusive")
     assert found.bounds == pytest.approx((0.0, 1 / 3))
     assert "missing verdicts" in (found.note or "")
 

@@ -16,7 +16,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, LOW, ZERO
 from steelyard.probes.catalogue import installed, metrics_of
 
@@ -69,7 +69,7 @@ def test_the_metric_says_which_way_is_better(metric: str, first: float, second: 
 
 
 def test_a_difference_that_is_not_shown_has_no_winner() -> None:
-    assert winner(row("accuracy", 0.8, 0.9, UNDERPOWERED)) is None
+    assert winner(row("accuracy", 0.8, 0.9, INCONCLUSIVE)) is None
     assert winner(row("accuracy", 0.8, 0.8)) is None
 
 
@@ -106,7 +106,7 @@ def test_each_may_be_better_in_something_and_some_differences_have_no_better() -
 def test_what_is_alike_and_what_is_open_are_told_apart() -> None:
     sentences = told(
         row("dark_current", 0.1, 0.11, CLEAR, probe="vacuum"),
-        row("target_sensitivity", 0.80, 0.90, UNDERPOWERED, minimum_detectable=0.20),
+        row("target_sensitivity", 0.80, 0.90, INCONCLUSIVE, minimum_detectable=0.20),
     )
     assert sentences == [
         "Neither is shown to be better.",
@@ -119,7 +119,7 @@ def test_what_is_alike_and_what_is_open_are_told_apart() -> None:
 
 def test_no_number_is_given_where_more_units_would_not_help() -> None:
     for difference, detectable in ((0.0, 0.2), (0.3, 0.2), (0.001, 0.5)):
-        undecided = row("accuracy", 0.5, 0.5 + difference, UNDERPOWERED, minimum_detectable=detectable)
+        undecided = row("accuracy", 0.5, 0.5 + difference, INCONCLUSIVE, minimum_detectable=detectable)
         assert "would show" not in told(undecided)[-1]
 
 

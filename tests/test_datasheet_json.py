@@ -186,7 +186,7 @@ def least() -> dict[str, Any]:
     study = {"name": "n", "seed": 1, "stimulus_set": "sha256:0", "version": "0.1"}
     estimate = {"judge": "j", "probe": "p", "metric": "m", "group": {"delta": 1}, "unit": "call", "value": 1}
     judge = {"name": "j", "model": "a/b", "baseline": False, "protocols": {}}
-    schema = "steelyard.datasheet/1"
+    schema = "steelyard.datasheet/2"
     return {"schema": schema, "study": study, "judges": [judge], "estimates": [{**estimate, "later": []}]}
 
 
@@ -207,7 +207,7 @@ def test_keys_that_are_missing_have_defaults_and_those_of_later_programs_are_lef
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"schema": "steelyard.datasheet/2"}, 'schema: found "steelyard.datasheet/2", expected'),
+        ({"schema": "steelyard.datasheet/3"}, 'schema: found "steelyard.datasheet/3", expected'),
         ({"study": None}, "study: found null, expected an object"),
         ({"study": {"name": "n"}}, "study.seed: missing, expected a whole number"),
         ({"judges": {}}, "judges: found {}, expected a list"),
@@ -252,3 +252,13 @@ def test_the_reference_judge_is_named_by_itself_and_in_files_that_only_tell_of_i
     del body["study"]["reference_judge"]
     body["study"]["reference"] = replace(sheet, reference="GPT-4o").reference_told
     assert Datasheet.from_json(body).reference == "GPT-4o"
+
+
+def test_a_datasheet_of_schema_1_opens_with_the_status_words_of_schema_2() -> None:
+    folder = Path(__file__).parent / "datasheet_schema_1"
+    text = (folder / "datasheet.json").read_text()
+    assert text.count('"underpowered"') == 7
+    sheet = read_datasheet(folder)
+    assert sheet.dumps() == text.replace('"underpowered"', '"inconclusive"').replace("sheet/1", "sheet/2")
+    assert [e.finding for e in sheet.of("old", "dark_current")] == ["inconclusive", "inconclusive"]
+    assert sheet.readings[0].word == sheet.remedies[0].figures[0].estimate.finding == "inconclusive"

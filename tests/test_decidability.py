@@ -74,7 +74,7 @@ def test_quick_clears_the_sensitivity_of_an_excellent_judge() -> None:
 
 def test_quick_says_too_few_data_after_two_misses() -> None:
     found = figure(missing(2), "quick", TARGET_SENSITIVITY.id, delta=1)
-    assert (found.numerator, found.finding) == (22, "underpowered")
+    assert (found.numerator, found.finding) == (22, "inconclusive")
 
 
 def test_quick_flags_a_judge_of_slots_at_one_step() -> None:
@@ -103,7 +103,7 @@ def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
     assert clear >= 16
 
 
-@pytest.mark.parametrize(("pairs", "word"), [(10, "underpowered"), (11, "clear")])
+@pytest.mark.parametrize(("pairs", "word"), [(10, "inconclusive"), (11, "clear")])
 def test_a_judge_without_a_preference_takes_11_filler_pairs(pairs: int, word: str) -> None:
     columns = make(["tt"] * pairs, tasks=pairs, kind="filler")
     heading = Heading.under("j", "ladder", "base", 7)

@@ -18,7 +18,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
-from steelyard.sequential.decision import Decision, Look
+from steelyard.sequential.decision import Decision, Look, read_decisions
 from steelyard.sequential.decision_rule import DecisionRule, parse_rule
 from steelyard.stimuli.expectation import Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -69,6 +69,13 @@ def test_excluded_pairs_can_leave_a_decision_open() -> None:
     assert wrong.holds is False
 
 
+def test_a_log_with_the_old_status_word_is_read_with_the_new_one(tmp_path: Path) -> None:
+    entry = {"rule": "dark_current<0.1", "judge": "j", "verdict": "underpowered"}
+    log = tmp_path / "decisions.json"
+    log.write_text(json.dumps({"schema": "steelyard.decision/1", "decisions": [entry]}))
+    assert read_decisions(log) == [{**entry, "verdict": "inconclusive"}]
+
+
 def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
     judges = ["-j", "planted/tie", "-j", "planted/first", "-j", "planted/probit?tau=2.2"]
     done = steelyard("measure", "--decide", RULE, *judges, "--out", "run")
@@ -78,11 +85,11 @@ def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
     assert found["planted/tie"]["calls"] == 110
     assert (found["planted/first"]["verdict"], found["planted/first"]["units"]) == ("above", 5)
     middle = found["planted/probit"]
-    assert (middle["verdict"], middle["units"], middle["cap"]) == ("underpowered", 144, 144)
+    assert (middle["verdict"], middle["units"], middle["cap"]) == ("inconclusive", 144, 144)
     assert [look["units"] for look in middle["looks"]] == [*range(5, 145, 5), 144]
     assert "planted/tie: yes, dark_current is below 0.1 after 110 calls." in done.stdout
     assert "planted/first: no, dark_current is above 0.1 after 10 calls." in done.stdout
-    assert "planted/probit: underpowered; the cap of 144 pairs is reached" in done.stdout
+    assert "planted/probit: inconclusive; the cap of 144 pairs is reached" in done.stdout
 
     again = steelyard("measure", "--decide", RULE, *judges, "--out", "run", "--json")
     assert json.loads(again.stdout) == [
@@ -91,7 +98,7 @@ def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
 
 
 def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: Path) -> None:
-    """The underpowered decision drew every vacuum pair: its mean is the datasheet's, and no call is left."""
+    """The inconclusive decision drew every vacuum pair: its mean is the datasheet's, and no call is left."""
     judge = ["-j", "planted/probit?tau=2.2", "--out", "run"]
     steelyard("measure", "--decide", RULE, *judge)
     done = steelyard("measure", *judge, "-p", "vacuum", "--profile", "full")
@@ -234,7 +241,7 @@ def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -
     assert "no readable verdict in 20 calls" in done.stderr
     (entry,) = log(tmp_path / "run").values()
     assert (entry["verdict"], entry["units"], entry["excluded"], entry["holds"]) == (
-        "underpowered",
+        "inconclusive",
         0,
         10,
         None,

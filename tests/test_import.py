@@ -222,7 +222,7 @@ def test_a_better_text_that_never_leaves_its_slot_shows_no_sensitivity(command, 
     assert (seen["numerator"], seen["denominator"], seen["bounds"]) == (60, 60, [0.5, 1.0])
     assert "one slot only" in seen["note"]
     assert "without a verdict" not in seen["note"]
-    assert seen["finding"] == "underpowered"
+    assert seen["finding"] == "inconclusive"
     assert [row["value"] for row in rows if row["metric"] == "delta75"] == [None]
     (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\n")
     assert command("gate", "run", "--policy", "policy.yaml").code == 4
@@ -235,7 +235,7 @@ def test_a_better_text_that_seldom_leaves_its_slot_shows_no_sensitivity(command,
     body = json.loads(command("import", "calls.jsonl", "--out", "run", "--json").out)
     found = {row["metric"]: row for row in body["estimates"] if row["group"].get("delta") == 1}
     seen = found["target_sensitivity"]
-    assert (seen["numerator"], seen["denominator"], seen["finding"]) == (190, 200, "underpowered")
+    assert (seen["numerator"], seen["denominator"], seen["finding"]) == (190, 200, "inconclusive")
     # 180 calls are lacking in slot 2, where none of 10 tasks was right: Wilson's upper limit by t(9), with
     # the correlation that is assumed within tasks of one call.
     upper = wilson_cluster(Tally(np.zeros(10, dtype=np.int64), np.ones(10, dtype=np.int64), 10, 10))[1]

@@ -96,7 +96,7 @@ def test_repeats_of_few_pairs_clear_no_limit_in_one_task() -> None:
     # No event in 40 calls: z²/(n + z²) is .088 on 40 calls, .56 on the 3 pairs behind them.
     calls = Tally(np.array([0]), np.array([40]), n_calls=40, n_units=40)
     pairs = replace(calls, n_units=3)
-    assert [judge_limit(counts, Limit(0.1)) for counts in (calls, pairs)] == ["clear", "underpowered"]
+    assert [judge_limit(counts, Limit(0.1)) for counts in (calls, pairs)] == ["clear", "inconclusive"]
     # Wilson excludes .1 from 0 of 35 (3.8415 · .09/.01 = 34.57): 34.57 pairs of 40/3 calls each.
     assert calls_needed(share_of(pairs), Limit(0.1).allowed) == 461
 
@@ -209,11 +209,11 @@ def test_no_pairs_is_undefined_with_a_reason() -> None:
     [
         ((0.0, 0.09), "max", "clear"),
         ((0.11, 0.3), "max", "flagged"),
-        ((0.05, 0.15), "max", "underpowered"),
+        ((0.05, 0.15), "max", "inconclusive"),
         ((0.0, 0.10), "max", "clear"),
         ((0.2, 0.3), "min", "clear"),
         ((0.01, 0.09), "min", "flagged"),
-        ((0.05, 0.15), "min", "underpowered"),
+        ((0.05, 0.15), "min", "inconclusive"),
     ],
 )
 def test_words_for_a_limit(limits: tuple[float, float], side: str, word: str) -> None:
@@ -224,8 +224,8 @@ def test_words_for_a_difference() -> None:
     # Inside the margin is clear even where a test would call the difference significant.
     assert difference_word((0.01, 0.05), 0.001) == "clear"
     assert difference_word((0.01, 0.15), 0.03) == "flagged"
-    assert difference_word((-0.05, 0.15), 0.2) == "underpowered"
-    assert difference_word(None, 0.2) == "underpowered"
+    assert difference_word((-0.05, 0.15), 0.2) == "inconclusive"
+    assert difference_word(None, 0.2) == "inconclusive"
 
 
 def test_score_of_a_fractional_size() -> None:

@@ -74,7 +74,7 @@ def test_a_judge_that_names_one_slot_is_known_after_twenty_pairs() -> None:
 
 def test_a_perfect_judge_has_merit_on_twenty_five_pairs_and_not_on_five() -> None:
     assert merit(ladder([RIGHT] * 25)).finding == "clear"
-    assert merit(ladder([RIGHT] * 5)).finding == "underpowered"
+    assert merit(ladder([RIGHT] * 5)).finding == "inconclusive"
     assert merit(ladder([WRONG] * 25)).below_chance
 
 
@@ -96,7 +96,7 @@ def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance(
     lost = [(RIGHT[0], "unreadable") if n % 2 else ("unreadable", RIGHT[1]) for n in range(100)]
     found = merit(ladder(lost))
     assert (found.value, found.excluded["unreadable"]) == (1.0, 100)
-    assert found.finding == "underpowered"
+    assert found.finding == "inconclusive"
 
 
 def test_one_slot_or_no_better_text_leaves_merit_undefined() -> None:

@@ -91,7 +91,7 @@ def test_an_edit_that_silences_the_judge_is_not_cleared() -> None:
     assert figures(steady)["excess_flip"].finding == "clear"
     silenced: list[Row] = [*steady[:45], *([(1, 1, "unreadable", "unreadable")] * 15)]
     found = figures(silenced)["excess_flip"]
-    assert found.finding == "underpowered"
+    assert found.finding == "inconclusive"
     assert found.bounds == (0.0, pytest.approx(0.25))
     assert "clear but for calls without a verdict" in (found.note or "")
 
@@ -107,6 +107,6 @@ def test_without_repeats_the_share_that_is_kept_has_bounds_too() -> None:
 
     assert kept(0).finding == "clear"
     assert kept(1).finding == "clear"
-    assert kept(20).finding == "underpowered"
+    assert kept(20).finding == "inconclusive"
     assert kept(20).bounds == (pytest.approx(2 / 3), 1.0)
     assert np.isclose(kept(20).value or 0.0, 1.0)

@@ -183,7 +183,7 @@ def test_prompts_without_a_base_are_one_family() -> None:
         )
         for (name, pairs), p in zip(prompts.items(), prompt_family(prompts).values(), strict=True)
     }
-    assert {name: e.finding for name, e in words.items()} == {"a": "flagged", "b": "underpowered"}
+    assert {name: e.finding for name, e in words.items()} == {"a": "flagged", "b": "inconclusive"}
     assert "p = 0.016 among all prompts of the judge (Holm)" in (words["a"].note or "")
     # Eight such prompts: 8 · .0078 > .05, so none is flagged.
     many = prompt_family({f"p{n}": prompts["a"] for n in range(8)})

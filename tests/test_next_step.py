@@ -260,7 +260,7 @@ def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path)
     needed = {
         metric_named(e["metric"]).short: (e["calls_needed"] - e["n_calls"]) * e["n_units"] / e["n_calls"]
         for e in figures
-        if e["finding"] == "underpowered" and e["calls_needed"] and e["judge"] == verdict["judge"]
+        if e["finding"] == "inconclusive" and e["calls_needed"] and e["judge"] == verdict["judge"]
     }
     assert int(told[1]) == planned(math.ceil(needed[told[2]]))
     # 16 rows of 5 calls each, and as many for each row that comes.

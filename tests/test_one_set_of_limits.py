@@ -44,7 +44,7 @@ from steelyard.metrics.stats.tally import Tally
 from steelyard.run_folder.datasheet_file import read_datasheet
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-RESULTS = {"clear": "PASS", "flagged": "FAIL", "underpowered": "INCONCLUSIVE"}
+RESULTS = {"clear": "PASS", "flagged": "FAIL", "inconclusive": "INCONCLUSIVE"}
 
 
 @st.composite
@@ -97,7 +97,7 @@ def test_cells_of_a_decomposition_are_as_many_as_forecasts_take_them_for() -> No
 
 def test_a_difference_is_clear_within_its_margin_as_a_whole() -> None:
     # A 90 % interval of (−.05, .09) goes with a 95 % interval that reaches over .10.
-    assert difference_word((-0.07, 0.101), 0.4) == "underpowered"
+    assert difference_word((-0.07, 0.101), 0.4) == "inconclusive"
     assert difference_word((-0.07, 0.099), 0.4) == "clear"
 
 
@@ -106,13 +106,13 @@ def test_quick_clears_a_judge_that_is_always_right() -> None:
     # the limit no miss is seen in (.8 · .86)¹² = .011 of runs. Ten pairs: 18.2/(18.2 + t(9)²) = .78.
     pairs = np.full(12, 2)
     assert judge_limit(Tally(pairs, pairs, 24, 12), Limit(0.80, "min")) == "clear"
-    assert judge_limit(Tally(pairs[:10], pairs[:10], 20, 10), Limit(0.80, "min")) == "underpowered"
+    assert judge_limit(Tally(pairs[:10], pairs[:10], 20, 10), Limit(0.80, "min")) == "inconclusive"
 
 
 def test_no_failure_of_sixteen_is_not_below_a_fifth() -> None:
     # [0, .22] reaches over .2: one cluster each, t(15)²/(16 + t(15)²).
     ones = np.ones(16, dtype=np.int64)
-    assert judge_limit(Tally(0 * ones, ones, 16, 16), Limit(0.2)) == "underpowered"
+    assert judge_limit(Tally(0 * ones, ones, 16, 16), Limit(0.2)) == "inconclusive"
 
 
 def test_every_metric_of_a_policy_with_its_own_limit_takes_it_from_its_declaration() -> None:
@@ -141,7 +141,7 @@ def sheet_of(*figures: Estimate, flagged: tuple[str, ...] = (), undecided: tuple
     judge = JudgeEntry("J", "planted/coin", False, {"base": "sha256:0"})
     readings = [
         *(Reading("J", title, "flagged", "it is so") for title in flagged),
-        *(Reading("J", title, "underpowered", "nobody knows") for title in undecided),
+        *(Reading("J", title, "inconclusive", "nobody knows") for title in undecided),
     ]
     return Datasheet("study", 7, "sha256:0", "0", "quick", (judge,), figures, readings=tuple(readings))
 
@@ -199,7 +199,7 @@ def test_a_share_by_chance_does_not_fail() -> None:
     stable = Estimate(
         "J", "ladder", "stable_cross_sensitivity", {"protocol": "base", "delta": 0, "kind": "same_subset"},
         "pair", 0.5, 30, 60, (Interval("goodman_cluster", 0.31, 0.69),), n_calls=120, n_units=60,
-        n_clusters=10, finding="underpowered", reading="by chance",
+        n_clusters=10, finding="inconclusive", reading="by chance",
     )  # fmt: skip
     for entry in ("clear", {"max": 0.10}, {"max": 0.25}):
         found = check(parse_policy({"stable_cross_sensitivity": entry}, "p").rules[0], stable)
@@ -224,7 +224,7 @@ def test_a_figure_that_is_no_share_narrows_with_the_root_of_its_calls() -> None:
         Estimate(**{**vars(kappa), "intervals": (Interval("jackknife_cluster", 0.3, 0.8),)}),
         Limit(0.4, "min"),
     )
-    assert wide.finding == "underpowered"
+    assert wide.finding == "inconclusive"
     # The lower reach of .3 has to shrink to .2 with (1.96 + .84)/1.96 to spare: (1.429 · .3/.2)² = 4.6.
     assert wide.calls_needed == pytest.approx(460, abs=3)
     assert estimate_word(wide, (0.29, inf)) == "clear"
@@ -258,7 +258,7 @@ def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) ->
     for run in runs:
         for found in read_datasheet(run).estimates:
             limit = metric_named(found.metric).limit_in(found.group, found.probe)
-            if found.finding in (None, "underpowered") or found.metric == "merit":
+            if found.finding in (None, "inconclusive") or found.metric == "merit":
                 continue
             low, high = ends(found)
             if limit is not None:

@@ -84,7 +84,7 @@ def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
         assert meaning in (tmp_path / "run" / f"datasheet.{report}").read_text()
     rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
     words = {r["judge"]: r["finding"] for r in rows if r["metric"] == "capitals_preference"}
-    assert (words["planted/first"], words["planted/tie"]) == ("flagged", "underpowered")
+    assert (words["planted/first"], words["planted/tie"]) == ("flagged", "inconclusive")
 
     compared = steelyard("compare", "run:planted/first", "run:planted/tie", "--json", PYTHONPATH=installed)
     family = json.loads(compared.stdout)["comparisons"]

@@ -242,11 +242,11 @@ def test_an_edit_that_moves_a_steady_judge_is_flagged() -> None:
     assert "edits differ in 0.40, repeats of the original in 0.00" in (excess.note or "")
 
 
-def test_few_steady_items_are_underpowered_and_many_are_invariant() -> None:
+def test_few_steady_items_are_inconclusive_and_many_are_invariant() -> None:
     few, many = (
         invariance_estimates(HEADING, collect_scores(edits([[1, 1]] * n, [[1, 1]] * n)))[1] for n in (10, 40)
     )
-    assert (few.value, few.finding) == (0.0, "underpowered")
+    assert (few.value, few.finding) == (0.0, "inconclusive")
     assert (many.value, many.finding) == (0.0, "clear")
 
 
@@ -265,7 +265,7 @@ def test_an_edit_that_only_makes_a_steady_judge_waver_has_an_effect() -> None:
 def test_an_edit_that_steadies_the_judge_is_not_flagged() -> None:
     excess = invariance_estimates(HEADING, collect_scores(edits([[1, 0]] * 30, [[1, 1]] * 30)))[1]
     # Half of the comparisons differ, and every pair of repeats of the original.
-    assert (excess.value, excess.finding) == (-0.5, "underpowered")
+    assert (excess.value, excess.finding) == (-0.5, "inconclusive")
 
 
 @pytest.mark.parametrize(("noise", "effect"), [(0.05, 0.0), (0.2, 0.0), (0.0, 0.12)])

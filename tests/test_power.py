@@ -71,11 +71,11 @@ def equals(answers: list[str], tasks: int, times: int = 1) -> list[Estimate]:
     return ladder_estimates(Heading.under("J", "ladder", "base", 7), make(answers * times, tasks=names))
 
 
-def test_an_underpowered_share_says_how_many_calls_would_decide_it() -> None:
+def test_an_inconclusive_share_says_how_many_calls_would_decide_it() -> None:
     # One pair in twelve is stable: .083 against a limit of .10, with 12 pairs in 4 tasks.
     rows = ["12", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt"]
     stable = find(equals(rows, 4), "stable_cross_sensitivity", **AT_ZERO)
-    assert stable.finding == "underpowered"
+    assert stable.finding == "inconclusive"
     assert stable.calls_needed is not None
     times = stable.calls_needed // stable.n_calls
     assert times > 10
@@ -83,12 +83,12 @@ def test_an_underpowered_share_says_how_many_calls_would_decide_it() -> None:
     enough = find(equals(rows, 4, times + 1), "stable_cross_sensitivity", **AT_ZERO)
     short = find(equals(rows, 4, times // 3), "stable_cross_sensitivity", **AT_ZERO)
     assert enough.value == short.value == stable.value
-    assert (enough.finding, short.finding) == ("clear", "underpowered")
+    assert (enough.finding, short.finding) == ("clear", "inconclusive")
 
 
 def test_a_share_on_its_limit_is_decided_by_no_number_of_calls() -> None:
     stable = find(equals(["12", *["tt"] * 9], 5), "stable_cross_sensitivity", **AT_ZERO)
-    assert (stable.value, stable.finding, stable.calls_needed) == (0.1, "underpowered", None)
+    assert (stable.value, stable.finding, stable.calls_needed) == (0.1, "inconclusive", None)
     assert stable.minimum_detectable is not None
 
 
@@ -103,7 +103,7 @@ def test_a_decided_share_needs_no_more_calls() -> None:
 )
 def test_a_slot_balance_is_decided_by_as_many_calls_as_it_says(rows: list[str], word: str) -> None:
     four = find(equals(rows, 4), "net_slot_preference", **AT_ZERO)
-    assert four.finding == "underpowered"
+    assert four.finding == "inconclusive"
     assert four.calls_needed is not None
     assert four.minimum_detectable is not None
     times = -(-four.calls_needed // four.n_calls)
@@ -118,7 +118,7 @@ def test_every_finding_stands_with_what_it_could_have_seen() -> None:
             for found in equals(rows, tasks):
                 if found.finding and len(rows) > 1:
                     assert found.minimum_detectable is not None, (found.metric, rows, tasks)
-                if found.finding != "underpowered":
+                if found.finding != "inconclusive":
                     assert found.calls_needed is None
 
 
@@ -142,11 +142,11 @@ def test_what_is_bought_decides_in_four_runs_of_five(share: float, limit: Limit)
     decided = []
     while len(decided) < 150:
         pilot = draw(10)
-        if abs(pilot.k - 120 * share) > 1.5 or judge_limit(pilot, limit) != "underpowered":
+        if abs(pilot.k - 120 * share) > 1.5 or judge_limit(pilot, limit) != "inconclusive":
             continue
         calls = calls_needed(share_of(pilot), limit.allowed)
         assert calls is not None
-        decided.append(judge_limit(draw(-(-calls // 12)), limit) != "underpowered")
+        decided.append(judge_limit(draw(-(-calls // 12)), limit) != "inconclusive")
     assert np.mean(decided) >= 0.7
 
 

@@ -15,7 +15,15 @@ import pytest
 
 import steelyard
 from commands import Command
-from steelyard.errors import ConfigError, PermanentError, RunError, TransientError, UsageError
+from steelyard.errors import (
+    ConfigError,
+    PermanentError,
+    RunError,
+    SteelyardError,
+    TransientError,
+    UnknownNameError,
+    UsageError,
+)
 from steelyard.providers.function.code import address_of, code_hash, function_at
 from steelyard.providers.function.python_function import PythonFunction, asked_of_a_function
 from steelyard.runner.limits import RunLimits
@@ -206,13 +214,13 @@ def test_what_a_function_raises_is_a_failure_of_the_call(
 
 
 def test_an_answer_that_is_neither_text_nor_number_is_a_failure() -> None:
-    with pytest.raises(PermanentError, match="found dict as the answer") as failure:
+    with pytest.raises(PermanentError, match="the function returned dict") as failure:
         ask(lambda request, first, second: {"winner": "1"})
-    assert failure.value.reason == "bad_answer"
+    assert failure.value.reason == "returned dict instead of text or a number"
 
 
 def test_a_function_that_fails_every_call_has_no_figure(here: Path) -> None:
-    with pytest.raises(RunError, match="no readable verdict in 12 calls \\(raised KeyError 12\\)"):
+    with pytest.raises(RunError, match="no readable verdict in 12 calls \\(raised KeyError: 12\\)"):
         steelyard.measure({"model": raising(KeyError("x")), "name": "broken"}, probes=["vacuum"], out="run")
     sheet = Path("run/datasheet.json")
     assert not sheet.exists() or all(
@@ -335,7 +343,7 @@ def test_plan_counts_what_measure_then_asks(here: Path) -> None:
     assert outlay.folder == sheet.folder
     assert outlay.calls == sheet.run["calls"]
     assert steelyard.plan(always_first, probes=["vacuum"]).calls == 0
-    assert repr(outlay) == f"<Outlay: {outlay.calls} calls, price unknown, {outlay.folder}>"
+    assert repr(outlay) == f"<CostEstimate: {outlay.calls} calls, price unknown, {outlay.folder}>"
     assert steelyard.plan("planted/coin", probes=["vacuum"]).dollars == 0.0
 
 
@@ -427,6 +435,72 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
     assert dark[["value", "numerator", "denominator"]].to_numpy().tolist() == [[1.0, 12, 12]]
     interval = sheet.find("<b>first</b>", "dark_current", protocol="base").interval
     assert dark[["low", "high"]].to_numpy().tolist() == [[interval.low, interval.high]]
+
+
+def test_find_suggests_the_nearest_name(here: Path) -> None:
+    sheet = steelyard.measure({"model": always_first, "name": "first"}, probes=["vacuum"])
+    for call, message in (
+        (lambda: sheet.find("frst", "dark_current"), "unknown judge 'frst': did you mean 'first'"),
+        (
+            lambda: sheet.find("first", "darkcurrent"),
+            "unknown metric 'darkcurrent': did you mean 'dark_current'",
+        ),
+        (
+            lambda: sheet.find("first", "dark_current", protocl="base"),
+            "unknown condition of dark_current 'protocl': did you mean 'protocol'",
+        ),
+        (lambda: sheet.of("first", "darkcurrent"), "unknown metric 'darkcurrent'"),
+    ):
+        with pytest.raises(UnknownNameError, match=message):
+            call()
+    assert sheet.find("first", "dark_current", protocol="strict") is None
+    assert sheet.find("first", "kappa", protocol="base") is None  # a metric that this run did not measure
+
+
+def test_print_shows_the_verdict_on_each_judge(here: Path) -> None:
+    sheet = steelyard.measure({"model": always_first, "name": "first"}, probes=["vacuum"])
+    assert str(sheet) == str(sheet.verdict)
+    assert str(sheet).startswith(f"first: {sheet.verdict.word}")
+
+
+def test_a_function_that_returns_something_else_is_told_what_it_returned(here: Path) -> None:
+    def wrong(request: str, first: str, second: str) -> dict[str, str]:
+        return {"winner": "1"}
+
+    message = r"returned dict instead of text or a number: 12\), no figure defined; .* correct the judge"
+    with pytest.raises(SteelyardError, match=message):
+        steelyard.measure(wrong, probes=["vacuum"])
+
+
+def test_parameters_have_names_and_types() -> None:
+    for function in (steelyard.measure, steelyard.plan):
+        parameters = inspect.signature(function).parameters.values()
+        assert {"profile", "probes", "data", "task", "seed"} <= {each.name for each in parameters}
+        assert not [each for each in parameters if each.kind is inspect.Parameter.VAR_KEYWORD]
+        assert not [each for each in parameters if each.annotation is inspect.Parameter.empty]
+
+
+def test_progress_is_one_line_and_silent_by_default_in_a_script(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steelyard.measure({"model": always_first, "name": "first"}, probes=["vacuum"], out="silent")
+    assert capsys.readouterr().err == ""
+    steelyard.measure({"model": always_first, "name": "first"}, probes=["vacuum"], out="told", progress=True)
+    *_, last = capsys.readouterr().err.rstrip("\n").split("\r")
+    assert last == "first 12/12 calls"
+
+
+def test_data_may_be_a_file(here: Path) -> None:
+    Path("items.csv").write_text("q,a,ok\n" + "".join(f"ask {n},answer {n},{n % 2}\n" for n in range(8)))
+    with pytest.raises(ConfigError, match="neither columns nor adapter found"):
+        steelyard.plan("planted/coin", data=Path("items.csv"), task={"scale": "binary", "rubric": "r"})
+    columns = {"request": "q", "response": "a", "label": "ok"}
+    planned = steelyard.plan(
+        "planted/rater",
+        data={"path": Path("items.csv"), "columns": columns},
+        task={"scale": "binary", "rubric": "Is it right?"},
+    )
+    assert planned.calls > 0
 
 
 def test_a_budget_is_refused_where_the_price_of_a_function_is_not_known(here: Path) -> None:

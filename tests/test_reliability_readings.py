@@ -44,7 +44,7 @@ def test_a_flagged_edit_leads() -> None:
         read(
             row("typos", "excess_flip", 0.01, "clear"),
             row("verbosity_bias_long", "excess_flip", 0.25, "flagged"),
-            row("markdown", "excess_flip", 0.05, "underpowered"),
+            row("markdown", "excess_flip", 0.05, "inconclusive"),
             row("label_flip", "excess_flip", 0.9, "flagged"),
         )
     ) or ("", "")
@@ -91,7 +91,7 @@ def test_edits_are_read_as_one_family() -> None:
     ]
     first, second, third, other = read_together(found, TESTED, "edits")
     assert (first.finding, first.p_corrected) == ("flagged", pytest.approx(0.03))
-    assert (second.finding, second.p_corrected) == ("underpowered", pytest.approx(0.052))
+    assert (second.finding, second.p_corrected) == ("inconclusive", pytest.approx(0.052))
     assert (second.note or "").endswith("p = 0.026, 0.052 after Holm over 3 edits")
     assert (third.finding, third.p_corrected, other) == ("clear", pytest.approx(0.8), found[3])
     word, said = robustness(read(first, second, third)) or ("", "")

@@ -91,7 +91,7 @@ def test_limits_turn_with_the_ratio() -> None:
     assert there.value == pytest.approx(1 / (back.value or 0))
     assert there.intervals[0].low == pytest.approx(1 / (back.intervals[0].high or 0), rel=5e-3)
     assert [i.method for i in there.intervals] == ["profile_cluster", "profile_cluster", "sandwich_cluster"]
-    assert there.finding == "underpowered"
+    assert there.finding == "inconclusive"
 
 
 def test_an_unmoved_resolution_is_shown_by_many_pairs() -> None:
@@ -119,7 +119,7 @@ def test_protocols_are_one_family() -> None:
     # One p of .03 among three tests: flagged alone, not after Holm; one of .001 stays.
     three = [replace(shown(), finding="flagged", p=p) for p in (0.03, 0.4, 0.001)]
     words = [(e.finding, e.p_corrected) for e in read_together(three, RESOLUTION_RATIO, "protocols")]
-    assert words == [("underpowered", pytest.approx(0.06)), ("underpowered", 0.4), ("flagged", 0.003)]
+    assert words == [("inconclusive", pytest.approx(0.06)), ("inconclusive", 0.4), ("flagged", 0.003)]
     assert read_together(three[:1], RESOLUTION_RATIO, "protocols")[0].finding == "flagged"
 
 
@@ -130,8 +130,8 @@ def test_protocols_are_one_family() -> None:
         ((1.05, 1.24), (1.02, 1.3), "clear"),
         ((1.05, 1.4), (1.02, 1.5), "flagged"),
         ((0.5, 0.7), (0.4, 0.75), "flagged"),
-        ((0.9, 1.4), (0.85, 1.5), "underpowered"),
-        ((0.9, None), (0.85, None), "underpowered"),
+        ((0.9, 1.4), (0.85, 1.5), "inconclusive"),
+        ((0.9, None), (0.85, None), "inconclusive"),
     ],
 )
 def test_words(narrow: tuple[float, float], wide: tuple[float, float], word: str) -> None:

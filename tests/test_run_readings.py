@@ -32,7 +32,7 @@ def test_one_probe_has_no_volatility() -> None:
 def test_a_judge_without_a_readable_call_is_not_told_to_ask_more() -> None:
     lost = [call(f"i{n}", "unreadable", 1) for n in range(20)]
     rates = loss_estimates("j", lost, 7)
-    assert [rate.finding for rate in rates] == ["flagged", "underpowered"]
+    assert [rate.finding for rate in rates] == ["flagged", "inconclusive"]
     (reading,) = readings_of([JudgeEntry("j", "m", False, {})], rates)
     assert (reading.title, reading.word) == ("Failures", "flagged")
     assert reading.sentence.startswith("unreadable 20 of 20 calls, failed 0 of 20 calls")
@@ -42,13 +42,13 @@ def test_a_judge_without_a_readable_call_is_not_told_to_ask_more() -> None:
 def test_too_few_calls_to_say_whether_few_are_lost() -> None:
     lost = [call(f"i{n}", "failed" if n == 3 else 1, 1) for n in range(20)]
     (reading,) = readings_of([JudgeEntry("j", "m", False, {})], loss_estimates("j", lost, 7))
-    assert reading.word == "underpowered"
+    assert reading.word == "inconclusive"
     assert "would decide in four runs of five, if the share stays" in reading.sentence
 
 
 def test_where_no_call_is_lost_nothing_is_missing() -> None:
     """Twenty calls say little of a rate, and all of what is missing from this sheet."""
     rates = loss_estimates("j", [call(f"i{n}", 1, 1) for n in range(20)], 7)
-    assert {rate.finding for rate in rates} == {"underpowered"}
+    assert {rate.finding for rate in rates} == {"inconclusive"}
     (reading,) = readings_of([JudgeEntry("j", "m", False, {})], rates)
     assert (reading.word, reading.sentence) == ("clear", "each of 20 calls ended in a verdict")

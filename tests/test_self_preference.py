@@ -130,10 +130,10 @@ def test_a_judge_that_is_silent_about_its_own_texts_is_not_cleared() -> None:
         return estimate([*own, *(scored(n, "llama-3", 3, 3) for n in range(400, 800))]).finding
 
     assert word(0) == "clear"
-    assert word(200) == "underpowered"
+    assert word(200) == "inconclusive"
 
 
-@pytest.mark.parametrize(("lift", "word"), [(0.0, {"clear", "underpowered"}), (0.35, {"flagged"})])
+@pytest.mark.parametrize(("lift", "word"), [(0.0, {"clear", "inconclusive"}), (0.35, {"flagged"})])
 def test_a_noisy_judge_is_flagged_only_where_it_favours_its_own(lift: float, word: set[str]) -> None:
     """Own texts are worse on the whole, which a judge that is noisy must not be blamed for."""
     rng = np.random.default_rng(5)
@@ -150,7 +150,7 @@ def test_a_noisy_judge_is_flagged_only_where_it_favours_its_own(lift: float, wor
 def test_always_the_first_slot_favours_nobody() -> None:
     first = Decided("1")
     rows = [row for n in range(12) for row in paired(n, ("gpt-4", "claude"), "12"[n % 2], first, first)]
-    assert (estimate(rows).value, estimate(rows).finding) == (0.0, "underpowered")
+    assert (estimate(rows).value, estimate(rows).finding) == (0.0, "inconclusive")
 
 
 def test_authors_are_kept_with_the_stimulus_and_change_no_other() -> None:

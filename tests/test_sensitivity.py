@@ -78,7 +78,7 @@ def test_steps_and_base_levels_are_groups() -> None:
     assert isinstance(whole.group["delta"], int)
     assert isinstance(find(estimates, "target_sensitivity", delta=1, base_level=1).group["base_level"], int)
     # Only the pooled first step is read against the limit.
-    assert whole.finding == "underpowered"
+    assert whole.finding == "inconclusive"
     assert half.finding is None
     assert find(estimates, "target_sensitivity", delta=1, base_level=0).finding is None
 

@@ -67,7 +67,7 @@ def test_findings_are_understandable_without_colour() -> None:
     text = printed(example())
     assert "\x1b" not in text
     assert "0.97! [0.87, 0.99]" in text
-    assert "! flagged · ? underpowered" in text
+    assert "! flagged · ? inconclusive" in text
 
 
 def test_findings_are_coloured_on_a_terminal() -> None:

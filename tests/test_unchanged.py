@@ -75,7 +75,7 @@ def test_leniency_of_scores_by_hand() -> None:
 
 def test_an_undecided_leniency_asks_for_labelled_rows() -> None:
     answer = leniency(read(items([1] * 3 + [0] * 7 + [0] + [1] * 9, [0] * 10 + [1] * 10))) or ("", "")
-    assert answer[0] == "underpowered"
+    assert answer[0] == "inconclusive"
     assert "more labelled rows (" in answer[1]
 
 
@@ -110,7 +110,7 @@ def test_a_handful_of_items_decides_nothing(count: int) -> None:
     for reading in (accuracy, leniency):
         answer = reading(rows)
         assert answer is not None
-        assert answer[0] in ("underpowered", "undefined")
+        assert answer[0] in ("inconclusive", "undefined")
 
 
 def test_accuracy_of_a_rare_fault_is_not_praised() -> None:
@@ -118,7 +118,7 @@ def test_accuracy_of_a_rare_fault_is_not_praised() -> None:
 
     Five rows of the rarer label leave κ open, twenty do not.
     """
-    for rare, expected in ((5, "underpowered"), (20, "flagged")):
+    for rare, expected in ((5, "inconclusive"), (20, "flagged")):
         labels: list[int | None] = [1] * 19 * rare + [0] * rare
         word, said = accuracy(read(items([1] * 20 * rare, labels))) or ("", "")
         assert word == expected
@@ -167,7 +167,7 @@ def test_lost_calls_withhold_the_word_of_agreement() -> None:
     whole = figures(items(list(labels), labels))["kappa"]
     assert (whole.value, whole.finding) == (1.0, "clear")
     lost = figures(items([*labels, *["failed"] * 40], labels * 2))["kappa"]
-    assert (lost.value, lost.finding) == (1.0, "underpowered")
+    assert (lost.value, lost.finding) == (1.0, "inconclusive")
     assert "clear but for calls without a verdict" in (lost.note or "")
     few = figures(items([*labels, "failed"], [*labels, 1]))["kappa"]
     assert few.finding == "clear"
@@ -197,13 +197,13 @@ def test_lost_calls_withhold_the_word_on_pairs() -> None:
     right = ["12", "21"] * 20
     assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").finding == "clear"
     lost = kappa(here, make([*right, *["ff"] * 40], tasks=80, better=[1, 2] * 40), "none")
-    assert (lost.value, lost.finding) == (1.0, "underpowered")
+    assert (lost.value, lost.finding) == (1.0, "inconclusive")
 
 
 def test_an_undecided_accuracy_says_how_many_rows_would_decide() -> None:
     """Eight of twelve right, where always answering 1 is in six."""
     word, said = accuracy(read(items([1] * 4 + [0] * 2 + [0] * 4 + [1] * 2, [1] * 6 + [0] * 6))) or ("", "")
-    assert word == "underpowered"
+    assert word == "inconclusive"
     assert "more labelled rows" in said
 
 

@@ -20,7 +20,7 @@ from servers import ScriptedServer
 from steelyard.datasheet.sequential import ERROR
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, at_error
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_error
 from steelyard.metrics.stats.intervals import score
 from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.student_law import t_quantile
@@ -61,7 +61,7 @@ def test_a_third_of_the_error_is_spent_on_each_of_three_looks() -> None:
     assert normal_quantile(1 - ERROR / 2) == pytest.approx(2.394, abs=5e-4)
 
 
-@pytest.mark.parametrize(("events", "word"), [(6, UNDERPOWERED), (8, FLAGGED)])
+@pytest.mark.parametrize(("events", "word"), [(6, INCONCLUSIVE), (8, FLAGGED)])
 def test_a_flag_has_to_hold_at_the_limits_of_one_look(events: int, word: str) -> None:
     # Wilson with t(39): 6 of 40 reach down to .070 at 95 % and .062 at 98.3 %, 8 of 40 to .105 and .095;
     # the limit of dark current lies between.
@@ -72,24 +72,24 @@ def test_a_flag_has_to_hold_at_the_limits_of_one_look(events: int, word: str) ->
     assert usual.interval is not None
     assert (strict.interval.low, strict.interval.high) == pytest.approx(by_hand)
     assert strict.interval.low < (usual.interval.low or 0.0)
-    assert strict.finding == (FLAGGED if by_hand[0] > LIMIT.value else UNDERPOWERED)
+    assert strict.finding == (FLAGGED if by_hand[0] > LIMIT.value else INCONCLUSIVE)
 
 
 def test_a_test_has_to_hold_at_the_error_of_one_look() -> None:
     lean = Estimate("j", "ladder", "net_slot_preference", {}, "pair", 0.4, n_clusters=30)
     lean = replace(lean, intervals=(Interval("t_cluster", 0.05, 0.75),), finding=FLAGGED, p_corrected=0.03)
-    assert at_error(lean, None, ERROR).finding == UNDERPOWERED
+    assert at_error(lean, None, ERROR).finding == INCONCLUSIVE
     assert at_error(replace(lean, p_corrected=0.01), None, ERROR).finding == FLAGGED
     narrow = replace(lean, value=0.0, finding=CLEAR, p_corrected=0.9)
     # 1.2 times as wide: ±.08 stays within the margin of .10, ±.09 does not.
-    for reach, word in ((0.08, CLEAR), (0.09, UNDERPOWERED)):
+    for reach, word in ((0.08, CLEAR), (0.09, INCONCLUSIVE)):
         interval = Interval("t_cluster", -reach, reach)
         assert at_error(replace(narrow, intervals=(interval,)), None, ERROR).finding == word
 
 
 def test_a_word_without_a_limit_or_a_test_is_withheld() -> None:
     gain = Estimate("j", "original", "accuracy_gain", {}, "call", 0.4, intervals=(Interval("t", 0.2, 0.6),))
-    assert at_error(replace(gain, finding=CLEAR), None, ERROR).finding == UNDERPOWERED
+    assert at_error(replace(gain, finding=CLEAR), None, ERROR).finding == INCONCLUSIVE
 
 
 # Looks

@@ -104,11 +104,11 @@ def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> Non
 
 
 def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
-    verdict = judged({"Merit": "underpowered", "Position": "flagged", "Surface": "flagged"})
+    verdict = judged({"Merit": "inconclusive", "Position": "flagged", "Surface": "flagged"})
     assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Unknown"])
     assert "usable" not in str(verdict)
     many = judged(
-        {"Merit": "underpowered", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
+        {"Merit": "inconclusive", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
     )
     assert titles(many) == ["Position", "Length", "Unknown"]
     assert judged({"Merit": "undefined", "Position": "flagged"}).word == TOO_LITTLE
@@ -145,7 +145,7 @@ def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
 
 
 def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
-    verdict = judged({"Sensitivity": "clear", "Position": "underpowered", "Failures": "clear"})
+    verdict = judged({"Sensitivity": "clear", "Position": "inconclusive", "Failures": "clear"})
     assert verdict.word == NO_FAULT
     assert [fact.sentence for fact in verdict.facts] == [
         "about Merit",
@@ -159,9 +159,9 @@ def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        {"Merit": "underpowered"},
+        {"Merit": "inconclusive"},
         {"Merit": "undefined", "Failures": "clear"},
-        {"Merit": "underpowered", "Sensitivity": "clear"},
+        {"Merit": "inconclusive", "Sensitivity": "clear"},
         {"Merit": "undefined", "Robustness": "clear", "Accuracy": "undefined"},
     ],
 )

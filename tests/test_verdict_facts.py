@@ -33,7 +33,7 @@ from test_verdict import judged
 BASE: dict[str, str | float] = {"protocol": "base"}
 EQUALS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": "same_subset"}
 FAULTY = sorted({rule.title for rule in FAULTS})
-WORDS = ["clear", "flagged", "underpowered", "undefined"]
+WORDS = ["clear", "flagged", "inconclusive", "undefined"]
 readings = st.dictionaries(st.sampled_from(FAULTY), st.sampled_from(WORDS), max_size=len(FAULTY))
 
 
@@ -89,7 +89,7 @@ def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> Non
     assert verdict.word == due
     assert ("usable" in str(verdict)) == (due == CARE)
     if due == NO_FAULT:
-        unsure = any(word == "underpowered" for word in words.values())
+        unsure = any(word == "inconclusive" for word in words.values())
         assert verdict.so == (
             "What is undecided may still hide a fault." if unsure else "Nothing has to be cured."
         )
@@ -168,7 +168,7 @@ def test_a_judge_that_names_a_winner_in_every_call_never_ties() -> None:
 
 def test_preferences_between_equals_are_random_where_neither_slot_nor_wording_is_kept_to() -> None:
     equal = share("ladder", "raw_false_preference", 60, 120, EQUALS)
-    net = replace(figure("ladder", "net_slot_preference", 0.02, 0.2, EQUALS), finding="underpowered")
+    net = replace(figure("ladder", "net_slot_preference", 0.02, 0.2, EQUALS), finding="inconclusive")
     assert prefers_at_random(of(equal, net)) is True
     leaning = figure("ladder", "net_slot_preference", 0.4, 0.3, EQUALS)
     assert prefers_at_random(of(equal, leaning)) is False
@@ -194,7 +194,7 @@ def test_an_ordinal_judge_is_never_right_where_a_guess_would_be_right_more_often
 def test_most_replies_are_unreadable_where_the_flag_and_the_interval_say_so() -> None:
     lost = rate("J", "run", "unreadable_rate", {}, 90, 120, finding="flagged")
     assert mostly_unreadable(of(lost)) is True
-    assert mostly_unreadable(of(replace(lost, finding="underpowered"))) is False
+    assert mostly_unreadable(of(replace(lost, finding="inconclusive"))) is False
     assert mostly_unreadable(of(replace(lost, intervals=()))) is False
     assert mostly_unreadable(of(rate("J", "run", "unreadable_rate", {}, 62, 120, finding="flagged"))) is False
     assert mostly_unreadable(of()) is False
@@ -203,7 +203,7 @@ def test_most_replies_are_unreadable_where_the_flag_and_the_interval_say_so() ->
 def test_most_calls_failed_by_their_count_alone() -> None:
     """Nobody is blamed, so nothing has to be shown: what is lost is lost."""
     for failed, said in ((61, True), (60, False), (0, False)):
-        lost = rate("J", "run", "failed_rate", {}, failed, 120, finding="underpowered")
+        lost = rate("J", "run", "failed_rate", {}, failed, 120, finding="inconclusive")
         assert mostly_failed(of(lost)) is said
     assert mostly_failed(of()) is False
 

@@ -86,7 +86,7 @@ def test_what_clearing_costs() -> None:
     assert [most_cleared(10, 6, 0.1), most_cleared(24, 6, 0.1)] == [-1, 5]
     assert [most_cleared(10, 10, 0.2), most_cleared(24, 10, 0.2)] == [7, 28]
     # Items that are tasks of their own: t²/(n + t²) is .1001 for 37, .0975 for 38.
-    assert [judge_limit(seen(0, items, 1), Limit(0.1)) for items in (37, 38)] == ["underpowered", "clear"]
+    assert [judge_limit(seen(0, items, 1), Limit(0.1)) for items in (37, 38)] == ["inconclusive", "clear"]
     # With no event: 16 tasks of 12 calls for .05, and 14 of 4 for one kind against .10.
     # 12/2.1 calls a task: 91.4 > 19 · t(15)² = 86.3, 85.7 < 19 · t(14)² = 87.4; 4/1.3: 43.1 > 9 · t(13)².
     assert calls_needed(share_of(seen(0, 10, 12)), Limit(0.05).allowed) == 192
@@ -109,7 +109,7 @@ def test_a_judge_that_is_silent_when_unsure_is_not_cleared() -> None:
     generator = np.random.default_rng(33)
     found = [first_step(silent_when_unsure(generator.normal(0.583, 1, (50, 2)))) for _ in range(40)]
     assert np.mean([one.value for one in found]) == pytest.approx(0.96, abs=0.02)
-    assert {one.finding for one in found} == {"underpowered"}
+    assert {one.finding for one in found} == {"inconclusive"}
     withheld = ["clear but for calls without a verdict" in (one.note or "") for one in found]
     assert np.mean(withheld) > 0.5
 
@@ -132,7 +132,7 @@ def test_missing_verdicts_that_decide_are_named() -> None:
         first_step(["12", "21"] * 15 + ["11"] * 10 + ["xx"] * 25),
     )
     for found, word in ((clear, "clear"), (flagged, "flagged")):
-        assert found.finding == "underpowered"
+        assert found.finding == "inconclusive"
         assert f"{word} but for calls without a verdict: the missing verdicts decide" in (found.note or "")
         assert found.calls_needed is None
 
@@ -144,18 +144,18 @@ def test_silence_does_not_clear_a_zero_point() -> None:
 
     assert dark(["tt"] * 60) == "clear"
     assert dark(["tt"] * 59 + ["tx"]) == "clear"
-    assert dark(["tt"] * 50 + ["xx"] * 10) == "underpowered"
+    assert dark(["tt"] * 50 + ["xx"] * 10) == "inconclusive"
 
 
 def test_the_words_of_a_difference_by_hand() -> None:
     assert difference_word((-0.05, 0.08), 0.5) == "clear"
     assert difference_word((-0.05, 0.08), 0.5, moved=(-0.01, 0.01)) == "clear"
-    assert difference_word((-0.05, 0.08), 0.5, moved=(-0.01, 0.03)) == "underpowered"
+    assert difference_word((-0.05, 0.08), 0.5, moved=(-0.01, 0.03)) == "inconclusive"
     assert difference_word((0.10, 0.30), 0.001) == "flagged"
     assert difference_word((0.10, 0.30), 0.001, moved=(-0.05, 0.05)) == "flagged"
-    assert difference_word((0.10, 0.30), 0.001, moved=(-0.12, 0.05)) == "underpowered"
+    assert difference_word((0.10, 0.30), 0.001, moved=(-0.12, 0.05)) == "inconclusive"
     assert difference_word(None, 0.001) == "flagged"
-    assert difference_word(None, 0.001, moved=(-0.1, 0.0)) == "underpowered"
+    assert difference_word(None, 0.001, moved=(-0.1, 0.0)) == "inconclusive"
     assert moved_by(0.2, (0.15, 0.4)) == (pytest.approx(-0.05), pytest.approx(0.2))
     assert moved_by(0.2, None) == (0.0, 0.0)
     assert moved_by(0.1 + 0.2, (0.3, 0.3)) == (0.0, 0.0)
@@ -173,9 +173,9 @@ def test_slots_that_only_answered_calls_favour() -> None:
 
     assert net(["11"] * 40).finding == "flagged"
     assert net(["11"] * 39 + ["1x"]).finding == "flagged"
-    assert net(["11"] * 20 + ["xx"] * 40).finding == "underpowered"
+    assert net(["11"] * 20 + ["xx"] * 40).finding == "inconclusive"
     assert net(["tt"] * 60).finding == "clear"
-    assert net(["tt"] * 40 + ["xx"] * 20).finding == "underpowered"
+    assert net(["tt"] * 40 + ["xx"] * 20).finding == "inconclusive"
 
 
 @pytest.mark.calibrate
@@ -199,7 +199,7 @@ def test_error_at_the_limit(law: str, capsys: pytest.CaptureFixture[str]) -> Non
                 assert correlation > 0.3 or clear <= 0.07
 
 
-def test_one_pair_of_a_kind_is_not_flagged_beside_an_underpowered_whole() -> None:
+def test_one_pair_of_a_kind_is_not_flagged_beside_an_inconclusive_whole() -> None:
     # Two calls on one empty pair are one unit; a judge on the limit of .1 commits on it in a tenth of runs.
     kinds = ["empty", "symbols", "symbols", "symbols"]
     found = vacuum_estimates(
@@ -207,7 +207,7 @@ def test_one_pair_of_a_kind_is_not_flagged_beside_an_underpowered_whole() -> Non
     )
     whole, part = (find(found, "dark_current", **group) for group in ({}, {"kind": "empty"}))
     assert (part.numerator, part.denominator, part.n_units, part.n_clusters) == (2, 2, 1, 1)
-    assert (whole.finding, part.finding) == ("underpowered", "underpowered")
+    assert (whole.finding, part.finding) == ("inconclusive", "inconclusive")
     assert part.calls_needed == 4
 
 
@@ -215,4 +215,4 @@ def test_one_pair_of_a_kind_is_not_flagged_beside_an_underpowered_whole() -> Non
 def test_one_task_is_flagged_where_the_exact_test_says_so(share: int, limit: Limit) -> None:
     # By the binomial law on the limit, .025 at each end: one unit .1, two units .01.
     words = [judge_limit(Tally(np.array([share * n]), np.array([n]), n, n), limit) for n in (1, 2, 3)]
-    assert words == ["underpowered", "flagged", "flagged"]
+    assert words == ["inconclusive", "flagged", "flagged"]

@@ -7,7 +7,7 @@ from math import isfinite
 
 from steelyard.metrics.estimate import Estimate
 
-WORDS = (None, "clear", "flagged", "underpowered")
+WORDS = (None, "clear", "flagged", "inconclusive")
 BEYOND = ("bootstrap_cluster", "goodman", "goodman_cluster", "wilson_units", "wilson_tasks")
 """Intervals that need not hold the value: they are of draws, or of fewer units."""
 _ROUNDING = 1e-9
@@ -68,7 +68,7 @@ def _check_words(estimate: Estimate) -> None:
     if estimate.p is not None and estimate.p_corrected is not None:
         assert estimate.p_corrected >= estimate.p - _ROUNDING
     if estimate.calls_needed is not None:
-        assert estimate.finding == "underpowered"
+        assert estimate.finding == "inconclusive"
         assert estimate.calls_needed > 0
     if estimate.finding is not None:
         assert estimate.intervals

@@ -1,4 +1,4 @@
-"""The doors for notebooks and scripts: what the commands do, as functions that return what they print."""
+"""The Python API: what the commands do, as functions for notebooks and scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from steelyard.authoring.commission import Commission, commission_of
 from steelyard.commands.compare import Target, compare_targets
@@ -29,17 +29,23 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.handed_in import handed_in
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
+from steelyard.runner.progress import is_watched, progress_line
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
 """`provider/model?key=value`, a mapping as in a study file, or a function; `model` may be one too."""
+ProbeLike: TypeAlias = str | Mapping[str, Mapping[str, Any]]
+"""Name of a probe or suite, or a mapping from its name to its options."""
+RoleLike: TypeAlias = str | Mapping[str, Any]
+"""Model that writes or confirms texts: `provider/model`, or a mapping as in a study file."""
+Profile: TypeAlias = Literal["quick", "standard", "full"]
 Place: TypeAlias = str | PathLike[str]
 """A file or folder; a datasheet stands for the folder of its run."""
 
 
 @dataclass(frozen=True)
-class Outlay:
+class CostEstimate:
     """What a measurement will take; only what its folder has not answered yet counts."""
 
     rows: tuple[PlanRow, ...]
@@ -60,36 +66,91 @@ class Outlay:
 
     def __repr__(self) -> str:
         price = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
-        return f"<Outlay: {counted(self.calls, 'call')}, {price}, {self.folder}>"
+        return f"<CostEstimate: {counted(self.calls, 'call')}, {price}, {self.folder}>"
 
 
 def measure(
     *judges: JudgeLike,
     study: Place | None = None,
     out: Place | None = None,
+    profile: Profile | None = None,
+    probes: Sequence[ProbeLike] | None = None,
+    task: Mapping[str, Any] | None = None,
+    data: Place | Mapping[str, Any] | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    author: RoleLike | None = None,
+    validator: RoleLike | None = None,
+    editing: Mapping[str, Any] | None = None,
+    review: bool | None = None,
     limits: RunLimits | Mapping[str, Any] | None = None,
-    **overrides: Any,
+    progress: bool | None = None,
 ) -> NotebookSheet:
-    """Measure judges and return the datasheet; keywords are those of a study file (profile, seed, probes, …).
+    """Measure judges and return the datasheet; a run that was cut resumes.
 
-    A judge may be a plain or async function: `(request, first, second)` returns "1", "2" or "tie",
-    `(request, response)` a score. Runs and resumes like the command; what stopped a run early is raised,
-    and every reply is kept.
+    A judge is `provider/model`, a mapping as in a study file, or a plain or async function:
+    `(request, first, second)` returns "1", "2" or "tie", `(request, response)` returns a score.
+    Arguments from `profile` to `review` are the keys of a study file and override those of `study`.
+    `data` is a file, or a mapping with `path` and `columns`. `progress` prints a line of progress; by
+    default on a terminal and in a notebook. If the run stops early, `SteelyardError` is raised and every
+    reply is kept.
     """
-    built, folder, commission = _opened(judges, study, out, overrides)
+    keys = _given(
+        profile=profile,
+        probes=probes,
+        task=task,
+        data=data,
+        replicates=replicates,
+        seed=seed,
+        name=name,
+        author=author,
+        validator=validator,
+        editing=editing,
+        review=review,
+    )
+    built, folder, commission = _open_study(judges, study, out, keys)
     within = RunLimits.of(limits)
-    built = referenced(built, folder, within)
-    if commission is not None:
-        built, authored = commission.fulfilled(built, folder, within)
-        authored.require_review(folder)
-    return NotebookSheet.shown(run(built, folder, within).require(), folder.path)
+    with progress_line(is_watched() if progress is None else progress) as line:
+        built = referenced(built, folder, within, line)
+        if commission is not None:
+            built, authored = commission.fulfilled(built, folder, within, line)
+            authored.require_review(folder)
+        measured = run(built, folder, within, line)
+    return NotebookSheet.shown(measured.require(), folder.path)
 
 
 def plan(
-    *judges: JudgeLike, study: Place | None = None, out: Place | None = None, **overrides: Any
-) -> Outlay:
-    """What `measure` with the same arguments will take: calls, tokens, dollars; nothing is spent."""
-    built, folder, commission = _opened(judges, study, out, overrides)
+    *judges: JudgeLike,
+    study: Place | None = None,
+    out: Place | None = None,
+    profile: Profile | None = None,
+    probes: Sequence[ProbeLike] | None = None,
+    task: Mapping[str, Any] | None = None,
+    data: Place | Mapping[str, Any] | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    author: RoleLike | None = None,
+    validator: RoleLike | None = None,
+    editing: Mapping[str, Any] | None = None,
+    review: bool | None = None,
+) -> CostEstimate:
+    """Count the calls, tokens and dollars that `measure` with the same arguments will take; makes no call."""
+    keys = _given(
+        profile=profile,
+        probes=probes,
+        task=task,
+        data=data,
+        replicates=replicates,
+        seed=seed,
+        name=name,
+        author=author,
+        validator=validator,
+        editing=editing,
+        review=review,
+    )
+    built, folder, commission = _open_study(judges, study, out, keys)
     before: list[PlanRow] = []
     if built.reference is None:  # labels that a judge has yet to give are no labels of the folder
         require(folder, built)
@@ -102,7 +163,7 @@ def plan(
             answered = store.answered() | handed_in(store)
     baselines = {judge.name for judge in built.judges if judge.baseline}
     rows = [row for row in plan_rows(make_plan(built), answered) if row.judge not in baselines]
-    return Outlay((*before, *rows), folder.path)
+    return CostEstimate((*before, *rows), folder.path)
 
 
 def report(folder: Place) -> NotebookSheet:
@@ -137,7 +198,23 @@ def gate(
     return ruling
 
 
-def _opened(
+def _given(**keys: Any) -> dict[str, Any]:
+    """The study keys that were set; sequences and mappings as YAML has them, a file of data by its path."""
+    given = {key: _as_yaml(value) for key, value in keys.items() if value is not None}
+    if isinstance(given.get("data"), str):
+        given["data"] = {"path": given["data"]}
+    return given
+
+
+def _as_yaml(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _as_yaml(inner) for key, inner in value.items()}
+    if isinstance(value, PathLike):
+        return fspath(value)
+    return [_as_yaml(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _open_study(
     judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, overrides: Mapping[str, Any]
 ) -> tuple[Study, RunFolder, Commission | None]:
     """The study that the arguments describe, its folder, and who writes for it."""

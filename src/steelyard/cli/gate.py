@@ -67,7 +67,7 @@ def gate(
     from datetime import UTC, datetime
 
     from steelyard.commands.gate.policy import SHIPPED
-    from steelyard.commands.gate.ruling import EXIT_CODES, INCONCLUSIVE, PASS
+    from steelyard.commands.gate.ruling import EXIT_CODES, GATE_INCONCLUSIVE, PASS
     from steelyard.commands.gate.session import check_certificate
     from steelyard.commands.gate.session import gate as gate_folder
 
@@ -88,7 +88,7 @@ def gate(
         click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
         _print(ruling, every)
-    if written is None and ruling.result != INCONCLUSIVE:
+    if written is None and ruling.result != GATE_INCONCLUSIVE:
         warn(f"{display_path(target)}: the certificate cannot be written there; the result stands.")
     elif written is not None and not as_json:
         result = "Certificate:" if ruling.result == PASS else "No certificate; the refusal is recorded in"

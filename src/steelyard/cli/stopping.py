@@ -208,7 +208,7 @@ def _sentence(decision: Decision) -> str:
         return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
         capped = f"the cap of {counted(decision.cap, rule.noun)} is reached"
-        why = capped if verdict == "underpowered" else "not all calls were made"
+        why = capped if verdict == "inconclusive" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
     worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."

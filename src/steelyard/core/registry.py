@@ -8,7 +8,7 @@ A plug-in package declares, for a probe::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -65,7 +65,7 @@ class Registry(Generic[T]):
             self._search()
         if name not in self._factories:
             if name not in self._lazy:
-                raise UnknownNameError(self._unknown(name))
+                require_known(self.kind, name, self.names(), "no installed package brings it; ")
             module, _, attribute = self._lazy[name].partition(":")
             self._factories[name] = getattr(import_module(module), attribute)
         return self._factories[name]
@@ -80,8 +80,12 @@ class Registry(Generic[T]):
             for point in entry_points(group=f"steelyard.{self.kind}s"):
                 self._lazy.setdefault(point.name, point.value)
 
-    def _unknown(self, name: str) -> str:
-        close = get_close_matches(name, self.names(), n=1)
-        known = f"no installed package brings it; known: {', '.join(self.names())}."
-        hint = f"did you mean {close[0]!r}?" if close else known
-        return f"unknown {self.kind} {name!r}: {hint}"
+
+def require_known(kind: str, name: str, known: Iterable[str], reason: str = "") -> None:
+    """Raise for an unknown name, with the nearest known one or all of them."""
+    names = list(known)
+    if name in names:
+        return
+    close = get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"{reason}known: {', '.join(names)}."
+    raise UnknownNameError(f"unknown {kind} {name!r}: {hint}")

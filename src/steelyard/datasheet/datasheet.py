@@ -20,10 +20,14 @@ from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_
 from steelyard.datasheet.verdict import Verdict
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
+from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.remedies.cured import Cured
 from steelyard.stimuli.authored.report import ProbeReport
 
-SCHEMA = "steelyard.datasheet/1"
+SCHEMA = "steelyard.datasheet/2"
+OLD_SCHEMA = "steelyard.datasheet/1"
+"""Still read; it has the status word `underpowered` where this one has `inconclusive`."""
+_STATUS_KEYS = ("finding", "word")
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = (
@@ -221,7 +225,9 @@ class Datasheet:
     def from_json(cls, body: Any) -> Datasheet:
         """The datasheet that was written; a ValueError says where the body is none."""
         schema = mapping(body, "").get("schema")
-        if schema != SCHEMA:
+        if schema == OLD_SCHEMA:
+            body = _with_new_status(body)
+        elif schema != SCHEMA:
             raise ValueError(f"schema: found {json.dumps(schema)}, expected {json.dumps(SCHEMA)}")
         study = {"profile": "", **mapping(body.get("study"), "study")}
         values = read_fields(cls, study, "study", (*STUDY, "reference"))
@@ -243,3 +249,15 @@ def _named_in(sentence: Any) -> str | None:
     """The judge that the sentence about a reference names, in files that do not name it by itself."""
     before, after = REFERENCE
     return sentence.removeprefix(before).removesuffix(after) if isinstance(sentence, str) else None
+
+
+def _with_new_status(body: Any) -> Any:
+    """A body of the old schema with the status words of this one, wherever it has one."""
+    if isinstance(body, list):
+        return [_with_new_status(each) for each in body]
+    if not isinstance(body, dict):
+        return body
+    return {
+        key: INCONCLUSIVE if key in _STATUS_KEYS and value == "underpowered" else _with_new_status(value)
+        for key, value in body.items()
+    }

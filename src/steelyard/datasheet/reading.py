@@ -17,7 +17,7 @@ class Reading:
     title: str
     """What was asked: `Zero point`, `Position`, …"""
     word: str
-    """`clear`, `flagged`, `underpowered` or `undefined`."""
+    """`clear`, `flagged`, `inconclusive` or `undefined`."""
     sentence: str
     """What was found, with figures."""
 

@@ -29,7 +29,7 @@ from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.findings import FLAGGED, UNDERPOWERED, at_error
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_error
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.stimuli.allocation import PROFILES
@@ -78,7 +78,7 @@ def _open(sheet: Datasheet, strict: Datasheet, verdict: Verdict, again: Verdict)
     if TOO_LITTLE in (verdict.word, again.word):
         return (titles.MERIT,)
     if verdict.word == NO_FAULT:
-        return tuple(title for title in GRAVE if usual.get(title) == UNDERPOWERED)
+        return tuple(title for title in GRAVE if usual.get(title) == INCONCLUSIVE)
     if verdict.word == again.word:
         return ()
     return tuple(title for title, word in usual.items() if word == FLAGGED != stricter.get(title))

@@ -75,13 +75,13 @@ class Estimate:
     chance: float | None = None
     """What an indifferent judge would show."""
     finding: str | None = None
-    """`clear`, `flagged` or `underpowered`."""
+    """`clear`, `flagged` or `inconclusive`."""
     minimum_detectable: float | None = None
     """Smallest effect these data would have shown with 80 % power."""
     note: str | None = None
     """Assumptions and reasons in a sentence, for people; what a program decides on has a field of its own."""
     calls_needed: int | None = None
-    """Where underpowered: calls of this design in all that would decide, if the value stayed as it is; None
+    """Where inconclusive: calls of this design in all that would decide, if the value stayed as it is; None
     where no number of calls would."""
     reading: str | None = None
     """What several tests together allow one to say, in a word."""

@@ -1,4 +1,4 @@
-"""The words of a datasheet: `clear`, `flagged`, `underpowered`; and how many calls would give one.
+"""The words of a datasheet: `clear`, `flagged`, `inconclusive`; and how many calls would give one.
 
 Against a limit the recommended 95 % interval decides: within it as a whole, beyond it as a whole, or neither.
 A word is said only where it would hold however the missing verdicts had come out: intervals are taken at the
@@ -30,7 +30,7 @@ from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.stats.two_by_two import table_limits
 
-CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
+CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
 MARGIN = 0.10
 """Largest difference that still counts as none."""
 SURE = 1 - ALPHA / 2
@@ -62,15 +62,15 @@ def limit_word(interval: Span, limit: Limit) -> str:
 def _span_word(interval: Span, allowed: Span) -> str:
     if allowed[0] <= interval[0] and interval[1] <= allowed[1]:
         return CLEAR
-    return FLAGGED if interval[0] > allowed[1] or interval[1] < allowed[0] else UNDERPOWERED
+    return FLAGGED if interval[0] > allowed[1] or interval[1] < allowed[0] else INCONCLUSIVE
 
 
 def estimate_word(estimate: Estimate, allowed: Span) -> str:
     """The word for a figure that must stay within `allowed`: the one rule of the datasheet and the gate."""
     reach = _reach(estimate)
-    word = UNDERPOWERED if reach is None else _span_word(reach, allowed)
+    word = INCONCLUSIVE if reach is None else _span_word(reach, allowed)
     size = _score_size(estimate)
-    if word == UNDERPOWERED or size is None or estimate.probe == WHOLE_RUN:
+    if word == INCONCLUSIVE or size is None or estimate.probe == WHOLE_RUN:
         return word
     shares = _shares(estimate)
     if word == CLEAR:
@@ -78,7 +78,7 @@ def estimate_word(estimate: Estimate, allowed: Span) -> str:
     else:
         exact = estimate.n_clusters != 1 or _exactly_beyond(estimate, allowed, shares)
         kept = exact and estimate.reading != BY_CHANCE
-    return word if kept else UNDERPOWERED
+    return word if kept else INCONCLUSIVE
 
 
 def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
@@ -91,7 +91,7 @@ def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
         estimate,
         finding=word,
         missing_decides=seen != word,
-        calls_needed=calls_needed(whole, limit.allowed) if seen == UNDERPOWERED else None,
+        calls_needed=calls_needed(whole, limit.allowed) if seen == INCONCLUSIVE else None,
         note="; ".join(part for part in (estimate.note, by_loss(seen, word)) if part) or None,
     )
 
@@ -112,7 +112,7 @@ def at_error(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
         low, high = interval.low, interval.high
         within = low is not None and high is not None and low > -MARGIN and high < MARGIN
         holds = p <= alpha if word == FLAGGED else within
-    return wide if holds else replace(wide, finding=UNDERPOWERED)
+    return wide if holds else replace(wide, finding=INCONCLUSIVE)
 
 
 def _widened(estimate: Estimate, alpha: float) -> Estimate:
@@ -224,7 +224,7 @@ def difference_word(
     if limits is not None and -margin < low and high < margin:
         return CLEAR
     kept = moved == (0.0, 0.0) or low > 0 or high < 0
-    return FLAGGED if probability <= ALPHA and kept else UNDERPOWERED
+    return FLAGGED if probability <= ALPHA and kept else INCONCLUSIVE
 
 
 def moved_by(value: float, bounds: Span | None) -> Span:
@@ -312,7 +312,7 @@ def calls_needed(estimate: Estimate, allowed: Span) -> int | None:
     if _reach(estimate) is None:
         return None
     open_sides = (
-        limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == UNDERPOWERED
+        limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == INCONCLUSIVE
     )
     totals = [_calls_for(estimate, limit) for limit in open_sides]
     known = [total for total in totals if total is not None]

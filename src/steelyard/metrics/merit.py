@@ -26,7 +26,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, Beyond, calls_needed
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, Beyond, calls_needed
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
@@ -114,7 +114,7 @@ def ladder_merit(
     if not all_steps.defined:
         yield heading.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
         return
-    word, gains = UNDERPOWERED, [_gain(pairs, other, alpha) for other in baselines]
+    word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
     if not large.defined:
         if _above_all(all_steps, gains):
             word = CLEAR
@@ -136,7 +136,7 @@ def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha:
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return heading.undefined(MERIT, choices.reason, "call", choices.excluded)
-    word, gains = UNDERPOWERED, [_gain(pairs, other, alpha) for other in baselines]
+    word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
     by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
     if by_chance or any(high < USEFUL_GAIN for _, high in gains):
         word = FLAGGED
@@ -322,7 +322,7 @@ def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, metho
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
     scored = rows.where(rows.decided)
     shift = _shift(value, 0.0, len(scored), len(rows) - len(scored))
-    word = UNDERPOWERED
+    word = INCONCLUSIVE
     if limits[0] + min(0.0, shift) > USEFUL_AGREEMENT:
         word = CLEAR
     elif limits[1] + max(0.0, shift) < USEFUL_AGREEMENT:
@@ -345,7 +345,7 @@ def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, metho
 
 def _forecast(estimate: Estimate, floor: float) -> Estimate:
     """The estimate, where it is undecided with the calls that would place it above or below the floor."""
-    if estimate.finding != UNDERPOWERED:
+    if estimate.finding != INCONCLUSIVE:
         return estimate
     return replace(estimate, calls_needed=calls_needed(replace(estimate, excluded={}), (floor, inf)))
 

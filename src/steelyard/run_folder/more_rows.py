@@ -12,7 +12,7 @@ from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import UNDERPOWERED
+from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, QWK
@@ -84,7 +84,7 @@ def _more_runs(known: list[Estimate]) -> Wanted | None:
     needed = [
         (-(-max(1, e.calls_needed - e.n_calls) * max(1, e.n_units) // e.n_calls), e)
         for e in rates
-        if e.finding == UNDERPOWERED and e.calls_needed is not None and e.n_calls
+        if e.finding == INCONCLUSIVE and e.calls_needed is not None and e.n_calls
     ]
     if not needed:
         return None
@@ -101,8 +101,8 @@ def _size(each: tuple[int, Estimate]) -> int:
 
 
 def _rows(estimate: Estimate) -> int | None:
-    """Further rows that decide an underpowered figure held against labels; None where none do."""
-    if estimate.finding != UNDERPOWERED or estimate.metric not in LABELLED:
+    """Further rows that decide an inconclusive figure held against labels; None where none do."""
+    if estimate.finding != INCONCLUSIVE or estimate.metric not in LABELLED:
         return None
     if estimate.calls_needed is None or not estimate.n_calls:
         return None

@@ -1,8 +1,14 @@
-"""What a run tells while it goes on."""
+"""Progress of a run: calls made so far, failures, dollars."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+import builtins
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import NamedTuple, Protocol, TextIO
 
 
 class Tick(NamedTuple):
@@ -42,3 +48,74 @@ class Silent:
 
     def say(self, message: str) -> None:
         """Nothing."""
+
+
+class LineProgress:
+    """One line, rewritten in place on a terminal or in a notebook: calls by judge, failures, dollars."""
+
+    INTERVAL = 0.2
+    """Seconds between two writes, so that a fast judge does not flood a notebook."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._total: Counter[str] = Counter()
+        self._done: Counter[str] = Counter()
+        self._lost: Counter[str] = Counter()
+        self._dollars = 0.0
+        self._written = (0.0, 0)
+
+    def begin(self, judge: str, total: int, done: int) -> None:
+        """A judge starts."""
+        if done < total:
+            self._total[judge], self._done[judge] = total, done
+
+    def tick(self, tick: Tick) -> None:
+        """Count a call; write the line if the last one is old enough, or if this call was the last."""
+        if tick.judge not in self._total:
+            return
+        self._done[tick.judge] += 1
+        self._lost["failed"] += not tick.ok
+        self._lost["unreadable"] += tick.unreadable
+        self._dollars += tick.dollars
+        if self._done == self._total or monotonic() - self._written[0] >= self.INTERVAL:
+            self._write(self._line())
+
+    def say(self, message: str) -> None:
+        """Print a message above the line."""
+        self._write(f"steelyard: {message}")
+        print(file=self._stream)
+
+    def end(self) -> None:
+        """Leave the last line where it is."""
+        if self._total:
+            self._write(self._line())
+            print(file=self._stream, flush=True)
+
+    def _line(self) -> str:
+        parts = [f"{judge} {self._done[judge]:,}/{total:,} calls" for judge, total in self._total.items()]
+        parts += [f"{count:,} {word}" for word, count in self._lost.items() if count]
+        return " · ".join([*parts, *([f"${self._dollars:.4f}"] if self._dollars else [])])
+
+    def _write(self, text: str) -> None:
+        """Overwrite the line; spaces cover what a longer one left."""
+        self._stream.write("\r" + text.ljust(self._written[1]))
+        self._stream.flush()
+        self._written = monotonic(), len(text)
+
+
+@contextmanager
+def progress_line(is_shown: bool) -> Iterator[Progress]:
+    """A line of progress, or silence."""
+    if not is_shown:
+        yield Silent()
+        return
+    line = LineProgress()
+    try:
+        yield line
+    finally:
+        line.end()
+
+
+def is_watched() -> bool:
+    """Whether somebody sees stderr: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")

@@ -114,8 +114,14 @@ def speechless(
         elsewhere = (judge in given_up and not replied) or isinstance(given_up.get(judge), PilotError)
         if tried and not readable and not elsewhere:
             look = seen_with(folder, judge, "unreadable" if replied else "failed")
-            mend = "correct the prompt, the reader or the server" if replied or recorded else f"then {AGAIN}"
+            mend = "correct the prompt, the reader or the server" if replied or recorded else _after(tried)
             yield _silence(judge, tried, f"{look}, {mend}")
+
+
+def _after(failed: Iterable[Verdict]) -> str:
+    """What to do after calls that all failed: only some failures may not happen again."""
+    transient = any(isinstance(each, Failed) and each.reason in WORTH_ANOTHER_TRY for each in failed)
+    return f"then {AGAIN}" if transient else "correct the judge, and run again"
 
 
 def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
@@ -181,4 +187,4 @@ def uncounted(datasheet: Datasheet) -> Iterator[str]:
 
 def _listed(reasons: Counter[str]) -> str:
     ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
-    return ", ".join(f"{reason} {count}" for reason, count in ordered)
+    return ", ".join(f"{reason}{':' * (' ' in reason)} {count}" for reason, count in ordered)

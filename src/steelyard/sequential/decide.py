@@ -48,7 +48,7 @@ Drawn = tuple[Trial, ...]
 
 @dataclass(frozen=True)
 class Decisions(Ending):
-    """What a sitting of `measure --decide` brought; an underpowered decision is a result, and no error."""
+    """What a sitting of `measure --decide` brought; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
     """Where everything lies."""

@@ -73,10 +73,10 @@ class Decision:
 
     @property
     def verdict(self) -> str:
-        """`above`, `below`, `underpowered` (cap reached) or `unfinished`."""
+        """`above`, `below`, `inconclusive` (cap reached) or `unfinished`."""
         side = self.last.side(self.rule.limit)
         if side is None and self.last.units + self.last.excluded >= self.cap:
-            return "underpowered"
+            return "inconclusive"
         return side or "unfinished"
 
     @property
@@ -133,10 +133,19 @@ def read_decisions(path: Path) -> list[dict[str, Any]]:
         body = json.loads(path.read_text(encoding="utf-8"))
         if body["schema"] != SCHEMA:
             raise ValueError(f"schema is {body['schema']!r}")
-        return [
-            {**entry, "rule": str(entry["rule"]), "judge": str(entry["judge"])} for entry in body["decisions"]
-        ]
+        return [_read_entry(entry) for entry in body["decisions"]]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: not a log of decisions ({error}); restore or remove the file.") from error
+
+
+def _read_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry of the log; earlier versions wrote `underpowered` for `inconclusive`."""
+    verdict = entry.get("verdict")
+    return {
+        **entry,
+        "rule": str(entry["rule"]),
+        "judge": str(entry["judge"]),
+        **({"verdict": "inconclusive"} if verdict == "underpowered" else {}),
+    }

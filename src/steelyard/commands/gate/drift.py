@@ -14,7 +14,7 @@ from pathlib import Path
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.commands.gate.policy import Policy
-from steelyard.commands.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check, Ruling
+from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.commands.gate.selection import select
 from steelyard.core.plurals import counted
 from steelyard.datasheet.comparison.rows import interval, probability
@@ -29,7 +29,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED
 
 TOGETHER = "all"
 """In the place of a metric: the check over all figures."""
-RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
+RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 
 
 def drift_checks(
@@ -123,7 +123,7 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         judge=judge,
         rule=f"{metric_named(row.metric).name}: no drift beyond {margin:g}",
         figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
-        result=INCONCLUSIVE,
+        result=GATE_INCONCLUSIVE,
         found="undefined",
         reason=row.note or "nothing to compare",
         metric=row.metric,

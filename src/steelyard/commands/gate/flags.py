@@ -16,7 +16,7 @@ from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import figure
 from steelyard.metrics.common import MERIT
-from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 
 NAMED_BY: Mapping[str, tuple[str, ...]] = {
     titles.ZERO_POINT: ("dark_current",),
@@ -67,7 +67,7 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
         unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
         if policy.shipped and unfit and not failed:
             checks.append(_check(judge, Flag("Verdict", "the datasheet calls it unfit", (MERIT.id,))))
-        undecided = [flag for flag in _readings(sheet, judge, UNDERPOWERED) if named.isdisjoint(flag.metrics)]
+        undecided = [flag for flag in _readings(sheet, judge, INCONCLUSIVE) if named.isdisjoint(flag.metrics)]
         if undecided:
             notes.append(f"{judge}: undecided on the datasheet, and not asked for: {_listed(undecided)}.")
     return replace(ruling, checks=tuple(checks), notes=tuple(notes))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from steelyard.commands.gate.ruling import FAIL, INCONCLUSIVE, Check, Ruling
+from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, Check, Ruling
 from steelyard.datasheet.words.visible import visible
 
-_TAGS = {FAIL: "failure", INCONCLUSIVE: "error"}
+_TAGS = {FAIL: "failure", GATE_INCONCLUSIVE: "error"}
 
 
 def render(ruling: Ruling) -> str:
@@ -40,7 +40,7 @@ def _counts(checks: tuple[Check, ...]) -> dict[str, str]:
     return {
         "tests": str(len(results)),
         "failures": str(results.count(FAIL)),
-        "errors": str(results.count(INCONCLUSIVE)),
+        "errors": str(results.count(GATE_INCONCLUSIVE)),
         "skipped": "0",
         "time": "0",
     }

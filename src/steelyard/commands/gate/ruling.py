@@ -38,10 +38,10 @@ from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.probes.catalogue import changing_label
 
-PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
-ORDER = (FAIL, INCONCLUSIVE, PASS)
+PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
+ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
 """The worst first."""
-EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
+EXIT_CODES = {PASS: 0, FAIL: 3, GATE_INCONCLUSIVE: 4}
 REACHES_OVER = "the interval reaches over the limit"
 
 
@@ -187,7 +187,7 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
 def _unmeasured(judge: str, rule: PolicyRule) -> Check:
     """Without merit nothing else is worth passing."""
     why = "whether it tells good from bad was not measured"
-    return Check(judge, str(rule), "datasheet", INCONCLUSIVE, "undefined", why, metric=rule.metric)
+    return Check(judge, str(rule), "datasheet", GATE_INCONCLUSIVE, "undefined", why, metric=rule.metric)
 
 
 def _enough(rule: PolicyRule, checks: list[Check]) -> list[Check]:
@@ -213,10 +213,10 @@ def _withheld(check: Check, sheet: Datasheet) -> Check:
     if rule is not None:
         reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
     else:
-        before = f"{check.reason}; " if check.result == INCONCLUSIVE else ""
+        before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
         reason = f"{before}{partial}; run the same command again to go on"
     # What the plan asks for comes before further calls.
-    return replace(check, result=INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
+    return replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
 
 
 def check(rule: PolicyRule, estimate: Estimate) -> Check:
@@ -241,9 +241,9 @@ def check(rule: PolicyRule, estimate: Estimate) -> Check:
 
 def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
-        return INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
+        return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
     if estimate.interval is None and not (rule.as_read and estimate.finding):
-        return INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
+        return GATE_INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
     read = estimate.finding if rule.as_read or rule.allowed == _limit_of(estimate) else None
     word = read or estimate_word(estimate, rule.allowed)
     if word == FLAGGED:
@@ -252,11 +252,11 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if word != CLEAR:
         reason = _open(rule, estimate)
         undecided = REACHES_OVER if rule.bounded else "undecided on the datasheet"
-        return INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
+        return GATE_INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
     apart = estimate.left_out
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
-            INCONCLUSIVE,
+            GATE_INCONCLUSIVE,
             f"{counted(apart, 'call')} abstained, which it leaves out and accuracy counts",
             None,
         )

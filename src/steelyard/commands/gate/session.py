@@ -20,7 +20,7 @@ from steelyard.commands.gate.certificate import (
 from steelyard.commands.gate.drift import drift_checks
 from steelyard.commands.gate.flags import with_flags
 from steelyard.commands.gate.policy import PolicyLike, find_policy
-from steelyard.commands.gate.ruling import INCONCLUSIVE, Ruling, gated_judges, rule_on, withheld
+from steelyard.commands.gate.ruling import GATE_INCONCLUSIVE, Ruling, gated_judges, rule_on, withheld
 from steelyard.core.atomic_write import write_text
 from steelyard.errors import ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
@@ -51,7 +51,7 @@ def gate(
     ruling = withheld(with_flags(ruling, sheet, policy), sheet)
     certificate = folder / NAME
     try:
-        if ruling.result == INCONCLUSIVE:
+        if ruling.result == GATE_INCONCLUSIVE:
             certificate.unlink(missing_ok=True)
             return ruling, None
         body = issue(sheet, policy, ruling, now)

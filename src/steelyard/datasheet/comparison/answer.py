@@ -14,7 +14,7 @@ from steelyard.datasheet.comparison.rows import label
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.findings import CLEAR, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.stats.significance import PAIRS
 from steelyard.probes.catalogue import gathered
@@ -52,7 +52,7 @@ class Answer:
             tuple(row for row in different if winner(row) == "B"),
             tuple(row for row in different if winner(row) is None),
             tuple(row for row in known if row.finding == CLEAR and not row.differs),
-            tuple(row for row in known if row.finding == UNDERPOWERED and not row.differs),
+            tuple(row for row in known if row.finding == INCONCLUSIVE and not row.differs),
             here,
         )
 

@@ -16,8 +16,8 @@ WIDTH, LINE = 460, 30
 """Width of the plot and height of a line, in pixels."""
 PADDING = 10
 """Pixels between the names and the plot."""
-ROLES = {"clear": "good", "flagged": "bad", "underpowered": "wait"}
-SIGNS = {"clear": "circle", "flagged": "diamond", "underpowered": "square"}
+ROLES = {"clear": "good", "flagged": "bad", "inconclusive": "wait"}
+SIGNS = {"clear": "circle", "flagged": "diamond", "inconclusive": "square"}
 
 
 def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -> str:

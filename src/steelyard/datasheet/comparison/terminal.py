@@ -65,7 +65,7 @@ class _Page(Printer):
             if side.reference:
                 self.line(f"   {side.reference_told}")
             if side.partial:
-                self.line(f"   {side.partial}", STYLES["underpowered"])
+                self.line(f"   {side.partial}", STYLES["inconclusive"])
         if said := self.sheet.namesakes():
             self.line(said)
         facts = (f"stimuli matched by {self.sheet.matched}", f"margin {self.sheet.margin:g}")
@@ -131,7 +131,7 @@ class _Page(Printer):
 
     def _legend(self) -> None:
         if any(row.flipped == PAIRS for row in self.sheet.defined):
-            self.line("fewer than 6 clusters: p and q speak of these clusters only", STYLES["underpowered"])
+            self.line("fewer than 6 clusters: p and q speak of these clusters only", STYLES["inconclusive"])
         margin = f"{self.sheet.margin:g}"
         self.line(
             f"clear: within ±{margin} · ! flagged: q ≤ 0.05, corrected for all figures · ? neither", "dim"

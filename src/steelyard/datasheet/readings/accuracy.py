@@ -9,7 +9,7 @@ from steelyard.datasheet.words.numbers import abstentions, decimal, defined, fig
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -33,7 +33,7 @@ def accuracy(figures: Figures) -> Answer | None:
         _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
         _flipped(figures),
-        more_calls(kappa if word == UNDERPOWERED else None),
+        more_calls(kappa if word == INCONCLUSIVE else None),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 
@@ -47,7 +47,7 @@ def leniency(figures: Figures) -> Answer | None:
     words = {
         FLAGGED: "is lenient" if up else "is strict",
         CLEAR: "errs to neither side beyond the margin",
-        UNDERPOWERED: "too few data to say whether it is lenient or strict",
+        INCONCLUSIVE: "too few data to say whether it is lenient or strict",
     }
     word = shift.finding or "undefined"
     parts = [

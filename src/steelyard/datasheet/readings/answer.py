@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import Metric
 
 Answer = tuple[str, str]
@@ -17,7 +17,7 @@ def unanswered(estimate: Estimate | None) -> Answer | None:
 
 def worst(*words: str) -> str:
     """The word of several figures together: flagged where one is, clear where all are."""
-    return min(words, key=(FLAGGED, UNDERPOWERED, CLEAR).index)
+    return min(words, key=(FLAGGED, INCONCLUSIVE, CLEAR).index)
 
 
 def limit_of(metric: Metric) -> float:

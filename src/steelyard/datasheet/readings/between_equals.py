@@ -22,7 +22,7 @@ def position(figures: Figures) -> Answer | None:
     words = {
         "flagged": f"favours slot {1 if net.value > 0 else 2} between equals",
         "clear": "treats the two slots alike within the margin",
-        "underpowered": "too few data to say whether a slot is favoured",
+        "inconclusive": "too few data to say whether a slot is favoured",
     }
     word = net.finding or "undefined"
     mixed = ", and prefers some wordings whatever the slot" if net.reading == "mixed" else ""
@@ -41,7 +41,7 @@ def noise(figures: Figures) -> Answer | None:
     words = {
         "flagged": "reversing a pair changes the winner more often than asking again does",
         "clear": "reversing a pair changes the winner no more often than asking again, within the margin",
-        "underpowered": "too few data to say whether order adds to noise",
+        "inconclusive": "too few data to say whether order adds to noise",
     }
     never = "asking again never changed the winner, so replicates tell nothing of noise"
     unsaid = never if repeat is not None and repeat.value == 0 else "asked again and reversed"

@@ -33,7 +33,7 @@ def instrument(figures: Figures) -> Answer | None:
     if fit is None or all(row is None for row in rows):
         return None
     if not defined(fit):
-        return ("underpowered", TOO_LITTLE) if fit.reason == TOO_LITTLE.code else unanswered(fit)
+        return ("inconclusive", TOO_LITTLE) if fit.reason == TOO_LITTLE.code else unanswered(fit)
     tested = f"p of the fit {value(fit)}"
     if fit.finding == "flagged":
         return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"
@@ -63,7 +63,7 @@ def resolution(figures: Figures, protocol: str) -> Answer | None:
     words = {
         "clear": f"{_criterion_moved(figures, protocol)}the resolution did not",
         "flagged": f"the resolution {'rose' if (ratio.value or 0) > 1 else 'fell'} under {protocol}",
-        "underpowered": f"too few data to say whether the resolution is the same under {protocol}",
+        "inconclusive": f"too few data to say whether the resolution is the same under {protocol}",
     }
     word = ratio.finding or "undefined"
     return word, f"{words.get(word, 'resolutions compared')}: {comparison}"

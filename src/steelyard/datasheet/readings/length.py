@@ -8,7 +8,7 @@ from steelyard.datasheet.readings.constant import says_nothing
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.numbers import decimal, defined, figure, reason, times
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.scores.length import LENGTH_GAP
@@ -32,7 +32,7 @@ def length(figures: Figures) -> Answer | None:
         return ("undefined", why[0]) if why else None
     if nothing := says_nothing(figures, "so no length could move it"):
         return nothing
-    word = worst(*(estimate.finding or UNDERPOWERED for estimate, _ in tests))
+    word = worst(*(estimate.finding or INCONCLUSIVE for estimate, _ in tests))
     parts = [
         f"{tell(figures, estimate)}, {_measure(estimate)}{more_calls(estimate)}" for estimate, tell in tests
     ]
@@ -46,7 +46,7 @@ def _measure(estimate: Estimate) -> str:
 
 def _said(estimate: Estimate, flagged: tuple[str, str], clear: str, unsure: str) -> str:
     """The words for a figure; flagged by its sign."""
-    word = estimate.finding or UNDERPOWERED
+    word = estimate.finding or INCONCLUSIVE
     return {FLAGGED: flagged[(estimate.value or 0.0) < 0], CLEAR: clear}.get(word, unsure)
 
 

@@ -11,7 +11,7 @@ from steelyard.datasheet.words.numbers import decimal, defined, figure
 from steelyard.metrics.basis import LARGE_STEPS
 from steelyard.metrics.common import KAPPA, MERIT
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LADDER
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -20,7 +20,7 @@ from steelyard.stimuli.original import ORIGINAL
 OPENINGS = {
     CLEAR: "tells good from bad",
     FLAGGED: "does not tell good from bad",
-    UNDERPOWERED: "too few data to say whether it tells good from bad",
+    INCONCLUSIVE: "too few data to say whether it tells good from bad",
 }
 REVERSED = "says the opposite of what is right"
 
@@ -39,7 +39,7 @@ def merit(figures: Figures) -> Answer | None:
 def together(known: Iterable[Estimate]) -> str:
     """The word of several kinds of evidence: refuted where one refutes, else shown where one shows."""
     words = {estimate.finding for estimate in known}
-    return next((word for word in (FLAGGED, CLEAR) if word in words), UNDERPOWERED)
+    return next((word for word in (FLAGGED, CLEAR) if word in words), INCONCLUSIVE)
 
 
 def measure(figures: Figures, estimate: Estimate) -> str:

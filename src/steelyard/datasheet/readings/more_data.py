@@ -10,7 +10,7 @@ from steelyard.core.registry import Spec
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import BY_LOSS, UNDERPOWERED
+from steelyard.metrics.findings import BY_LOSS, INCONCLUSIVE
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
@@ -38,8 +38,8 @@ BEYOND_FULL = (
 
 
 def more_calls(estimate: Estimate | None) -> str:
-    """How much more data of the same design would decide an underpowered figure; nothing for others."""
-    if estimate is None or estimate.finding != UNDERPOWERED:
+    """How much more data of the same design would decide an inconclusive figure; nothing for others."""
+    if estimate is None or estimate.finding != INCONCLUSIVE:
         return ""
     if doubt := slot_doubt(estimate):
         return f"; {doubt}"

@@ -12,7 +12,7 @@ from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
@@ -35,18 +35,18 @@ def robustness(figures: Figures) -> Answer | None:
         return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
     if nothing := says_nothing(figures, "so no edit could move it"):
         return nothing
-    words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in estimates.items()}
+    words = {probe: estimate.finding or INCONCLUSIVE for probe, estimate in estimates.items()}
     parts = [
         _listed(
             "its verdict is moved by",
             (f"{probe_label(p)} ({_named(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
-        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == UNDERPOWERED)),
+        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
         f"not measured: {unmeasured}" if unmeasured else "",
         _family(estimates.values()),
     ]
-    order = (FLAGGED, UNDERPOWERED, CLEAR)
+    order = (FLAGGED, INCONCLUSIVE, CLEAR)
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
 
 

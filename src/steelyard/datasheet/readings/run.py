@@ -11,7 +11,7 @@ from steelyard.datasheet.words.glossary import probe_label, probe_title
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, times, value
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, INCONCLUSIVE
 from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
@@ -79,11 +79,11 @@ def failures(figures: Figures) -> Answer | None:
     word = worst(*(rate.finding or CLEAR for rate in known))
     parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
     declines = abstentions(known[0])
-    needed = max(known, key=lambda rate: (rate.finding == UNDERPOWERED, rate.calls_needed or 0))
+    needed = max(known, key=lambda rate: (rate.finding == INCONCLUSIVE, rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
     # Where one rate is flagged already, more calls are no remedy for it.
-    more = more_calls(needed) if word == UNDERPOWERED else ""
+    more = more_calls(needed) if word == INCONCLUSIVE else ""
     return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
 
 

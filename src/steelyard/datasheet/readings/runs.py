@@ -10,7 +10,7 @@ from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import defined, figure, times
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, PROBE, THIRDS
 from steelyard.stimuli.original import ORIGINAL
 
@@ -26,9 +26,9 @@ def runs(figures: Figures) -> Answer | None:
     asked = [rate for rate in (missed, alarms) if defined(rate)]
     if not asked:
         return unanswered(missed)
-    words = [rate.finding or UNDERPOWERED for rate in asked]
+    words = [rate.finding or INCONCLUSIVE for rate in asked]
     parts = [*_rates(missed, alarms), *_edits(figures), *_places(figures)]
-    return min(words, key=(FLAGGED, UNDERPOWERED, CLEAR).index), "; ".join(parts)
+    return min(words, key=(FLAGGED, INCONCLUSIVE, CLEAR).index), "; ".join(parts)
 
 
 def _rates(missed: Estimate | None, alarms: Estimate | None) -> Iterator[str]:

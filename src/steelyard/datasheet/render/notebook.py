@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.core.registry import require_known
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import Verdict
+from steelyard.datasheet.words.glossary import declared
 from steelyard.datasheet.words.visible import visible
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
@@ -35,6 +38,29 @@ class NotebookSheet(Datasheet):
     def __fspath__(self) -> str:
         """Where a folder is wanted, it stands for the one of its run."""
         return str(self.folder)
+
+    def find(
+        self, judge: str, metric: str, probe: str | None = None, **group: str | float
+    ) -> Estimate | None:
+        """The one estimate with exactly this group; None if it was not measured.
+
+        A judge, metric or condition that exists nowhere raises `UnknownNameError` with the nearest name.
+        """
+        found = super().find(judge, metric, probe, **group)
+        if found is None:
+            same = self.of(judge, metric)
+            for condition in group if same else ():
+                conditions = dict.fromkeys(key for estimate in same for key in estimate.group)
+                require_known(f"condition of {metric}", condition, conditions)
+        return found
+
+    def of(self, judge: str, metric: str, probe: str | None = None) -> Sequence[Estimate]:
+        """Every estimate of a metric for a judge; a name that exists nowhere raises `UnknownNameError`."""
+        found = super().of(judge, metric, probe)
+        if not found:
+            require_known("judge", judge, [entry.name for entry in self.judges])
+            require_known("metric", metric, declared())
+        return found
 
     def to_frame(self) -> DataFrame:
         """Every figure as a row of a pandas data frame; conditions are columns, an absent one is missing."""

@@ -12,7 +12,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.opening import Opening
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 
-WORD = len("underpowered") + 2
+WORD = len("inconclusive") + 2
 """Columns that a word takes, with the space before the next."""
 WITHOUT_LIMIT = "measured"
 """The word of a reading that has no limit to be held against: a row of it alone decides nothing."""

@@ -28,7 +28,7 @@ class Opening(Printer):
         """Name, facts of the run, and what labels are where a judge gave them; a short name fits one line."""
         sheet, summary = self.summary.datasheet, self.summary
         if sheet.partial:
-            self.line(sheet.partial_told, STYLES["underpowered"])
+            self.line(sheet.partial_told, STYLES["inconclusive"])
         title = f"{sheet.kind}: {sheet.title}"
         if short and Text(title).cell_len > self.console.width:
             title = f"{sheet.kind}: {counted(len(summary.measured), 'judge')}"

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from steelyard.datasheet.words.ascii_text import ascii_only
 
-STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
+STYLES = {"clear": "green", "flagged": "bold red", "inconclusive": "yellow", "undefined": "magenta"}
 """Colours of the words."""
 
 

@@ -185,7 +185,7 @@ class _Page(Opening):
         if self.terms:
             named = (f"{plain} ({term})" for plain, term in self.terms.items())
             self.line(f"Terms: {', '.join(named)}.", "dim")
-        self.line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
+        self.line("value [95 % interval] count/total · ! flagged · ? inconclusive", "dim")
         self.line("deff: design effect, by how much clusters inflate the variance", "dim")
 
 

@@ -8,7 +8,7 @@ from steelyard.datasheet.words.verdict_text import brought
 
 COLOURS = {
     UNFIT: STYLES["flagged"],
-    CARE: STYLES["underpowered"],
+    CARE: STYLES["inconclusive"],
     NO_FAULT: STYLES["clear"],
     TOO_LITTLE: STYLES["undefined"],
 }

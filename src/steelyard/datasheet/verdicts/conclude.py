@@ -33,7 +33,7 @@ from steelyard.datasheet.verdicts.rules import (
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import defined, figure
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 
 MOST_FACTS = 3
 """Facts that a verdict shows."""
@@ -215,7 +215,7 @@ class Case:
         return [Fact("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
 
     def _undecided(self, title: str) -> bool:
-        return self._word(title) == UNDERPOWERED
+        return self._word(title) == INCONCLUSIVE
 
     def _word(self, title: str) -> str | None:
         reading = self.readings.get(title)

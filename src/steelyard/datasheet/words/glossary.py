@@ -102,7 +102,7 @@ WHOLES: dict[str, str] = {
 FINDINGS: dict[str, str] = {
     "clear": "the data rule out an effect beyond the limit",
     "flagged": "the data show an effect beyond the limit",
-    "underpowered": "the data cannot tell; more calls would",
+    "inconclusive": "the data cannot tell; more calls would",
     "measured": "a figure that has no limit to be held against",
     "undefined": "the figure cannot be formed; the reason is given",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SIGNS = {"clear": "✓", "flagged": "!", "underpowered": "?", "measured": "·", "undefined": "–"}
+SIGNS = {"clear": "✓", "flagged": "!", "inconclusive": "?", "measured": "·", "undefined": "–"}
 """Of every word."""
-MARKS = {word: SIGNS[word] for word in ("flagged", "underpowered")}
+MARKS = {word: SIGNS[word] for word in ("flagged", "inconclusive")}
 """Of the words that are told beside a figure; that it is clear needs no mark."""

@@ -21,7 +21,7 @@ from steelyard.core.plurals import counted
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, POWER_REACH, SURE, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
@@ -158,7 +158,7 @@ def _gain(
         finding=word,
         missing_decides=seen != word,
         rival=best,
-        calls_needed=_needed(gap) if seen == UNDERPOWERED else None,
+        calls_needed=_needed(gap) if seen == INCONCLUSIVE else None,
         note=join(
             [
                 f"against {best}",
@@ -199,7 +199,7 @@ def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
     if all(gap.limits(SURE)[0] + moved[0] > 0 for gap in every):
         return CLEAR
     beaten = best.limits(1 - ALPHA / (2 * len(every)))[1] + moved[1] < 0
-    return FLAGGED if beaten else UNDERPOWERED
+    return FLAGGED if beaten else INCONCLUSIVE
 
 
 def _bounds(held: Held, rule: Floats) -> Span:

@@ -72,7 +72,7 @@ class Comparison:
     minimum_detectable: float | None = None
     """Smallest difference that the corrected test on these units would have shown with 80 % power."""
     finding: str | None = None
-    """`clear`: no difference beyond the margin; `flagged`: a difference; `underpowered`: cannot tell."""
+    """`clear`: no difference beyond the margin; `flagged`: a difference; `inconclusive`: cannot tell."""
     note: str | None = None
     """Reasons and reservations."""
     sums: Sums = field(default_factory=dict, repr=False, compare=False)

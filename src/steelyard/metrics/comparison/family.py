@@ -15,7 +15,7 @@ from steelyard.metrics.comparison.shared_units import compare_units
 from steelyard.metrics.comparison.unit_events import UnitEvents
 from steelyard.metrics.comparison.units import Units
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, difference_word
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.power import ALPHA, POWER
@@ -110,7 +110,7 @@ def _worded(row: Comparison, q: float, margin: float) -> Comparison:
     differs = q <= ALPHA
     word, note, against = difference_word(limits, q, margin), row.note, None
     if word == CLEAR and not -margin < reach[0] <= reach[1] < margin:
-        word = FLAGGED if differs else UNDERPOWERED
+        word = FLAGGED if differs else INCONCLUSIVE
         note = join([note, "the missing verdicts could hide a difference beyond the margin"])
     if word == CLEAR:
         against = WITHIN

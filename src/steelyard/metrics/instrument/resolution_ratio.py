@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.instrument.model import InstrumentFit
@@ -148,7 +148,7 @@ def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | No
     if narrow[0] is not None and narrow[1] is not None and least <= narrow[0] and narrow[1] <= most:
         return CLEAR
     outside = (wide[0] is not None and wide[0] > 1) or (wide[1] is not None and wide[1] < 1)
-    return FLAGGED if outside else UNDERPOWERED
+    return FLAGGED if outside else INCONCLUSIVE
 
 
 def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: InstrumentFit | None) -> Estimate:

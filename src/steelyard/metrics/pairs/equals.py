@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.core.plurals import counted, plural
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import BY_CHANCE, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.pairs.answer import neither
@@ -129,7 +129,7 @@ def _as_tested(cell: Estimate, name: str, test: Tested) -> Estimate:
     if cell.finding != FLAGGED or test.shown:
         return cell
     note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.told()}"])
-    return replace(cell, finding=UNDERPOWERED, reading=BY_CHANCE, note=note)
+    return replace(cell, finding=INCONCLUSIVE, reading=BY_CHANCE, note=note)
 
 
 def _without_word(cell: Estimate) -> Estimate:

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Limit, Metric
 from steelyard.metrics.pairs.columns import Pairs
@@ -172,7 +172,7 @@ def _excess(
         ),
         p=test.p if word else None,
         p_corrected=test.corrected if word else None,
-        calls_needed=_calls_needed(means, repeat.n_calls) if seen == UNDERPOWERED else None,
+        calls_needed=_calls_needed(means, repeat.n_calls) if seen == INCONCLUSIVE else None,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import SURE, UNDERPOWERED, Beyond, by_loss, calls_needed
+from steelyard.metrics.findings import INCONCLUSIVE, SURE, Beyond, by_loss, calls_needed
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost, readable
 from steelyard.metrics.pairs.columns import Pairs
@@ -42,7 +42,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
     word = seen
     if limit and lost(pairs.calls).any():
         words = {_beyond(table + _missing(pairs, right=right)).word(limit) for right in (False, True)}
-        word = seen if words == {seen} else UNDERPOWERED
+        word = seen if words == {seen} else INCONCLUSIVE
     clusters = len(distinct(pairs.cluster))
     figure = heading.estimate(
         KAPPA,
@@ -64,7 +64,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
             ]
         ),
     )
-    if limit is None or seen != UNDERPOWERED:
+    if limit is None or seen != INCONCLUSIVE:
         return figure
     return replace(figure, calls_needed=calls_needed(replace(figure, excluded={}), limit.allowed))
 

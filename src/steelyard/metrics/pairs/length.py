@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
@@ -101,7 +101,7 @@ def length_lean(
     bounds = _bounds(rows, long)
     test = None if others is None else Tested(p, min(1.0, p * (others + 1)), others + 1)
     seen, word = (_word(lean, test, moved) for moved in ((0.0, 0.0), moved_by(lean.value, bounds)))
-    needed = lean.units_to_decide(MARGIN) if seen == UNDERPOWERED else None
+    needed = lean.units_to_decide(MARGIN) if seen == INCONCLUSIVE else None
     calls = int(np.count_nonzero(readable(rows.calls)))
     clusters = len(distinct(rows.cluster))
     return heading.estimate(

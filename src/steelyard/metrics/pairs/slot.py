@@ -15,9 +15,9 @@ from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     CLEAR,
+    INCONCLUSIVE,
     MARGIN,
     SURE,
-    UNDERPOWERED,
     by_loss,
     difference_word,
     judge_limit,
@@ -203,7 +203,7 @@ def net_slot_preference(
                 by_loss(seen, word),
             ]
         ),
-        calls_needed=units.calls_needed if seen == UNDERPOWERED else None,
+        calls_needed=units.calls_needed if seen == INCONCLUSIVE else None,
         reading=reading_of(position.shown, stable.shown, few_commits=few_commits(parts.pairs)),
         p=None if word is None else test.p,
         p_corrected=p,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.invariance import EXCESS_FLIP
@@ -36,6 +36,6 @@ def _together(estimates: Sequence[Estimate], metrics: Collection[str], members: 
 
 
 def _read(estimate: Estimate, test: Tested, members: str) -> Estimate:
-    word = UNDERPOWERED if estimate.finding == FLAGGED and not test.shown else estimate.finding
+    word = INCONCLUSIVE if estimate.finding == FLAGGED and not test.shown else estimate.finding
     note = join([estimate.note, test.told(members)])
     return replace(estimate, finding=word, p_corrected=test.corrected, note=note)

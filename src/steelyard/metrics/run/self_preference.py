@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.core.plurals import counted
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
@@ -184,7 +184,7 @@ def _word(interval: Interval, moved: Span = (0.0, 0.0)) -> str:
     low, high = (interval.low or 0.0) + moved[0], (interval.high or 0.0) + moved[1]
     if abs(low) < MARGIN and abs(high) < MARGIN:
         return CLEAR
-    return FLAGGED if low > 0 or high < 0 else UNDERPOWERED
+    return FLAGGED if low > 0 or high < 0 else INCONCLUSIVE
 
 
 def _readable(observation: Observation) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
+from steelyard.metrics.findings import INCONCLUSIVE, Beyond, by_loss
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.proportions import join
 from steelyard.metrics.reasons import Reason
@@ -43,7 +43,7 @@ def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> E
     if rows.readable.all():
         return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
-    word = figure.finding if words == {figure.finding} else UNDERPOWERED
+    word = figure.finding if words == {figure.finding} else INCONCLUSIVE
     note = join([figure.note, by_loss(figure.finding, word)])
     return replace(figure, finding=word, missing_decides=figure.finding != word, note=note)
 

@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
@@ -228,7 +228,7 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
         chance=0.0,
         finding=word,
         minimum_detectable=_detectable(halves),
-        calls_needed=_needed(halves, len(rows)) if word == UNDERPOWERED else None,
+        calls_needed=_needed(halves, len(rows)) if word == INCONCLUSIVE else None,
         p=p,
         note=join(
             [

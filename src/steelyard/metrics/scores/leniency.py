@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, ZERO, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
@@ -219,7 +219,7 @@ def _told(
     rows = scores.where(scores.labelled & scores.decided)
     seen = difference_word(shift.limits(SURE), shift.p)
     word = difference_word(shift.limits(SURE), shift.p, moved=moved_by(shift.value, bounds))
-    calls = None if needed is None or seen != UNDERPOWERED else -(-needed * len(rows) // units)
+    calls = None if needed is None or seen != INCONCLUSIVE else -(-needed * len(rows) // units)
     return heading.estimate(
         LENIENCY,
         unit="call",

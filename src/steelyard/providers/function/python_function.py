@@ -126,9 +126,9 @@ class PythonFunction:
             number = float(answer)
         except (TypeError, ValueError, OverflowError) as error:
             raise PermanentError(
-                "bad_answer",
-                f"judge {self._judge.name}: found {type(answer).__name__} as the answer of the function, "
-                "expected text or a number; return '1', '2', 'tie' or a score.",
+                f"returned {type(answer).__name__} instead of text or a number",
+                f"judge {self._judge.name}: the function returned {type(answer).__name__}, expected text or "
+                "a number; return '1', '2', 'tie' or a score.",
             ) from error
         return str(int(number)) if number.is_integer() else repr(number)
 

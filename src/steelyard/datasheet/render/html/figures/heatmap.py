@@ -43,7 +43,7 @@ CONSTANT = "always the same"
 KEPT = (
     "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
     "keep the label ask for it. Of a judge that always answers the same it says nothing. ! in a frame is "
-    "flagged: the edit changes more than repeats do; ? is underpowered."
+    "flagged: the edit changes more than repeats do; ? is inconclusive."
 )
 
 
