@@ -147,7 +147,7 @@ def test_other_faults_end_with_one_sentence_and_leave_nothing(
     empty = write(tmp_path / "empty.csv", ("id", "verdict"), [])
     slots = write(tmp_path / "slots.csv", ("p", "a", "f"), [("x", "1", "tie")])
     for arguments, sentence in (
-        ((scores,), "a table needs a map of its columns"),
+        ((scores,), "a table needs a column mapping"),
         (
             (scores, "--columns", "item=id,score=verdit"),
             "no column 'verdit' for score; did you mean",

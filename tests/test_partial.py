@@ -87,7 +87,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         assert process.returncode == 1
         assert output.startswith(f"Partial: {asked} of {CALLS} calls")
         assert f"interrupted: {asked} of {CALLS} calls have a reply" in errors
-        assert "run the same command again to continue" in errors
+        assert "run the same command again to go on" in errors
         assert_partial(tmp_path / "run", asked)
 
         again = start(tmp_path, environment, server, "run")

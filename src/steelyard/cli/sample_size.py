@@ -29,13 +29,13 @@ def print_label_precision(given: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"expected": ASSUMED, "labels": [asdict(row) for row in rows]}, indent=1))
         return
-    click.echo("Precision by number of labelled rows: half the width of each 95 % interval, and the")
+    click.echo("Precision by labelled rows: half the width of each 95 % interval, and the")
     click.echo("smallest difference between two judges that 80 % of studies detect.\n")
     click.echo("    rows  accuracy   kappa   false passes   between two judges")
     for row in rows:
         click.echo(_line(row))
-    click.echo("\nAssumes a judge that is right in 0.85 of the rows and passes 0.10 of those that")
-    click.echo("should fail (half of them), and a second judge that differs from it in 0.15.")
+    click.echo("\nAssumes a judge that is right in 0.85 of the rows and passes 0.10 of those")
+    click.echo("that should fail (half of them), and a second judge that differs from it in 0.15.")
 
 
 def _line(row: LabelRow) -> str:
