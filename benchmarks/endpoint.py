@@ -132,13 +132,12 @@ def steelyard(url: str, calls: int, connections: int) -> tuple[float, float, int
 
 def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float, float, int]:
     """Seconds, CPU seconds and calls on disk of a study."""
-    from steelyard.run_folder.frozen_run import prepare
+    from steelyard.run_folder.resume import prepare
     from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.runner.conduct import conduct
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import make_plan
     from steelyard.runner.record import Record
-    from steelyard.runner.runner import Runner
+    from steelyard.runner.runner import Runner, conduct
     from steelyard.study.study_file import build_study, load_config
 
     overrides = {"judges": [f"openai/bench?base_url={url}"], **design}

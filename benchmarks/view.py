@@ -19,9 +19,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from steelyard.run_folder.frozen_plan import freeze_plan
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import freeze_plan, load_plan
 from steelyard.store.replies import StoredReply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials

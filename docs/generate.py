@@ -41,7 +41,7 @@ from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
 from steelyard.metrics.metric import Metric
-from steelyard.probes.catalogue import installed, metrics_of
+from steelyard.probes.probe_metadata import installed_probes, metrics_of
 from steelyard.providers.planted.baselines import DEFAULT_JUDGES
 from steelyard.run_folder.run_folder import RUNS
 from steelyard.study.study_probes import DEFAULT_PROBES
@@ -96,7 +96,7 @@ pairs two judges on them, and `--decide` takes those of the built-in pairs.
 def metrics_page() -> str:
     """Every declared metric, with the probes that report it."""
     probes: dict[str, list[str]] = {}
-    for name in installed():
+    for name in installed_probes():
         for metric in metrics_of(name):
             probes.setdefault(metric.id, []).append(name)
     return METRICS_HEAD + "".join(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally
 
 CORRELATIONS = (0.0, 0.1, 0.3)
 TASKS = (4, 10, 24)

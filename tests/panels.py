@@ -10,7 +10,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.scores import probe as pointwise
 from steelyard.probes.probe import Design, Showing
@@ -55,7 +55,9 @@ class Scored:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every pointwise figure."""
         return pointwise.pointwise_estimates(
-            Heading.under(judge, self.name, "base", seed), observations, unchanged=self.unchanged
+            EstimateContext.for_protocol(judge, self.name, "base", seed),
+            observations,
+            unchanged=self.unchanged,
         )
 
 

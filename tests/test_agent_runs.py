@@ -20,7 +20,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.panel.jury_shares import accuracy as jury_accuracy
 from steelyard.metrics.panel.jury_shares import error_rates
@@ -119,7 +119,7 @@ def sheet_of(judges: Sequence[str]) -> Datasheet:
 
 def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
     seen = Observations.of([row for name in PUBLISHED for row in published(name)])
-    heading = Heading.under("panel", "jury", "base", 7)
+    heading = EstimateContext.for_protocol("panel", "jury", "base", 7)
     rows = {}
     for trio in combinations(sorted(PUBLISHED), 3):
         jury = collect_scores(jury_of(seen, trio))

@@ -249,6 +249,13 @@ def test_a_server_gets_a_schema_for_the_usual_answers_only() -> None:
         ),
         (Spec("json"), FIVE, "Clear and right.\n\nRating: 4", "try reader: {regex: "),
         (Spec("json"), BINARY, "unsafe", "reader: choice and answers: {unsafe: …}, each 1 or 0"),
+        (
+            Spec("json"),
+            BINARY,
+            "I cannot judge this.",
+            "it does not judge: change the prompt; if that is as it should be, add answers: "
+            "{I cannot judge this: abstain}",
+        ),
         (Spec("logprob"), PAIR, "The first is better because", "the server sends no log-probabilities"),
         (Spec("json"), PAIR, "", "nothing was written: raise max_tokens"),
         (

@@ -37,12 +37,12 @@ from steelyard.authoring.outlook import writing_rows
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, RunError
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
+from steelyard.runner.costs import authoring_cost
 from steelyard.runner.planner import make_plan, plan_rows
 from steelyard.runner.record import Record
-from steelyard.runner.spending import authoring_cost
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge

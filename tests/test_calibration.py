@@ -13,8 +13,8 @@ from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from scores import call
 from steelyard.commands.selftest import TOLERANCES
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.cluster_spread import allowance
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES
@@ -38,7 +38,7 @@ from steelyard.verdicts.observations import Observations
 pytestmark = pytest.mark.calibrate
 
 RUNS, FEW, LEANS = 300, 100, 200
-HEADING = Heading.under("j", "original", "base", 7)
+HEADING = EstimateContext.for_protocol("j", "original", "base", 7)
 JUDGES = {
     "selftest": PLANTED,
     "keen": replace(PLANTED, resolution=1.4, position_bias=-0.3, surface_sensitivity=0.5),

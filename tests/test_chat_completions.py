@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.errors import (
     CallError,
     ConfigError,

@@ -21,7 +21,7 @@ from servers import ScriptedServer, fails, says, wins
 from steelyard.cli import process
 from steelyard.cli.options import NOT_NEGATIVE, POSITIVE
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.visible import spelled, visible
+from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_spaces
 
 FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 60, "--concurrency", 4)
 CLEAR = "\x1b[2J\x1b]0;owned\x07"
@@ -156,8 +156,8 @@ def test_an_argument_is_repeated_visibly(steelyard, arguments: list[str]) -> Non
 
 
 def test_spelling_keeps_spaces_and_shows_the_rest() -> None:
-    assert spelled("a  b\n\x1b\u202e") == r"a  b\n\x1b\u202e"
-    assert visible("a  b\n\x1b") == r"a b \x1b"
+    assert escape_keeping_spaces("a  b\n\x1b\u202e") == r"a  b\n\x1b\u202e"
+    assert escape_control_chars("a  b\n\x1b") == r"a b \x1b"
 
 
 # Environment

@@ -10,9 +10,8 @@ from scipy.stats import norm, t
 
 from clustered import CORRELATIONS, TASKS, cell_counts, slot_answers, tallies
 from steelyard.metrics.pairs.dprime import from_shares, separation
-from steelyard.metrics.stats.clusters import goodman_cluster, percentile_limits, resample
+from steelyard.metrics.stats.clusters import Tally, goodman_cluster, percentile_limits, resample
 from steelyard.metrics.stats.intervals import goodman
-from steelyard.metrics.stats.tally import Tally
 
 LAWS = ((0.1, 0.3, 0.2, 0.4), (0.03, 0.05, 0.12, 0.8), (0.45, 0.5, 0.03, 0.02))
 """Shares of the cells of a noisy judge, of a good one, and of one that never ties."""

@@ -20,10 +20,10 @@ from steelyard.metrics.comparison.family import compare, read_together
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.comparison.units import Dropped
-from steelyard.metrics.stats import mcnemar
+from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.stats.intervals import Z, tango, wilson
-from steelyard.metrics.stats.significance import holm
-from steelyard.probes.catalogue import metrics_of
+from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
@@ -85,16 +85,16 @@ def compared(first: Sequence[Observation], second: Sequence[Observation], margin
 @given(counts, counts)
 def test_mcnemar_is_that_of_statsmodels(gained: int, lost: int) -> None:
     expected = oracle_mcnemar([[5, gained], [lost, 7]], exact=True).pvalue
-    assert mcnemar.exact(gained, lost) == pytest.approx(expected if gained + lost else 1.0)
+    assert mcnemar_exact(gained, lost) == pytest.approx(expected if gained + lost else 1.0)
 
 
 def test_mid_p_by_hand() -> None:
     # 1 against 5: exact 2·(1 + 6)/64; mid-p takes the observed split, 6/64, off once.
-    assert mcnemar.exact(1, 5) == pytest.approx(14 / 64)
-    assert mcnemar.mid_p(1, 5) == pytest.approx(8 / 64)
-    assert mcnemar.mid_p(5, 1) == mcnemar.mid_p(1, 5)
-    assert mcnemar.mid_p(3, 3) == pytest.approx(1.0)
-    assert mcnemar.mid_p(0, 0) == pytest.approx(1.0)
+    assert mcnemar_exact(1, 5) == pytest.approx(14 / 64)
+    assert mcnemar_mid_p(1, 5) == pytest.approx(8 / 64)
+    assert mcnemar_mid_p(5, 1) == mcnemar_mid_p(1, 5)
+    assert mcnemar_mid_p(3, 3) == pytest.approx(1.0)
+    assert mcnemar_mid_p(0, 0) == pytest.approx(1.0)
 
 
 @settings(max_examples=12)  # statsmodels collects garbage at each call
@@ -200,7 +200,7 @@ def test_detectable_is_detected_in_four_of_five() -> None:
     for _ in range(300):
         draw = generator.random(400)
         gained, lost = (draw < (discordant + at) / 2).sum(), (draw > 1 - (discordant - at) / 2).sum()
-        hits += mcnemar.mid_p(int(gained), int(lost)) <= 0.05
+        hits += mcnemar_mid_p(int(gained), int(lost)) <= 0.05
     assert 0.72 < hits / 300 < 0.88
 
 

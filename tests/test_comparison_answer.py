@@ -13,12 +13,13 @@ from steelyard.commands.compare import Target, compare_targets
 from steelyard.datasheet.comparison.answer import Answer, main_first, winner
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
+from steelyard.datasheet.readings.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, LOW, ZERO
-from steelyard.probes.catalogue import installed, metrics_of
+from steelyard.probes.probe_metadata import installed_probes, metrics_of
 
 
 def row(metric: str, first: float, second: float, finding: str = FLAGGED, **more: object) -> Comparison:
@@ -74,7 +75,7 @@ def test_a_difference_that_is_not_shown_has_no_winner() -> None:
 
 
 def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None:
-    metrics = {metric.id: metric for name in installed() for metric in metrics_of(name)}
+    metrics = {metric.id: metric for name in installed_probes() for metric in metrics_of(name)}
     for metric in metrics.values():
         assert metric.better in (HIGH, LOW, ZERO, None)
         if metric.limit is not None:
@@ -106,20 +107,44 @@ def test_each_may_be_better_in_something_and_some_differences_have_no_better() -
 def test_what_is_alike_and_what_is_open_are_told_apart() -> None:
     sentences = told(
         row("dark_current", 0.1, 0.11, CLEAR, probe="vacuum"),
-        row("target_sensitivity", 0.80, 0.90, INCONCLUSIVE, minimum_detectable=0.20),
+        row("accuracy", 0.80, 0.90, INCONCLUSIVE, probe="original", minimum_detectable=0.20),
     )
     assert sentences == [
         "Neither is shown to be better.",
         "Alike within ±0.1: “reacts to nothing” (dark current).",
         # Half the detectable difference takes four times the rows: 300 beside the 100.
-        "Not told apart: “chooses the better text” (target sensitivity; +0.10; "
-        "about 300 more rows would show that).",
+        "Not told apart: accuracy, unchanged items (+0.10; about 300 more rows would show that).",
     ]
+
+
+def test_pairs_of_the_catalogue_are_bought_by_the_profile() -> None:
+    """Four times the pairs are wanted: never rows, and never more than the largest profile has."""
+    group: dict[str, str | float] = {"protocol": "base", "delta": 1}
+    sizes = {profile: calls // 2 for profile, calls in profile_calls("ladder", (("delta", 1),)).items()}
+    few = row("target_sensitivity", 0.80, 0.90, INCONCLUSIVE, group=group, minimum_detectable=0.20)
+    for pairs, words in (
+        (sizes["standard"] // 4 - 1, "profile standard would show that"),
+        (sizes["full"] // 4 - 1, "profile full would show that"),
+        (sizes["full"], "no profile would show that"),
+    ):
+        told_of = told(replace(few, n_pairs=pairs, n_clusters=pairs))
+        assert told_of[-1].endswith(f"(target sensitivity; +0.10; {words}).")
+
+
+def test_the_largest_change_is_named_though_other_figures_come_first() -> None:
+    open_ones = [
+        row(metric, 0.50, 0.51, INCONCLUSIVE, minimum_detectable=0.20)
+        for metric in ("accuracy", "dark_current", "target_sensitivity", "merit")
+    ]
+    large = row("tie_rate", 0.10, 0.45, INCONCLUSIVE, minimum_detectable=0.50)
+    assert told(*open_ones, large)[-1].startswith("Not told apart: tie rate, all pairs (+0.35; ")
 
 
 def test_no_number_is_given_where_more_units_would_not_help() -> None:
     for difference, detectable in ((0.0, 0.2), (0.3, 0.2), (0.001, 0.5)):
-        undecided = row("accuracy", 0.5, 0.5 + difference, INCONCLUSIVE, minimum_detectable=detectable)
+        undecided = row(
+            "accuracy", 0.5, 0.5 + difference, INCONCLUSIVE, probe="original", minimum_detectable=detectable
+        )
         assert "would show" not in told(undecided)[-1]
 
 

@@ -11,11 +11,10 @@ from threading import Event
 
 import pytest
 
-from steelyard.runner.conduct import ALLOCATIONS, conduct
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
-from steelyard.runner.sitting import Sitting
+from steelyard.runner.runner import ALLOCATIONS, Runner, conduct
+from steelyard.runner.session import Sitting
 from steelyard.store.run_store import RunStore
 
 LONG = 120.0

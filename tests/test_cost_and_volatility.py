@@ -15,7 +15,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.run.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
 from steelyard.metrics.run.run_cost import run_costs
@@ -24,8 +24,8 @@ from steelyard.metrics.run.volatility import METRICS, spread, volatility_estimat
 from steelyard.metrics.scores import probe as pointwise
 from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.metrics.scores.probe import probe_scores
+from steelyard.probes.edits import ScoreRange
 from steelyard.probes.probe import Design, Showing
-from steelyard.probes.score_range import ScoreRange
 from steelyard.providers.provider import PROVIDERS
 from steelyard.runner.prices import LongPrompt, Price, price_at
 from steelyard.trials.reply import Usage
@@ -93,7 +93,10 @@ def test_cost_per_point_by_hand() -> None:
     # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
     rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
     per_call, per_point, total = cost_estimates(
-        Heading.under("j", "stability", "base", 7), Observations.of(rows), price, unchanged=True
+        EstimateContext.for_protocol("j", "stability", "base", 7),
+        Observations.of(rows),
+        price,
+        unchanged=True,
     )
     assert total.value == pytest.approx(0.00048)
     assert per_call.value == pytest.approx(0.00012)
@@ -109,7 +112,10 @@ def price(usage: Usage) -> float:
 def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
     rows = calls([1, 1, "unreadable"], [1, 1, 1])
     per_point = cost_estimates(
-        Heading.under("j", "stability", "base", 7), Observations.of(rows), price, unchanged=True
+        EstimateContext.for_protocol("j", "stability", "base", 7),
+        Observations.of(rows),
+        price,
+        unchanged=True,
     )[1]
     # Accuracy 2/2 on verdicts, three calls paid.
     assert per_point.value == pytest.approx(3 * 0.00012 / 100)
@@ -118,7 +124,9 @@ def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
 
 def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     rows = [*calls([1, 1], [1, 1]), *calls([0, 1], [1, 1], probe="typos")]
-    per_point = cost_estimates(Heading.under("j", "typos", "base", 7), Observations.of(rows), price)[1]
+    per_point = cost_estimates(
+        EstimateContext.for_protocol("j", "typos", "base", 7), Observations.of(rows), price
+    )[1]
     assert per_point.value == pytest.approx(2 * 0.00012 / 50)
 
 
@@ -131,7 +139,7 @@ def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
 )
 def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str) -> None:
     per_point = cost_estimates(
-        Heading.under("j", "stability", "base", 7),
+        EstimateContext.for_protocol("j", "stability", "base", 7),
         Observations.of(calls(answers, [1, 1])),
         price,
         unchanged=True,
@@ -234,7 +242,10 @@ def test_listed_prices_are_those_of_short_prompts(provider: str, model: str) -> 
 
 def test_an_unknown_price_is_said() -> None:
     found = cost_estimates(
-        Heading.under("j", "stability", "base", 7), Observations.of([call("i", 1, 1)]), None, unchanged=True
+        EstimateContext.for_protocol("j", "stability", "base", 7),
+        Observations.of([call("i", 1, 1)]),
+        None,
+        unchanged=True,
     )
     assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 3
 
@@ -282,7 +293,7 @@ def steady(probes: int, flips: float) -> dict[str, float | None]:
     figures = [
         e
         for p in range(probes)
-        for e in pointwise.pointwise_estimates(Heading.under("j", f"p{p}", "base", 7), rows)
+        for e in pointwise.pointwise_estimates(EstimateContext.for_protocol("j", f"p{p}", "base", 7), rows)
     ]
     return {e.metric: e.value for e in volatility_estimates("j", figures, 7, rows)}
 
@@ -333,7 +344,9 @@ class Scored:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every pointwise figure."""
         return pointwise.pointwise_estimates(
-            Heading.under(judge, self.name, "base", seed), observations, unchanged=self.unchanged
+            EstimateContext.for_protocol(judge, self.name, "base", seed),
+            observations,
+            unchanged=self.unchanged,
         )
 
 
@@ -407,13 +420,16 @@ def test_an_amount_below_a_cent_keeps_two_digits() -> None:
 def test_tokens_that_were_not_counted_have_no_cost() -> None:
     rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
     found = cost_estimates(
-        Heading.under("j", "stability", "base", 7), Observations.of(rows), price, unchanged=True
+        EstimateContext.for_protocol("j", "stability", "base", 7),
+        Observations.of(rows),
+        price,
+        unchanged=True,
     )
     assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 3
     # A model that costs nothing needs no tokens to say so.
     assert (
         cost_estimates(
-            Heading.under("j", "stability", "base", 7),
+            EstimateContext.for_protocol("j", "stability", "base", 7),
             Observations.of(rows),
             lambda usage: 0.0,
             unchanged=True,
@@ -444,7 +460,9 @@ def test_an_answer_on_another_range_is_right_where_it_is_right_on_the_items_own(
         if e.metric == "accuracy" and set(e.group) == {"protocol"}
     )
     assert (right.numerator, right.denominator) == (4, 4)
-    costs = cost_estimates(Heading.under("j", "score_range", "base", 7), seen, lambda usage: 0.25)
+    costs = cost_estimates(
+        EstimateContext.for_protocol("j", "score_range", "base", 7), seen, lambda usage: 0.25
+    )
     assert {e.metric: e.value for e in costs}["cost_per_point"] == pytest.approx(1 / 100)
     column = accuracy_column(probe_scores("score_range", "base", seen))
     assert (int(column.events.sum()), int(column.trials.sum())) == (4, 4)
@@ -460,7 +478,7 @@ def test_pooled_scores_are_on_the_range_of_the_items() -> None:
     seen = renumbered()
     figures = [
         *ScoreRange().estimates("j", seen, 7),
-        *pointwise.pointwise_estimates(Heading.under("j", "typos", "base", 7), seen),
+        *pointwise.pointwise_estimates(EstimateContext.for_protocol("j", "typos", "base", 7), seen),
     ]
     pooled = {e.metric: e for e in pooled_estimates("j", seen, figures, 7)}
     assert pooled["mae"].value == pytest.approx(10 / 8)

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from clustered import beta_events, tallies
-from steelyard.metrics.stats.clusters import percentile_limits, resample, tail, wilson_cluster, wilson_strict
+from steelyard.metrics.stats.clusters import (
+    Tally,
+    percentile_limits,
+    resample,
+    tail,
+    wilson_cluster,
+    wilson_strict,
+)
 from steelyard.metrics.stats.intervals import wilson
-from steelyard.metrics.stats.tally import Tally
 
 RUNS = 2000
 TASKS, CALLS = 10, 12

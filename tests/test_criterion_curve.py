@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from steelyard.commands.measure import measure
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.criterion import CORRECT, TIES
 from steelyard.metrics.pairs.shift import arm_shift
 from steelyard.probes.criterion import Criterion
@@ -44,7 +44,7 @@ FINGERPRINTS = {
 }
 """Beginnings of the base and strict fingerprints; a change would make users pay for their replies again."""
 AT_ZERO = {"delta": 0, "kind": "same_subset"}
-HEADING = Heading("J", "criterion", {"protocol": "strict"}, 7)
+HEADING = EstimateContext("J", "criterion", {"protocol": "strict"}, 7)
 
 
 def judge_of(text: str, arms: tuple[str, ...] = ()) -> Judge:

@@ -12,7 +12,7 @@ import pytest
 
 from commands import Command
 from steelyard.api import measure
-from steelyard.datasheet.words.inert import inert
+from steelyard.datasheet.words.text import escape_formula
 
 OF_A_FIGURE = {"judge", "probe", "metric", "edit_level", "method", "level"}
 """Columns that name a figure and its interval, beside those of its group."""
@@ -42,4 +42,4 @@ def test_every_figure_of_runs_of_agents_has_a_row_of_its_own(tmp_path: Path, com
     ],
 )
 def test_what_would_be_a_formula_has_an_apostrophe(text: str, shown: str, joined: str) -> None:
-    assert (inert(text), inert(text, joined=True)) == (shown, joined)
+    assert (escape_formula(text), escape_formula(text, joined=True)) == (shown, joined)

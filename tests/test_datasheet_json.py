@@ -22,7 +22,7 @@ from steelyard.datasheet.render import csv, html, markdown, terminal
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.faults import Fault
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.authored.report import Bucket, ProbeReport
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)

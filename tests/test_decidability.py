@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.length import LENGTH_LEAN, length_lean, padded_longer
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.probes.ladder import Ladder
@@ -106,5 +106,5 @@ def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
 @pytest.mark.parametrize(("pairs", "word"), [(10, "inconclusive"), (11, "clear")])
 def test_a_judge_without_a_preference_takes_11_filler_pairs(pairs: int, word: str) -> None:
     columns = make(["tt"] * pairs, tasks=pairs, kind="filler")
-    heading = Heading.under("j", "ladder", "base", 7)
+    heading = EstimateContext.for_protocol("j", "ladder", "base", 7)
     assert length_lean(heading, columns, padded_longer(columns), "no pairs", 2).finding == word

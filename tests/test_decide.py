@@ -18,8 +18,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
-from steelyard.sequential.decision import Decision, Look, read_decisions
-from steelyard.sequential.decision_rule import DecisionRule, parse_rule
+from steelyard.sequential.decision import Decision, DecisionRule, Look, parse_rule, read_decisions
 from steelyard.stimuli.expectation import Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 

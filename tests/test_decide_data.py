@@ -13,7 +13,7 @@ from scipy.special import betaln
 from commands import Command, Done
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import PAIRWISE, POINTWISE
-from steelyard.sequential.decision_rule import parse_rule
+from steelyard.sequential.decision import parse_rule
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from planted_pairs import PLANTED, constant, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.detection import (
     CHART,
     detection,
@@ -34,7 +34,7 @@ thetas = st.tuples(
 
 
 def estimate(pairs: Pairs) -> Estimate:
-    heading = Heading("J", "ladder", {"protocol": "base"}, 7)
+    heading = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
     rows = arm_estimates(heading, pairs, fit_instrument(pairs, 7, 0))
     return next(row for row in rows if row.metric == "limit_of_detection")
 

@@ -231,8 +231,8 @@ class Reader:
             exec(compile(block.text, self.page, "exec"), scope)
         if "Capitals" in scope:
             probe = scope["Capitals"]()
-            assert probe.text("Two words.", None) == "TWO WORDS."
-            assert probe.text("2", None) is None
+            assert probe.edit_text("Two words.", None) == "TWO WORDS."
+            assert probe.edit_text("2", None) is None
 
     def _jinja(self, block: Block) -> None:
         PromptTemplate(block.text, self.page).check(PAIRWISE_VARIABLES)

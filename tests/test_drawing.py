@@ -15,7 +15,7 @@ from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Bo
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.drawing.labels import LETTER, LINE, Box, Label, place, spread
 from steelyard.datasheet.render.html.drawing.tiles import BOLD, Grid
-from steelyard.datasheet.words.short_names import LONGEST, short_names
+from steelyard.datasheet.words.text import LONGEST, short_names
 from steelyard.metrics.estimate import Estimate, Interval
 
 few = settings(max_examples=60)

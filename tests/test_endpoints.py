@@ -17,10 +17,8 @@ from steelyard.errors import ConfigError
 from steelyard.providers.provider import PROVIDERS, connect
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.endpoints import Endpoints
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.pace import Meter, Pace
-from steelyard.runner.throttle import Throttle
+from steelyard.runner.rate_limit import Endpoints, Meter, Pace, Throttle
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.judge import Judge

@@ -16,8 +16,8 @@ from steelyard.datasheet.render.html.figures import axes_map
 from steelyard.errors import ConfigError
 from steelyard.metrics.comparison import family, shared_units
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.faults import Faults, cause_of
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument import estimates as instrument_estimates
 from steelyard.metrics.panel import panel
 from steelyard.metrics.run import run_cost, volatility
@@ -178,14 +178,14 @@ def test_one_figure_of_a_comparison_fails_alone(command: Command, monkeypatch, t
     targets = ("run:planted/probit", "run:planted/first")
     rows = json.loads(command("compare", *targets, "--json").out)["comparisons"]
     ties = next((row["gained"], row["lost"]) for row in rows if row["metric"] == "tie_rate")
-    sound = shared_units.mcnemar.exact
+    sound = shared_units.mcnemar_exact
 
     def exact(gained: int, lost: int) -> float:
         """Fails where the judges differ as they do in ties, and only there."""
         return sound(gained, lost) if (gained, lost) != ties else fail()
 
     alike = [row for row in rows if (row["gained"], row["lost"]) == ties]
-    monkeypatch.setattr(shared_units.mcnemar, "exact", exact)
+    monkeypatch.setattr(shared_units, "mcnemar_exact", exact)
     done = command("compare", *targets, "--json", "--html", "page.html")
     assert done.code == 1
     assert done.err.startswith("steelyard: could not be computed: comparison of ")
@@ -234,7 +234,7 @@ def test_what_is_no_fault_of_a_figure_passes(stop: BaseException) -> None:
 
     faults = Faults()
     with pytest.raises(type(stop)):
-        faults.estimates(Heading("J", "p", {}, 7), "p", ["m"], ends)
+        faults.estimates(EstimateContext("J", "p", {}, 7), "p", ["m"], ends)
     assert faults.found == []
 
 

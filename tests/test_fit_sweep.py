@@ -11,7 +11,7 @@ import pytest
 from commands import Command
 from planted_pairs import STANDARD, constant, simulate
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.estimates import INSTRUMENT, arm_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
@@ -20,7 +20,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.model import Parameters
 
 SHARP = "planted/probit?s=4&beta=2.5&tau=2.2&sigma=0&lapse=0"
-HEADING = Heading("J", "ladder", {"protocol": "base"}, 7)
+HEADING = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
 GRID = {
     "resolution": (0.0, 0.05, 0.37, 0.8, 2.4, 4.0, 8.0, -1.0),
     "position_bias": (0.0, 0.05, -0.55, 1.5, 2.5, -2.5, 4.0, -4.0),

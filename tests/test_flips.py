@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.flips import count_flips, relabelling_p
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -26,7 +26,7 @@ AT_ZERO = {"delta": 0, "kind": "same_subset"}
 
 
 def estimates_of(pairs: Pairs, protocol: str = "base") -> list[Estimate]:
-    return ladder_estimates(Heading.under("J", "ladder", protocol, 7), pairs)
+    return ladder_estimates(EstimateContext.for_protocol("J", "ladder", protocol, 7), pairs)
 
 
 def rates(pairs: Pairs) -> tuple[float | None, float | None, float | None]:
@@ -81,11 +81,12 @@ def test_without_replicates_there_is_nothing_to_compare() -> None:
 def test_only_the_declared_arm_has_them_on_the_ladder() -> None:
     pairs = make(["11", "12", "tt", "2t", "12", "12", "11", "22"] * 6, tasks=5, replicates=2)
     assert not [e for e in estimates_of(pairs, "strict") if "flip" in e.metric]
-    natural = natural_estimates(Heading.under("J", "position", "other", 7), pairs, pairs)
+    natural = natural_estimates(EstimateContext.for_protocol("J", "position", "other", 7), pairs, pairs)
     assert find(natural, "flip_excess").finding is None
     assert (
         find(
-            natural_estimates(Heading.under("J", "position", "base", 7), pairs, pairs), "flip_excess"
+            natural_estimates(EstimateContext.for_protocol("J", "position", "base", 7), pairs, pairs),
+            "flip_excess",
         ).finding
         is not None
     )

@@ -12,9 +12,10 @@ import pytest
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
-from steelyard.run_folder.frozen_run import load_plan, prepare
 from steelyard.run_folder.publication import build_datasheet
+from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.record import Record

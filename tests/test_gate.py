@@ -19,18 +19,17 @@ import yaml
 from steelyard.api import measure
 from steelyard.cli.main import cli
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.commands.gate import junit, summary
-from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy
+from steelyard.commands.gate.gate import check_certificate, gate
+from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy, select
+from steelyard.commands.gate.reports import MARKS, render_junit, render_markdown
 from steelyard.commands.gate.ruling import check, rule_on, worst
-from steelyard.commands.gate.selection import select
-from steelyard.commands.gate.session import check_certificate, gate
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import CertificateError, ConfigError, DataError
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.published_files import read_datasheet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICY = """\
@@ -436,7 +435,7 @@ def test_junit_shows_everything_that_did_not_pass(tmp_path: Path) -> None:
     run = folder(tmp_path / "run", good="tie", bad="1 2")
     rules = write(tmp_path / "p.yaml", "dark_current: [{max: 0.2}, {max: 0.05}]\n")
     decision, _ = gate(run, rules, NOW)
-    root = ElementTree.fromstring(junit.render(decision))
+    root = ElementTree.fromstring(render_junit(decision))
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("4", "2", "1")
     assert [suite.get("name") for suite in root] == ["bad", "good"]
     problems = [(case.get("classname"), problem.tag) for suite in root for case in suite for problem in case]
@@ -450,9 +449,9 @@ def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
     name = "<b>|`*_[x](y)&"
     run = folder(tmp_path / "run", **{name: "tie"})
     decision, _ = gate(run, lenient, NOW)
-    root = ElementTree.fromstring(junit.render(decision))
+    root = ElementTree.fromstring(render_junit(decision))
     assert root[0].get("name") == name
-    text = summary.render(decision)
+    text = render_markdown(decision)
     assert "<b>" not in text.replace("\\<b\\>", "")
     rows = [line for line in text.splitlines() if line.startswith("| reacts to nothing")]
     assert [row.replace("\\|", "").count("|") for row in rows] == [6]
@@ -507,7 +506,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
         done = steelyard("gate", "run", "--policy", "p.yaml", "--junit", "j.xml", "--markdown", "m.md")
         assert done.returncode == code, done.stderr
         assert f"{word}: 1 check" in done.stdout
-        assert f"Judge gate: {summary.MARKS[word]} {word}" in (tmp_path / "m.md").read_text(encoding="utf-8")
+        assert f"Judge gate: {MARKS[word]} {word}" in (tmp_path / "m.md").read_text(encoding="utf-8")
         assert forecast in " ".join(done.stdout.split())
     write(tmp_path / "p.yaml", "dark_current: {min: 0.9}\n")
     assert steelyard("gate", "run", "--policy", "p.yaml", "--json").returncode == 3

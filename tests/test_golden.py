@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -100,9 +100,9 @@ def datasheet(judge: str) -> tuple[Estimate, ...]:
     vacuum = (
         []
         if decided is None
-        else vacuum_estimates(Heading.under(judge, "vacuum", "base", 7), vacuum_of(decided))
+        else vacuum_estimates(EstimateContext.for_protocol(judge, "vacuum", "base", 7), vacuum_of(decided))
     )
-    ladder = ladder_estimates(Heading.under(judge, "ladder", "base", 7), ladder_of(judge))
+    ladder = ladder_estimates(EstimateContext.for_protocol(judge, "ladder", "base", 7), ladder_of(judge))
     rates = ("unreadable_rate", "failed_rate")
     return tuple(e for e in [*vacuum, *ladder] if e.metric not in rates)
 
@@ -145,7 +145,7 @@ def test_nothing_conflicts_in_a_clean_run(judge: str) -> None:
 )
 def test_criterion_shift(delta: int, difference: float, low: float, high: float) -> None:
     estimates = criterion_estimates(
-        Heading.under("Qwen32B", "criterion", "strict", 7),
+        EstimateContext.for_protocol("Qwen32B", "criterion", "strict", 7),
         vacuum_of(0),
         make([]),
         ladder_of("Qwen32B"),

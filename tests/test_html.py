@@ -34,7 +34,7 @@ from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.render.html.drawing.labels import Box, place, spread
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.words.short_names import LONGEST, short_names
+from steelyard.datasheet.words.text import LONGEST, short_names
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -20,14 +20,13 @@ from steelyard.errors import DataError
 from steelyard.importing.call import VERDICTS
 from steelyard.importing.observations import checked
 from steelyard.importing.styles import CallLine, read_calls
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
-from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.tally import Tally
-from steelyard.run_folder.results_file import RESULTS
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.run_folder.published_files import RESULTS
 from strategies import make
 from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
 
@@ -91,13 +90,15 @@ def test_the_published_judges_come_out_as_published(steelyard, tmp_path: Path) -
     for judge, (decided, _, _) in JUDGES.items():
         name, _, protocol = judge.partition("-")
         arm = protocol or "base"
-        expected = ladder_estimates(Heading.under(name, "ladder", arm, 7), ladder_of(judge))
+        expected = ladder_estimates(EstimateContext.for_protocol(name, "ladder", arm, 7), ladder_of(judge))
         if decided is not None:
-            expected += vacuum_estimates(Heading.under(name, "vacuum", arm, 7), vacuum_of(decided))
+            expected += vacuum_estimates(
+                EstimateContext.for_protocol(name, "vacuum", arm, 7), vacuum_of(decided)
+            )
         for address, row in as_read(expected).items():
             assert found[address] == row, address
     shifts = criterion_estimates(
-        Heading.under("Qwen32B", "criterion", "strict", 7),
+        EstimateContext.for_protocol("Qwen32B", "criterion", "strict", 7),
         vacuum_of(0),
         make([]),
         ladder_of("Qwen32B"),

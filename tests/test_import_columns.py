@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recorded_calls import observations_of
 from steelyard.commands.import_verdicts import import_verdicts
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.errors import DataError
@@ -144,7 +144,7 @@ def test_a_table_makes_the_collection_of_its_calls(tmp_path: Path, lines: list[d
     assert list(map(str, speechless(judges, table))) == list(map(str, speechless(judges, objects)))
     for judge in judges:
         for protocol in ("base", "strict"):
-            mine = table.of_judge(judge).among("ladder", protocol)
+            mine = table.of_judge(judge).filter("ladder", protocol)
             assert same_pairs(collect(mine), collect(reversed(list(mine))))
 
 

@@ -106,6 +106,17 @@ def test_a_table_of_pairs_in_both_orders(command: Command, tmp_path: Path) -> No
     assert (accuracy["numerator"], accuracy["denominator"]) == (4, 8)
 
 
+def test_pairs_in_one_order_ask_for_the_other(tmp_path: Path) -> None:
+    columns = parse_recorded_columns("pair=pair,first=shown_first,answer=winner,better=people")
+    for orders, wanted in (((1,), "the same pairs in the other order"), ((1, 2), "more rows")):
+        better = {pair: 1 + pair % 2 for pair in range(6)}
+        rows = [(p, first, "A" if better[p] == first else "B", better[p]) for p in better for first in orders]
+        path = write(tmp_path / "pairs.csv", ("pair", "shown_first", "winner", "people"), rows)
+        (verdict,) = import_verdicts([path], None, 7, MappedTable(columns)).datasheet.verdicts
+        assert verdict.next is not None
+        assert wanted in verdict.next.purpose
+
+
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [

@@ -206,6 +206,9 @@ def test_baselines_of_an_exported_run_stay_baselines(tmp_path: Path, command: Co
     assert roles(named) == {"constant": False}
     results = [json.loads(line) for line in (tmp_path / "back" / "results.jsonl").read_text().splitlines()]
     assert {(row["judge"], row["baseline"]) for row in results} == {*roles(back).items()}
+    beside = sum(row["baseline"] for row in results)
+    told = f"{len(results) - beside} recorded calls, none made; {beside} of baselines."
+    assert told in command("import", *logs, "--out", "again").out
 
 
 def test_repeats_and_vacuum_keep_their_figures(tmp_path: Path, command: Command) -> None:

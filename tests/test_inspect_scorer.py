@@ -22,8 +22,7 @@ from docs_pages import ROOT
 from editing_server import RUBRIC, Cast, grade
 from servers import Answer, Received, ScriptedServer, fails, says
 from steelyard.errors import ConfigError
-from steelyard.inspect_logs.judge_call import judge_call
-from steelyard.inspect_logs.line import Line
+from steelyard.inspect_logs.scorer import Line, judge_call
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
 from steelyard.trials.builtin_prompts import parse_response

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.cluster_spread import ClusterSpread
 from steelyard.metrics.instrument.estimates import TOO_LITTLE, arm_estimates
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
@@ -30,7 +30,7 @@ from steelyard.providers.planted.model import Parameters
 from steelyard.providers.planted.rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
-HEADING = Heading("J", "ladder", {"protocol": "base"}, 7)
+HEADING = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
 LOSS = 2.262157**2 / 2
 """Log-likelihood that a limit may cost with ten tasks: half the square of the 97.5 % quantile of t with 9."""
 few = settings(max_examples=6)

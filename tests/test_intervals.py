@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word, share_of
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (
+    Tally,
     bootstrap_share,
     design_effect,
     effective_size,
@@ -23,7 +24,6 @@ from steelyard.metrics.stats.clusters import (
     wilson_strict,
 )
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, score, wilson
-from steelyard.metrics.stats.tally import Tally
 from strategies import find, interval, make, shuffled
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -104,7 +104,9 @@ def test_repeats_of_few_pairs_clear_no_limit_in_one_task() -> None:
 def test_zero_of_120_in_ten_tasks() -> None:
     # Upper limit at zero events is q²/(n + q²): t(9) = 2.26216 → 5.1174/(57.143 + 5.1174) = .0822.
     estimate = find(
-        vacuum_estimates(Heading.under("J", "vacuum", "base", 7), make(["tt"] * 60, tasks=10, kind="empty")),
+        vacuum_estimates(
+            EstimateContext.for_protocol("J", "vacuum", "base", 7), make(["tt"] * 60, tasks=10, kind="empty")
+        ),
         "dark_current",
     )
     assert [i.method for i in estimate.intervals] == ["wilson_cluster", "wilson_tasks", "wilson"]
@@ -118,7 +120,9 @@ def test_zero_of_120_in_ten_tasks() -> None:
 def test_one_task_counts_its_pairs() -> None:
     # 8 of 16 calls on 8 pairs: as sure as 4 of 8.
     estimate = find(
-        vacuum_estimates(Heading.under("J", "vacuum", "base", 7), make(["11", "tt"] * 4, kind="empty")),
+        vacuum_estimates(
+            EstimateContext.for_protocol("J", "vacuum", "base", 7), make(["11", "tt"] * 4, kind="empty")
+        ),
         "dark_current",
     )
     assert [i.method for i in estimate.intervals] == ["wilson_units", "wilson"]
@@ -156,7 +160,8 @@ def test_worst_and_best_case_of_missing_calls() -> None:
 
 def test_rates_of_missing_calls_count_every_call() -> None:
     estimates = vacuum_estimates(
-        Heading.under("J", "vacuum", "base", 7), make(["tx", "tf", "1t", "t-"], tasks=2, kind="empty")
+        EstimateContext.for_protocol("J", "vacuum", "base", 7),
+        make(["tx", "tf", "1t", "t-"], tasks=2, kind="empty"),
     )
     for metric in ("unreadable_rate", "failed_rate"):
         rate = find(estimates, metric)
@@ -170,7 +175,7 @@ def test_rates_of_missing_calls_count_every_call() -> None:
 def test_dark_current_per_kind() -> None:
     # A pooled 1/2 made of two constants.
     rows = make(["11"] * 6 + ["ta"] * 6, tasks=3, kind=["empty"] * 6 + ["blank"] * 6)
-    estimates = vacuum_estimates(Heading.under("J", "vacuum", "strict", 7), rows)
+    estimates = vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "strict", 7), rows)
     assert find(estimates, "dark_current").value == 0.5
     assert find(estimates, "dark_current", kind="empty").value == 1.0
     blank = find(estimates, "dark_current", kind="blank")
@@ -181,15 +186,18 @@ def test_dark_current_per_kind() -> None:
 
 def test_figures_do_not_depend_on_the_order_of_rows() -> None:
     rows = make(["11", "tt", "1t", "xt"] * 10, tasks=7, kind=["empty", "blank"] * 20)
-    first = [e.to_json() for e in vacuum_estimates(Heading.under("J", "vacuum", "base", 7), rows)]
+    first = [
+        e.to_json() for e in vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "base", 7), rows)
+    ]
     assert first == [
-        e.to_json() for e in vacuum_estimates(Heading.under("J", "vacuum", "base", 7), shuffled(rows))
+        e.to_json()
+        for e in vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "base", 7), shuffled(rows))
     ]
 
 
 def test_all_calls_failed_is_undefined_not_zero() -> None:
     estimates = vacuum_estimates(
-        Heading.under("J", "vacuum", "base", 7), make(["ff"] * 4, tasks=2, kind="empty")
+        EstimateContext.for_protocol("J", "vacuum", "base", 7), make(["ff"] * 4, tasks=2, kind="empty")
     )
     dark = find(estimates, "dark_current")
     assert dark.value is None
@@ -199,7 +207,7 @@ def test_all_calls_failed_is_undefined_not_zero() -> None:
 
 
 def test_no_pairs_is_undefined_with_a_reason() -> None:
-    for estimate in vacuum_estimates(Heading.under("J", "vacuum", "base", 7), make([])):
+    for estimate in vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "base", 7), make([])):
         assert estimate.value is None
         assert estimate.note == "no calls in this condition"
 

@@ -10,9 +10,9 @@ from scipy.stats import t
 
 from steelyard.metrics.scores.resampled import interval
 from steelyard.metrics.stats.agreement import kappa
+from steelyard.metrics.stats.cluster_mean import around, jackknife
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED
-from steelyard.metrics.stats.jackknife import around, jackknife
 
 
 def mean(sums: np.ndarray) -> np.ndarray:

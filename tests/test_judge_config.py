@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.model import Parameters

@@ -14,7 +14,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
-from steelyard.datasheet.sections.together import judges_of
+from steelyard.datasheet.sections.tables import judges_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.ballots import ballots
 from steelyard.metrics.remedies.trio import Trio, choose_trio, halves, jury_of

@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 from scipy import special as oracle
 from scipy.stats import betabinom
 
-from steelyard.metrics.stats.beta_law import beta_probability, beta_quantile, binomial_probability
-from steelyard.metrics.stats.few_events import ALLOWED_CORRELATION, _beta_binomial
-from steelyard.metrics.stats.mcnemar import exact, mid_p
-from steelyard.metrics.stats.normal_law import (
+from steelyard.metrics.stats.distributions import (
+    beta_probability,
+    beta_quantile,
+    binomial_probability,
     normal_probabilities,
     normal_probability,
     normal_quantile,
     normal_quantiles,
     normal_sides,
+    t_probability,
+    t_quantile,
 )
-from steelyard.metrics.stats.student_law import t_probability, t_quantile
-from steelyard.metrics.stats.unconditional import _binomial
+from steelyard.metrics.stats.rare_event_tail import ALLOWED_CORRELATION, _beta_binomial
+from steelyard.metrics.stats.significance import _binomial, mcnemar_exact, mcnemar_mid_p
 
 BETA_SHARES = (
     (0.001, 0.001, 0.25, 0.499451507519294),
@@ -231,10 +233,10 @@ def test_a_million_even_chances() -> None:
 
 
 def test_mcnemar_by_hand() -> None:
-    assert exact(1, 8) == pytest.approx(2 * 10 / 512, rel=1e-14)
-    assert mid_p(1, 8) == pytest.approx((10 + 1) / 512, rel=1e-14)
-    assert (exact(0, 0), mid_p(0, 0), exact(5, 5)) == (1, 1, 1)
-    assert mid_p(0, 3) == pytest.approx(1 / 8, rel=1e-14)
+    assert mcnemar_exact(1, 8) == pytest.approx(2 * 10 / 512, rel=1e-14)
+    assert mcnemar_mid_p(1, 8) == pytest.approx((10 + 1) / 512, rel=1e-14)
+    assert (mcnemar_exact(0, 0), mcnemar_mid_p(0, 0), mcnemar_exact(5, 5)) == (1, 1, 1)
+    assert mcnemar_mid_p(0, 3) == pytest.approx(1 / 8, rel=1e-14)
 
 
 @pytest.mark.parametrize("value", [1e-8, 0.01, 0.7, 1.5, 4.0, 100.0, 1e6])

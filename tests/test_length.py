@@ -15,20 +15,20 @@ from scores import call
 from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.length import length
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen
 from steelyard.metrics.pairs.natural import natural_estimates
 from steelyard.metrics.run.unchanged import leaning_estimates, unchanged_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.length import Halves
-from steelyard.metrics.stats.unconditional import barnard
+from steelyard.metrics.stats.significance import barnard
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from strategies import make
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-HERE = Heading.under("j", "position", "base", 7)
+HERE = EstimateContext.for_protocol("j", "position", "base", 7)
 U, V, BOTH = "12", "21", "tt"
 """Answers of a judge that names u, v or neither in both orders."""
 
@@ -57,7 +57,7 @@ def test_always_the_longer_is_flagged_from_seven_pairs() -> None:
     assert (found.value, found.finding) == (pytest.approx(0.5), "flagged")
     assert found.p == pytest.approx(2 / 2**7, abs=1e-4)
     assert found.p_corrected == pytest.approx(2 * (found.p or 0))
-    assert "as one of 2 tests" in (found.note or "")
+    assert "after Bonferroni over 2 tests" in (found.note or "")
 
 
 def test_barnards_test_is_the_published_one() -> None:
@@ -101,7 +101,9 @@ def test_prompts_other_than_base_have_a_figure_and_no_word() -> None:
     pairs = make([U] * 8, tasks=8, better=[2, 2, 2, 2, 1, 1, 1, 2])
     longer = dict.fromkeys(pairs.names, 1)
     for protocol, word in (("base", "flagged"), ("strict", None)):
-        found = natural_estimates(Heading.under("j", "position", protocol, 7), pairs, pairs, None, longer)
+        found = natural_estimates(
+            EstimateContext.for_protocol("j", "position", protocol, 7), pairs, pairs, None, longer
+        )
         assert [e.finding for e in found if e.metric == "length_lean"] == [word]
     assert not [e for e in natural_estimates(HERE, pairs, pairs) if e.metric == "length_lean"]
 
@@ -112,7 +114,7 @@ def test_prompts_other_than_base_have_a_figure_and_no_word() -> None:
 def test_padded_pairs_have_a_test(answer: str, word: str) -> None:
     """v is padded. A judge of slots or of ties is not swayed by it, one of either text is."""
     pairs = make([answer] * 40, tasks=40, kind=FILLER)
-    found = ladder_estimates(Heading.under("j", "ladder", "base", 7), pairs)
+    found = ladder_estimates(EstimateContext.for_protocol("j", "ladder", "base", 7), pairs)
     (padded,) = [e for e in found if e.metric == "length_lean"]
     assert padded.finding == word
     assert (padded.value or 0) == {V: 0.5, U: -0.5}.get(answer, 0.0)
@@ -202,12 +204,12 @@ def false_flags(runs: int, size: int, share: float, accuracy: float, seed: int) 
         scores = collect_scores(
             call(f"i{n:03d}", a, b) for n, (a, b) in enumerate(zip(answers, labels, strict=True))
         )
-        heading = Heading.under(f"j{run}", "original", "base", 7)
+        heading = EstimateContext.for_protocol(f"j{run}", "original", "base", 7)
         found = leaning_estimates(heading, scores, chance.integers(1, 200, size))
         single += any(e.finding == "flagged" for e in found)
         better = [2 - label for label in labels]
         named = [U if ok == (b == 1) else V for b, ok in zip(better, right, strict=True)]
-        here = Heading.under(f"j{run}", "position", "base", 7)
+        here = EstimateContext.for_protocol(f"j{run}", "position", "base", 7)
         natural = make(named, tasks=size, better=better)
         longest = np.ones(len(natural), dtype=np.int64)
         pairs += length_lean(here, natural, longest, "no label", 1).finding == "flagged"

@@ -12,8 +12,8 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import score
-from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

@@ -16,19 +16,18 @@ from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.run.run_cost import _of_the_prompt
-from steelyard.run_folder.frozen_study import freeze, thaw
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.conduct import conduct
+from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan, plan_rows
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
+from steelyard.runner.runner import Runner, conduct
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise
@@ -253,7 +252,7 @@ def measured(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, Es
     seen = observed(plan, path)
     return {
         figure.metric.id: figure.estimate(
-            Heading.under("j", figure.probe, "base", seed), figure.columns(seen)
+            EstimateContext.for_protocol("j", figure.probe, "base", seed), figure.columns(seen)
         )
         for figure in figures_of(seen)
     }
@@ -313,7 +312,9 @@ def test_a_jury_gains_by_independent_errors_and_not_by_common_ones(tmp_path: Pat
     right = {}
     for name in ("apart", "alike"):
         (figure,) = [f for f in figures_of(seen.of_judge(name)) if f.metric.id == "accuracy"]
-        right[name] = figure.estimate(Heading.under(name, "", "base", 7), figure.columns(seen.of_judge(name)))
+        right[name] = figure.estimate(
+            EstimateContext.for_protocol(name, "", "base", 7), figure.columns(seen.of_judge(name))
+        )
     assert (right["apart"].value or 0) > (right["alike"].value or 0) + 0.03
     assert (right["apart"].interval or Interval("", 0, 0)).high >= 0.896  # type: ignore[operator]
     assert (right["alike"].interval or Interval("", 0, 0)).low <= 0.802  # type: ignore[operator]

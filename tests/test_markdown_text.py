@@ -16,8 +16,7 @@ from markdown_it.token import Token
 from example_datasheet import example, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import csv, markdown
-from steelyard.datasheet.render.exhibits_markdown import code_block, fenced
-from steelyard.datasheet.render.markdown_text import escape, table
+from steelyard.datasheet.render.markdown import code_block, escape, fenced, table
 from steelyard.datasheet.sections.sections import sections
 
 few = settings(max_examples=60)

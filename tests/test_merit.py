@@ -41,7 +41,7 @@ def natural(answers: list[tuple[str, str]], better: str = "uv", judge: str = "j"
 def merit(observations: list[Observation], *baselines: list[Observation]) -> Estimate:
     """The figure that decides."""
     others = {f"b{n}": Observations.of(seen) for n, seen in enumerate(baselines)}
-    (found,) = [e for e in merit_estimates("j", Observations.of(observations), others, 7) if e.whole]
+    (found,) = [e for e in merit_estimates("j", Observations.of(observations), others, 7) if e.is_overall]
     return found
 
 

@@ -16,7 +16,7 @@ from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.probes.catalogue import installed, metrics_of, probed_metrics, reading_order
+from steelyard.probes.probe_metadata import installed_probes, metrics_of, probe_metrics, reading_order
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_event_is_a_truth_value_for_each_row(given: object) -> None:
 
 def test_every_metric_is_declared_once() -> None:
     homes: dict[str, set[int]] = {}
-    for metric in (*probed_metrics(), *(m for name in installed() for m in metrics_of(name))):
+    for metric in (*probe_metrics(), *(m for name in installed_probes() for m in metrics_of(name))):
         homes.setdefault(metric.id, set()).add(id(metric))
     assert not {name for name, objects in homes.items() if len(objects) > 1}
     assert all(metric.meaning.endswith(".") and metric.label for metric in declared().values())

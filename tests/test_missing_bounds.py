@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_shift
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
@@ -68,7 +68,7 @@ def holds(
 
 
 def equals(rows: list[str]) -> list[Estimate]:
-    return ladder_estimates(Heading.under("J", "ladder", "base", 7), make(rows, tasks=2))
+    return ladder_estimates(EstimateContext.for_protocol("J", "ladder", "base", 7), make(rows, tasks=2))
 
 
 @pytest.mark.parametrize(("metric", "group"), EQUALS)
@@ -90,7 +90,7 @@ def test_cells_slots_and_call_rates(rows: list[str]) -> None:
 def test_natural_pairs_and_agreement_with_people(rows: list[str]) -> None:
     def natural(filled: list[str]) -> list[Estimate]:
         pairs = make(filled, tasks=2, kind="natural", better=1)
-        return natural_estimates(Heading.under("J", "position", "base", 7), pairs, pairs)
+        return natural_estimates(EstimateContext.for_protocol("J", "position", "base", 7), pairs, pairs)
 
     made = {tuple(filled): natural(filled) for filled in [rows, *completions(rows)]}
     for metric in (*NATURAL, "accuracy", "accuracy_both", "net_slot_preference"):
@@ -102,7 +102,8 @@ def test_natural_pairs_and_agreement_with_people(rows: list[str]) -> None:
 def test_ratios_of_decided_calls(rows: list[str]) -> None:
     def ladder(filled: list[str]) -> list[Estimate]:
         return ladder_estimates(
-            Heading.under("J", "ladder", "base", 7), make(filled, tasks=2, kind="prefix", delta=1.0, better=1)
+            EstimateContext.for_protocol("J", "ladder", "base", 7),
+            make(filled, tasks=2, kind="prefix", delta=1.0, better=1),
         )
 
     made = {tuple(filled): ladder(filled) for filled in [rows, *completions(rows)]}
@@ -115,13 +116,13 @@ def test_ratios_of_decided_calls(rows: list[str]) -> None:
 def test_the_shift_between_two_arms(rows: list[str]) -> None:
     def shift(filled: list[str]) -> float:
         whole: Pairs = make(["1t", *["t1"] * (len(filled) - 1)], tasks=2)
-        found = criterion_shift(Heading("J", "criterion", {}, 7), whole, make(filled, tasks=2))
+        found = criterion_shift(EstimateContext("J", "criterion", {}, 7), whole, make(filled, tasks=2))
         assert found.value is not None
         assert found.bounds is not None
         return found.value
 
     whole = make(["1t", *["t1"] * (len(rows) - 1)], tasks=2)
-    bounds = criterion_shift(Heading("J", "criterion", {}, 7), whole, make(rows, tasks=2)).bounds
+    bounds = criterion_shift(EstimateContext("J", "criterion", {}, 7), whole, make(rows, tasks=2)).bounds
     values = [shift(filled) for filled in completions(rows)]
     assert bounds == (pytest.approx(min(values)), pytest.approx(max(values)))
 
@@ -130,7 +131,9 @@ FLIPS = ("repeat_flip_rate", "swap_flip_rate")
 
 
 def repeated(rows: list[str]) -> list[Estimate]:
-    return flip_estimates(Heading("J", "ladder", {"protocol": "base"}, 7), make(rows, tasks=2, replicates=2))
+    return flip_estimates(
+        EstimateContext("J", "ladder", {"protocol": "base"}, 7), make(rows, tasks=2, replicates=2)
+    )
 
 
 def test_flip_rates_by_hand() -> None:

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from scores import Answer, call
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.invariance import invariance_estimates
 from steelyard.metrics.scores.repeats import noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, false_rates, within_one
 
 quiet = settings(max_examples=15)
-HEADING = Heading("J", "paraphrase", {}, 7)
+HEADING = EstimateContext("J", "paraphrase", {}, 7)
 Row = tuple[Answer, ...]
 """Two answers to an item as it is, then two to its edit."""
 answers = st.sampled_from([0, 1, 1, "abstain"])

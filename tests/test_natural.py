@@ -11,10 +11,10 @@ from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family
-from steelyard.metrics.stats.significance import holm
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
 quiet = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -24,7 +24,9 @@ IDS = [metric.id for metric in CELLS]
 
 def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:
     return natural_estimates(
-        Heading.under("j", "position", "base", 7), pairs, pairs if labelled is None else labelled
+        EstimateContext.for_protocol("j", "position", "base", 7),
+        pairs,
+        pairs if labelled is None else labelled,
     )
 
 
@@ -160,13 +162,13 @@ def test_natural_pairs_are_read_under_every_prompt_and_flagged_under_base_alone(
     estimates = [
         e
         for arm in ("cot", "base")
-        for e in natural_estimates(Heading.under("J", "position", arm, 7), pairs, pairs)
+        for e in natural_estimates(EstimateContext.for_protocol("J", "position", arm, 7), pairs, pairs)
     ]
     found = {r.title: r for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], estimates)}
     assert found["Natural pairs"].word == "flagged"
     assert found["Natural pairs, cot"].word == "measured"
     assert "flips to slot 1 in 24, to slot 2 in 0" in found["Natural pairs, cot"].sentence
-    without = natural_estimates(Heading.under("J", "position", "cot", 7), pairs, pairs)
+    without = natural_estimates(EstimateContext.for_protocol("J", "position", "cot", 7), pairs, pairs)
     titles = [r.title for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], without)]
     assert titles == ["Natural pairs, cot"]
 
@@ -175,11 +177,13 @@ def test_prompts_without_a_base_are_one_family() -> None:
     # Eight tasks all leaning one way: p = 2/2^8 = .0078. Six of eight: P(|sum| >= 4) = 2·(1+8+28)/256 = .289.
     strong, weak = ["11"] * 8, ["11"] * 6 + ["22"] * 2
     prompts = {"a": make(strong, tasks=8, kind="natural"), "b": make(weak, tasks=8, kind="natural")}
-    assert prompt_family(prompts) == pytest.approx({"a": 2 * 2 / 256, "b": 74 / 256})
+    adjusted = {name: test.adjusted_p for name, test in prompt_family(prompts).items()}
+    assert adjusted == pytest.approx({"a": 2 * 2 / 256, "b": 74 / 256})
     assert prompt_family({**prompts, "base": prompts["a"]}) == {}
     words = {
         name: find(
-            natural_estimates(Heading.under("J", "position", name, 7), pairs, pairs, p), "net_slot_preference"
+            natural_estimates(EstimateContext.for_protocol("J", "position", name, 7), pairs, pairs, p),
+            "net_slot_preference",
         )
         for (name, pairs), p in zip(prompts.items(), prompt_family(prompts).values(), strict=True)
     }
@@ -187,7 +191,7 @@ def test_prompts_without_a_base_are_one_family() -> None:
     assert "p = 0.016 among all prompts of the judge (Holm)" in (words["a"].note or "")
     # Eight such prompts: 8 · .0078 > .05, so none is flagged.
     many = prompt_family({f"p{n}": prompts["a"] for n in range(8)})
-    assert set(many.values()) == {8 * 2 / 256}
+    assert {test.adjusted_p for test in many.values()} == {8 * 2 / 256}
 
 
 def test_holm_agrees_with_statsmodels() -> None:

@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.api import measure
 from steelyard.cli.study import argv_for_rerun
-from steelyard.core.plurals import planned
+from steelyard.core.text import round_up
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.run_folder.frozen_run import load_plan
-from steelyard.run_folder.frozen_study import thaw
+from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.rates import Rates
+from steelyard.run_folder.sample_size_hint import rows_of_the_rarer
+from steelyard.run_folder.snapshot import load_plan, thaw
+from steelyard.runner.costs import Rates
 from steelyard.runner.record import Record
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
@@ -262,9 +264,31 @@ def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path)
         for e in figures
         if e["finding"] == "inconclusive" and e["calls_needed"] and e["judge"] == verdict["judge"]
     }
-    assert int(told[1]) == planned(math.ceil(needed[told[2]]))
+    assert int(told[1]) == round_up(math.ceil(needed[told[2]]))
     # 16 rows of 5 calls each, and as many for each row that comes.
-    assert verdict["calls"] == planned(5 * (16 + int(told[1])))
+    assert verdict["calls"] == round_up(5 * (16 + int(told[1])))
+
+
+def test_where_one_label_is_rare_rows_of_it_are_to_be_added(command: Command, tmp_path: Path) -> None:
+    """Always 1 on 27 rows that should pass and 3 that should fail: only more of the latter tell anything."""
+    verdict = labelled(tmp_path / "rare", "planted/constant?value=1", "1 1 1 1 1 1 1 1 1 0 " * 3, command)
+    told = re.search(r"add about (\d+) rows labelled 0, which would decide “", verdict["next"]["purpose"])
+    assert told is not None, verdict["next"]
+    assert verdict["calls"] == round_up(5 * (30 + int(told[1])))
+
+
+def test_as_many_rows_of_the_rare_label_as_tell_the_same() -> None:
+    """10 and 90 rows, 100 more wanted: 1/20 + 1/180 = 1/(10 + m) + 1/90 at m = 12.5."""
+    rates = [
+        Estimate("j", "original", metric, {"protocol": "base"}, "call", 0.1, n_units=units)
+        for metric, units in (("false_positive_rate", 10), ("false_negative_rate", 90))
+    ]
+    assert rows_of_the_rarer(rates, 100) == (0, 13)
+    assert rows_of_the_rarer(rates[:1], 100) == (None, None)
+    even = [replace(rate, n_units=50) for rate in rates]
+    assert rows_of_the_rarer(even, 100) == (None, None)
+    # However many of the rare ones: the others alone leave more open than a thousand further rows would.
+    assert rows_of_the_rarer(rates, 1000) == (None, None)
 
 
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:

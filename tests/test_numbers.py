@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.ascii_text import ascii_only
+from steelyard.datasheet.words.text import ascii_only
 from steelyard.metrics.estimate import Estimate, Interval
 
 RATE = Estimate(

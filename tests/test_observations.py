@@ -96,13 +96,13 @@ def test_columns_choose_and_count_as_comprehensions_do(given_rows: list[Observat
     assert seen.units == len({(o.stimulus.unit, o.protocol) for o in ordered})
     assert seen.stimuli_seen == sorted({o.stimulus for o in ordered}, key=lambda s: s.id)
     assert list(seen.of_judge("A")) == [o for o in ordered if o.judge == "A"]
-    assert list(seen.among("ladder", "base")) == [
+    assert list(seen.filter("ladder", "base")) == [
         o for o in ordered if (o.stimulus.probe, o.protocol) == ("ladder", "base")
     ]
-    assert list(seen.among(kinds=("empty", "natural"), labelled=True)) == [
+    assert list(seen.filter(kinds=("empty", "natural"), labelled=True)) == [
         o for o in ordered if o.stimulus.kind == "empty"
     ]
-    assert list(seen.where(seen.ended(Failed, Unreadable))) == [
+    assert list(seen.filter(calls=seen.ended(Failed, Unreadable))) == [
         o for o in ordered if isinstance(o.verdict, (Failed, Unreadable))
     ]
     events, calls = seen.by_cluster(seen.ended(Tie))
@@ -114,7 +114,7 @@ def test_columns_choose_and_count_as_comprehensions_do(given_rows: list[Observat
 
 def test_a_judge_or_a_protocol_without_calls_has_no_rows() -> None:
     seen = Observations.of([Observation("A", "base", pair(0), "uv", 0, Tie(), Usage(), "")])
-    assert (len(seen.of_judge("B")), len(seen.among(protocol="strict"))) == (0, 0)
+    assert (len(seen.of_judge("B")), len(seen.filter(protocol="strict"))) == (0, 0)
     empty = Observations.of([])
     assert (list(empty), empty.units, empty.counts(), empty.pointwise) == ([], 0, Counter(), False)
     assert (len(collect(empty)), len(collect_scores(empty))) == (0, 0)

@@ -22,7 +22,7 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.record import Record
 from steelyard.sequential.decide import decide
-from steelyard.sequential.decision_rule import parse_rule
+from steelyard.sequential.decision import parse_rule
 from steelyard.store import run_store, writer
 from steelyard.store.connection import connected
 from steelyard.study.study import Study

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from steelyard.api import measure
 from steelyard.commands.gate.flags import NAMED_BY, with_flags
+from steelyard.commands.gate.gate import gate
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
 from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check, rule_on
-from steelyard.commands.gate.session import gate
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import NO_FAULT, UNFIT
@@ -26,6 +26,7 @@ from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import (
     DECOMPOSITION_CELLS,
     MARGIN,
@@ -35,13 +36,12 @@ from steelyard.metrics.findings import (
     judge_limit,
     judged,
 )
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.tally import Tally
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.metrics.stats.clusters import Tally
+from steelyard.run_folder.published_files import read_datasheet
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 RESULTS = {"clear": "PASS", "flagged": "FAIL", "inconclusive": "INCONCLUSIVE"}
@@ -70,7 +70,7 @@ def ends(estimate: Estimate) -> tuple[float, float]:
 def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(
     tally: Tally, metric: Any, cells: bool
 ) -> None:
-    heading = Heading("J", "vacuum", {"protocol": "base", "delta": 1}, 7)
+    heading = EstimateContext("J", "vacuum", {"protocol": "base", "delta": 1}, 7)
     found = proportion(heading, metric, tally, cells=DECOMPOSITION_CELLS if cells else None)
     limit = metric.limit.value
     low, high = ends(found)
@@ -210,7 +210,7 @@ def test_a_share_by_chance_does_not_fail() -> None:
 def test_datasheet_and_gate_forecast_alike() -> None:
     # Once 30 calls on the sheet and 300 at the gate: no event in 12 vacuum calls of 4 clusters, limit .10.
     tally = Tally(np.zeros(4, dtype=np.int64), np.full(4, 3), 12, 6)
-    found = proportion(Heading.under("J", "vacuum", "base", 7), DARK_CURRENT, tally)
+    found = proportion(EstimateContext.for_protocol("J", "vacuum", "base", 7), DARK_CURRENT, tally)
     rule = parse_policy({"dark_current": {"max": 0.1}}, "p").rules[0]
     needed = check(rule, found).calls_needed
     assert (found.calls_needed or 0) - 12 == needed == calls_needed(found, (-inf, 0.1)) - 12  # type: ignore[operator]

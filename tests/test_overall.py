@@ -21,7 +21,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.sections.together import together
+from steelyard.datasheet.sections.tables import multi_judge_tables
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.shares import OWN_LABELS
@@ -253,7 +253,7 @@ def test_one_correlation_and_one_error_over_all_probes() -> None:
 
 def test_the_table_of_scores_against_labels() -> None:
     found = graded()
-    shown = together(summarise(found))[0]
+    shown = multi_judge_tables(summarise(found))[0]
     assert shown.title == "Scores against labels"
     assert shown.header == ("judge", "probe", "CCC", "Pearson", "Spearman", "MAE")
     assert [row[:2] for row in shown.rows] == [

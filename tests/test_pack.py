@@ -14,7 +14,7 @@ from statistics import correlation
 import pytest
 from pydantic import ValidationError
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, scale_name

@@ -19,7 +19,8 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.decomposition import chance_lines, decompose
 from steelyard.metrics.pairs.dprime import separation, slot_counts
@@ -42,7 +43,7 @@ from steelyard.metrics.pairs.vacuum import dark_currents
 from strategies import make, shuffled, stack, swap_contents, swap_slots
 from well_formed import check_all
 
-HEADING = Heading("j", "ladder", {"protocol": "base"}, 7)
+HEADING = EstimateContext("j", "ladder", {"protocol": "base"}, 7)
 few = settings(max_examples=40)
 
 READ, DECIDED, NEITHER, LOST = "12ta", "12", "ta", "xf"
@@ -565,7 +566,8 @@ def test_only_the_declared_arm_tests_position(rows: list[Row]) -> None:
         assert base.p <= 0.05
     if base.finding != "inconclusive":
         assert base.calls_needed is None
-    family = net_slot_preference(replace(HEADING, group={"protocol": "other"}), pairs, corrected=0.9)
+    among = AdjustedTest(0.3, 0.9, 3)
+    family = net_slot_preference(replace(HEADING, group={"protocol": "other"}), pairs, among)
     assert (family.p, family.p_corrected) == (base.p, 0.9)
     assert "p = 0.9 among all prompts of the judge (Holm)" in (family.note or "")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef
 
 from scores import Answer, call
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.ballots import Ballots, ballots
 from steelyard.metrics.panel.error_correlation import error_correlation, error_correlations
@@ -24,7 +24,7 @@ from steelyard.metrics.run.volatility import spread
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import SMOOTHING, dawid_skene
 
-HEADING = Heading("panel", "panel", {"protocol": "base"}, 7)
+HEADING = EstimateContext("panel", "panel", {"protocol": "base"}, 7)
 JURY = Metric("jury", "jury", "A jury's accuracy.")
 few = settings(max_examples=40)
 Vote = float

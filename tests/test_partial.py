@@ -17,10 +17,9 @@ import pytest
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.commands.measure import measure
 from steelyard.datasheet.render import html, markdown
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.publication import build_datasheet
-from steelyard.run_folder.published import SHEETS
-from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.run_folder import SHEETS, RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import Record
 from steelyard.study.study_file import StudyConfig, build_study

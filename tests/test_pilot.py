@@ -16,13 +16,12 @@ from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.errors import PilotError
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.conduct import conduct
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.pilot import PILOT, ranked
 from steelyard.runner.planner import make_plan
+from steelyard.runner.preflight import PILOT, ranked
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
-from steelyard.runner.sitting import Sitting
+from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.session import Sitting
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import Trial
 

@@ -10,7 +10,7 @@ import pytest
 
 from planted_faults import PAIRS, SCORES, judged_pairs, judged_scores, rates
 from steelyard.datasheet.verdict import NO_FAULT, UNFIT, Verdict
-from steelyard.metrics.stats.lean import Lean
+from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.providers.planted.model import Parameters, decide, length_effect
 from steelyard.providers.planted.rater import LONG, RaterParameters, rate
 from steelyard.providers.planted.truth_key import Truth
@@ -113,7 +113,7 @@ def test_a_rater_scores_as_many_items_by_length_as_planted() -> None:
 
 def test_clusters_that_all_lean_alike_are_as_so_many_tosses_of_a_coin() -> None:
     units = np.repeat(np.arange(10), 2)
-    lean = Lean(np.ones(20), np.full(20, 0.5), units, np.full(20, 2))
+    lean = DirectionalBias(np.ones(20), np.full(20, 0.5), units, np.full(20, 2))
     assert lean.error == 0.0
     assert lean.p(7) == pytest.approx(2 / 2**10)
 

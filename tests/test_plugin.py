@@ -164,10 +164,10 @@ def test_an_event_that_raises_costs_its_own_figure_alone(steelyard, installed: s
 
 SHOUT = '''"""Loud: does the verdict stay when the response ends in an exclamation mark?"""
 
-from steelyard.probes.retouched import Retouched
+from steelyard.probes.edits import TextEditProbe
 
 
-class Loud(Retouched):
+class Loud(TextEditProbe):
     """Every response with an exclamation mark at its end."""
 
     name = "loud"
@@ -175,7 +175,7 @@ class Loud(Retouched):
     question = "Does the judge keep its verdict when the response ends loudly?"
     edit = "an exclamation mark at the end"
 
-    def text(self, text, rng):
+    def edit_text(self, text, rng):
         """The edited response."""
         return text + "!"
 '''

@@ -15,7 +15,7 @@ from statsmodels.stats import inter_rater
 from scores import Answer, call, calls, repeats
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.cost import cost_estimates
 from steelyard.metrics.scores.against_labels import (
@@ -40,12 +40,12 @@ from steelyard.metrics.scores.repeats import (
 )
 from steelyard.metrics.scores.resampled import interval
 from steelyard.metrics.scores.shares import WITHIN_ONE, accuracy
+from steelyard.metrics.stats.cluster_mean import jackknife
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
-from steelyard.metrics.stats.jackknife import jackknife
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
-HEADING = Heading("j", "format_invariance_1", {"protocol": "base"}, 7)
+HEADING = EstimateContext("j", "format_invariance_1", {"protocol": "base"}, 7)
 
 
 def named(estimates: list[Estimate]) -> dict[str, Estimate]:
@@ -305,7 +305,7 @@ def test_lost_calls_bound_invariance_by_comparisons() -> None:
 
 def test_an_edit_that_changes_the_label_is_not_asked_to_change_nothing() -> None:
     rows = edits([[1]] * 4, [[0]] * 4, expected=1, flipped=0)
-    figures = pointwise_estimates(Heading.under("j", "format_invariance_1", "base", 7), rows)
+    figures = pointwise_estimates(EstimateContext.for_protocol("j", "format_invariance_1", "base", 7), rows)
     by_group = {(e.metric, e.group.get("kind")): e for e in figures}
     assert by_group[("accuracy", None)].value == 1.0
     assert by_group[("accuracy", "original")].value == 1.0
@@ -457,7 +457,7 @@ def test_a_probe_reports_its_edits_its_originals_and_each_level() -> None:
         rows += [
             call(f"i{i}", int(number == 0), 1, probe="typos", number=number, level=level) for i in range(6)
         ]
-    figures = pointwise_estimates(Heading.under("j", "typos", "base", 7), rows)
+    figures = pointwise_estimates(EstimateContext.for_protocol("j", "typos", "base", 7), rows)
     by_level = {(e.metric, e.group.get("level"), e.group.get("kind")): e.value for e in figures}
     assert by_level[("accuracy", None, None)] == 0.5
     assert by_level[("accuracy", 0.1, None)] == by_level[("invariance", 0.1, None)] == 1.0
@@ -472,14 +472,16 @@ def test_scales_are_kept_apart() -> None:
     rows = [call(f"b{i}", i % 2, i % 2) for i in range(4)]
     rows += [call(f"o{i}", 1 + i, 1 + i, scale="1-6") for i in range(4)]
     rows += [call(f"p{i}", 1 + i, 1 + i, scale="1-5") for i in range(4)]
-    figures = pointwise_estimates(Heading.under("j", "stochastic_stability", "base", 7), rows, unchanged=True)
+    figures = pointwise_estimates(
+        EstimateContext.for_protocol("j", "stochastic_stability", "base", 7), rows, unchanged=True
+    )
     assert {e.group.get("scale") for e in figures if e.metric == "mae"} == {"1-5", "1-6"}
     assert next(e for e in figures if e.metric == "kappa").n_units == 4
     assert next(e for e in figures if e.metric == "accuracy").denominator == 12
 
 
 def test_nothing_measured_is_undefined_throughout() -> None:
-    figures = pointwise_estimates(Heading.under("j", "typos", "base", 7), [])
+    figures = pointwise_estimates(EstimateContext.for_protocol("j", "typos", "base", 7), [])
     assert [e.value for e in figures] == [None] * len(figures)
     assert figures[0].note == "no text of this probe was shown"
 
@@ -489,9 +491,11 @@ def test_items_as_they_are_never_stand_in_for_texts_that_could_not_be_made() -> 
     rows += [call(f"i{i}", 1, 1, probe="markdown") for i in range(12)]
     for probe in ("typos", "injection", "verbosity_bias_long", "answer_ambiguity"):
         figures = [
-            *pointwise_estimates(Heading.under("j", probe, "base", 7), rows),
-            *border_estimates(Heading.under("j", probe, "base", 7), rows),
-            *cost_estimates(Heading.under("j", probe, "base", 7), Observations.of(rows), lambda usage: 1.0),
+            *pointwise_estimates(EstimateContext.for_protocol("j", probe, "base", 7), rows),
+            *border_estimates(EstimateContext.for_protocol("j", probe, "base", 7), rows),
+            *cost_estimates(
+                EstimateContext.for_protocol("j", probe, "base", 7), Observations.of(rows), lambda usage: 1.0
+            ),
         ]
         assert [e for e in figures if e.value is not None] == []
         assert {e.note for e in figures} == {"no text of this probe was shown"}
@@ -501,7 +505,7 @@ def test_without_a_verdict_on_an_edit_the_items_have_no_figure_under_its_name() 
     rows = [call(f"i{i}", 1, 1, replicate=r) for i in range(12) for r in range(2)]
     rows += [call(f"i{i}", "failed", 1, probe="typos", replicate=r) for i in range(12) for r in range(2)]
     for estimates in (pointwise_estimates, border_estimates):
-        figures = estimates(Heading.under("j", "typos", "base", 7), rows)
+        figures = estimates(EstimateContext.for_protocol("j", "typos", "base", 7), rows)
         known = {e.metric: e.value for e in figures if e.value is not None}
         assert known == {"unreadable_rate": 0.0, "failed_rate": 1.0}
 
@@ -517,8 +521,8 @@ def test_arrival_order_does_not_matter(shuffler: random.Random, seed: int) -> No
     mixed = list(rows)
     shuffler.shuffle(mixed)
     assert pointwise_estimates(
-        Heading.under("j", "format_invariance_1", "base", 7), mixed
-    ) == pointwise_estimates(Heading.under("j", "format_invariance_1", "base", 7), rows)
+        EstimateContext.for_protocol("j", "format_invariance_1", "base", 7), mixed
+    ) == pointwise_estimates(EstimateContext.for_protocol("j", "format_invariance_1", "base", 7), rows)
 
 
 def test_an_ordinal_judge_that_is_never_right_has_a_figure_that_says_so() -> None:

@@ -10,7 +10,7 @@ import pytest
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
-from steelyard.run_folder.frozen_study import freeze, thaw
+from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import original_of, perturbed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
@@ -12,19 +13,19 @@ from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.datasheet.readings.more_data import BEYOND_FULL, more_data, profile_calls
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import calls_needed, judge_limit, share_of
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.intervals import Z, score
-from steelyard.metrics.stats.power import calls_to_decide
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.sample_size import trials_total
 from strategies import find, make
 
 
 def test_zero_events_exclude_a_twentieth_after_73_calls() -> None:
     # Wilson's upper limit at zero events is z²/(n + z²): at most 1/20 from n = 19·z² = 72.99.
-    assert calls_to_decide(0.0, 0, None, 0.05) == 73
+    assert ceil(trials_total(0.0, 0.05, Z) or 0) == 73
     assert (
         proportion_confint(0, 73, method="wilson")[1] <= 0.05 < proportion_confint(0, 72, method="wilson")[1]
     )
@@ -33,33 +34,17 @@ def test_zero_events_exclude_a_twentieth_after_73_calls() -> None:
 @given(
     value=st.integers(0, 40).map(lambda k: k / 40),
     limit=st.sampled_from([0.02, 0.05, 0.1, 0.33, 0.5, 0.8, 0.97]),
-    side=st.sampled_from(["max", "min"]),
-    effect=st.sampled_from([1.0, 1.7, 4.0]),
 )
-def test_the_number_is_the_first_that_excludes_the_limit(
-    value: float, limit: float, side: str, effect: float
-) -> None:
-    calls = calls_to_decide(value, 0, effect, limit, side=side)
+def test_the_number_is_the_first_that_excludes_the_limit(value: float, limit: float) -> None:
+    trials = trials_total(value, limit, Z)
     if value == limit:
-        assert calls is None
+        assert trials is None
         return
-    assert calls is not None
-    beyond, short = score(value, calls / effect, Z), score(value, max(calls - 1, 1e-9) / effect, Z)
+    assert trials is not None
+    calls = max(1, ceil(trials * (1 - 1e-9)))
+    beyond, short = score(value, calls, Z), score(value, max(calls - 1, 1e-9), Z)
     assert not beyond[0] + 1e-12 < limit < beyond[1] - 1e-12
     assert calls == 1 or short[0] < limit < short[1]
-
-
-def test_calls_already_made_are_the_least_and_a_free_limit_needs_no_more() -> None:
-    assert calls_to_decide(0.5, 900, 1.0, 0.1) == 900
-    assert calls_to_decide(0.5, 12, None, 1.0) == 12
-    assert calls_to_decide(0.5, 12, None, 0.0, side="min") == 12
-    assert calls_to_decide(0.0, 12, None, 0.0) is None
-    # A preference was seen, so "none at all" is refuted by what is there.
-    assert calls_to_decide(0.5, 12, None, 0.0) == 12
-
-
-def test_a_design_effect_below_one_is_no_discount() -> None:
-    assert calls_to_decide(0.2, 0, 0.3, 0.1) == calls_to_decide(0.2, 0, None, 0.1) == 35
 
 
 AT_ZERO = {"delta": 0, "kind": "same_subset"}
@@ -68,7 +53,9 @@ AT_ZERO = {"delta": 0, "kind": "same_subset"}
 def equals(answers: list[str], tasks: int, times: int = 1) -> list[Estimate]:
     """Figures of the rows, which go round the tasks; `times` repeats all of it in further tasks."""
     names = [f"t{again}-{row % tasks}" for again in range(times) for row in range(len(answers))]
-    return ladder_estimates(Heading.under("J", "ladder", "base", 7), make(answers * times, tasks=names))
+    return ladder_estimates(
+        EstimateContext.for_protocol("J", "ladder", "base", 7), make(answers * times, tasks=names)
+    )
 
 
 def test_an_inconclusive_share_says_how_many_calls_would_decide_it() -> None:
@@ -152,8 +139,9 @@ def test_what_is_bought_decides_in_four_runs_of_five(share: float, limit: Limit)
 
 def test_the_power_of_a_plan_by_hand() -> None:
     # .2 against .1: (1.96·√.09 + .8416·√.16)² / .1² = (.588 + .3366)² / .01 = 85.5; half the runs need 35.
-    assert calls_to_decide(0.2, 0, None, 0.1, power=0.8) == 86
-    assert calls_to_decide(0.0, 0, None, 0.05, power=0.8) == 73
+    assert ceil(trials_total(0.2, 0.1, Z, power=0.8) or 0) == 86
+    assert ceil(trials_total(0.2, 0.1, Z) or 0) == 35
+    assert ceil(trials_total(0.0, 0.05, Z, power=0.8) or 0) == 73
 
 
 @pytest.mark.parametrize(
@@ -161,7 +149,12 @@ def test_the_power_of_a_plan_by_hand() -> None:
     [
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
-        ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
+        ("dark_current", "vacuum", 60, 1, "about 72 more calls (a larger profile, or rows of your own)"),
+        ("failed_rate", "run", 60, 60, "about 72 more calls (a larger profile, or rows of your own)"),
+        (
+            *("merit", "runs", 12, 12),
+            "about 8 more runs of agents (a larger profile, or runs of your own; 72 calls)",
+        ),
         ("accuracy", "original", 60, 1, "about 36 more labelled rows (72 calls)"),
         ("accuracy", "original", 1, 1, "about 1 more labelled row (72 calls)"),
     ],

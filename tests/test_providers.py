@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.commands.checkup import checkup
+from steelyard.commands.doctor import checkup
 from steelyard.errors import ConfigError
 from steelyard.providers import Options, Provider, ProviderInfo
 from steelyard.providers.provider import PROVIDERS, connect, examples_of, model_info, provider_info

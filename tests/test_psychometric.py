@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.threshold import isotonic, reaches, thresholds
@@ -45,7 +45,7 @@ def ladder(curve: dict[float, tuple[int, int]], tasks: int = 10) -> Pairs:
 
 
 def delta75_of(pairs: Pairs) -> Estimate:
-    return find(ladder_estimates(Heading.under("J", "ladder", "base", 7), pairs), "delta75")
+    return find(ladder_estimates(EstimateContext.for_protocol("J", "ladder", "base", 7), pairs), "delta75")
 
 
 @quiet

@@ -59,7 +59,9 @@ def test_undecided_fails(judge_gate):
     )
     assert "2 failed, 1 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
     assert "judge gate: FAIL" in done.stdout
-    assert "FAIL first: reacts to nothing (dark current): at most 0.5 (Vacuum, base): 1.00 [0." in done.stdout
+    assert "FAIL first: reacts to nothing (dark current): at most 0.5 (Vacuum, base): 1.00 [0.96, 1.00]" in (
+        done.stdout
+    )
     assert "INCONCLUSIVE fair: reacts to nothing (dark current): at most 0.01" in done.stdout
     assert "pytest_plugin.py" not in done.stdout.replace("steelyard.pytest_plugin", "")
 

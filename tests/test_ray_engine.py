@@ -269,7 +269,7 @@ def test_a_cluster_that_is_not_there_is_told_once(address: str, command: Command
 def test_what_listens_but_is_no_cluster_is_left_in_time(tmp_path: Path, environment: dict[str, str]) -> None:
     """In a process of its own: the thread that still knocks ends with it."""
     program = (
-        "import sys; from steelyard.runner import ray_cluster; ray_cluster.START_SECONDS = 0.5; "
+        "import sys; from steelyard.runner import ray_engine; ray_engine.START_SECONDS = 0.5; "
         "from steelyard.cli.main import main; main()"
     )
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import Command
-from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.words.numbers import times
 from steelyard.metrics.estimate import Estimate

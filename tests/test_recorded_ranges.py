@@ -11,8 +11,8 @@ import pytest
 
 from steelyard.commands.import_verdicts import Imported, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits.cases import Cases
-from steelyard.datasheet.exhibits.why import why
+from steelyard.datasheet.examples.explain import explain
+from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.errors import DataError
 from steelyard.verdicts.call_answers import CallAnswers
 
@@ -80,11 +80,11 @@ def test_a_label_that_was_renumbered_is_that_of_the_item(tmp_path: Path) -> None
         *({**edited(0, "1-10", score, 6), "replicate": n} for n, score in told.items()),
     ]
     seen = read(tmp_path, lines).observations
-    wrong, every = (Cases(seen).choose(outcome, 9, 7) for outcome in ("wrong", None))
-    assert [why(case) for case in wrong] == [
+    wrong, every = (ExampleSelector(seen).choose(outcome, 9, 7) for outcome in ("wrong", None))
+    assert [explain(case) for case in wrong] == [
         "the reference is 6; 1 of 3 calls gave another answer, which counts as an error"
     ]
-    assert "2 of 3 calls met the reference" in " ".join(map(why, every))
+    assert "2 of 3 calls met the reference" in " ".join(map(explain, every))
 
 
 def test_an_edit_without_a_label_of_its_own_has_that_of_its_item_nowhere(tmp_path: Path) -> None:

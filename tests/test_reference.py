@@ -16,11 +16,11 @@ from commands import Command
 from scores import call
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.metrics.comparison.unit_events import unit_events
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.against_labels import ORDINAL, ordinal_figures
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import OWN_LABELS
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore
@@ -155,7 +155,7 @@ def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
     unchanged = [(ORIGINAL, metric) for metric in of_labels]
     assert asked == [[*unchanged, *edited], edited]
     ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
-    found = {e.metric: e for e in ordinal_figures(Heading("j", "p", {}, 7), ordinal)}
+    found = {e.metric: e for e in ordinal_figures(EstimateContext("j", "p", {}, 7), ordinal)}
     told = {metric: e.note for metric, e in found.items() if e.value is None}
     assert told == dict.fromkeys(["within_one", *(metric.id for metric in ORDINAL)], OWN_LABELS)
 

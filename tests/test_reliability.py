@@ -19,7 +19,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import PROBES, Design
-from steelyard.probes.suites import SUITES, asks_for_runs, asks_for_scores, expanded
+from steelyard.probes.suites import SUITES, asks_for_runs, asks_for_scores, expand_suites
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
@@ -76,8 +76,8 @@ def find(sheet: Datasheet, judge: str, probe: str, metric: str, **group: str | f
 def test_the_suite_is_the_eight_and_levels_where_there_are_levels(
     scale: Scale, further: tuple[str, ...]
 ) -> None:
-    assert tuple(expanded(["reliability"], {scale})) == EIGHT + further
-    assert tuple(expanded(["reliability"], {scale}, packed=True)) == PACKED + further
+    assert tuple(expand_suites(["reliability"], {scale})) == EIGHT + further
+    assert tuple(expand_suites(["reliability"], {scale}, packed=True)) == PACKED + further
 
 
 def test_a_study_holds_the_probes_and_not_the_suite() -> None:

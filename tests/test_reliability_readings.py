@@ -13,10 +13,10 @@ from steelyard.datasheet.readings.accuracy import accuracy
 from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import volatility
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
-from steelyard.metrics.run.edit_family import TESTED, read_together
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, invariance_estimates
 
 
 def row(probe: str, metric: str, value: float | None, finding: str | None = None, **group: str) -> Estimate:
@@ -75,7 +75,9 @@ def test_a_judge_that_loses_every_edit_has_an_undefined_robustness() -> None:
         for n in range(6)
         for probe, verdict in (("original", 1), ("typos", "unreadable"))
     ]
-    found = invariance_estimates(Heading("J", "typos", {"protocol": "base"}, 7), collect_scores(calls))
+    found = invariance_estimates(
+        EstimateContext("J", "typos", {"protocol": "base"}, 7), collect_scores(calls)
+    )
     word, said = robustness(read(*found)) or ("", "")
     assert word == "undefined"
     assert said == "nothing was measured: typing errors (no item has a verdict both unchanged and edited)"
@@ -89,7 +91,7 @@ def test_edits_are_read_as_one_family() -> None:
         replace(row("injection", "excess_flip", 0.0, "clear"), p=0.8),
         row("label_flip", "accuracy", 0.9),
     ]
-    first, second, third, other = read_together(found, TESTED, "edits")
+    first, second, third, other = adjust_estimates(found, "edits", EXCESS_FLIP)
     assert (first.finding, first.p_corrected) == ("flagged", pytest.approx(0.03))
     assert (second.finding, second.p_corrected) == ("inconclusive", pytest.approx(0.052))
     assert (second.note or "").endswith("p = 0.026, 0.052 after Holm over 3 edits")
@@ -108,10 +110,10 @@ def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
         effects = []
         for edit in range(13):
             edited = [call(f"i{i}", chance.randint(0, 1), probe=f"e{edit}") for i in range(40)]
-            heading = Heading("J", f"e{edit}", {"protocol": "base"}, sheet)
+            heading = EstimateContext("J", f"e{edit}", {"protocol": "base"}, sheet)
             effects.append(invariance_estimates(heading, collect_scores([*plain, *edited]))[1])
         separate += any(e.finding == "flagged" for e in effects)
-        together += any(e.finding == "flagged" for e in read_together(effects, TESTED, "edits"))
+        together += any(e.finding == "flagged" for e in adjust_estimates(effects, "edits", EXCESS_FLIP))
     assert together <= 1 < separate
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scores import call as score_call
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.pairs.counting import share_of_calls
@@ -23,7 +23,7 @@ from steelyard.metrics.proportions import proportion
 from steelyard.metrics.remedies.change import NO_SPREAD
 from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
-from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.study.judge_config import parse_judge
@@ -299,7 +299,7 @@ def test_calls_that_are_one_by_construction_make_nothing_surer() -> None:
     # Ten clusters of six pairs, no commit. Assumed correlation .1: 60 pairs count as 60/(1 + 5·.1) = 40, and
     # 120 calls as 120/(1 + 11·.1) = 57. With t(9) = 2.262 the upper limits are t²/(n + t²) = .113 and .082.
     pairs = make(["tt"] * 60, tasks=10)
-    heading = Heading("j", "ladder", {"protocol": "base"}, 7)
+    heading = EstimateContext("j", "ladder", {"protocol": "base"}, 7)
     limits = {}
     for mirrored in (False, True):
         counts = share_of_calls(replace(pairs, mirrored=mirrored), RAW_FALSE_PREFERENCE)
@@ -313,7 +313,7 @@ def test_calls_that_are_one_by_construction_make_nothing_surer() -> None:
 def test_stable_winners_of_one_verdict_are_no_excess() -> None:
     # Of independent calls 12 pairs of 12 that keep their winner would be far too many.
     table = replace(make(["12", "21"] * 6, tasks=6), mirrored=True)
-    heading = Heading("j", "ladder", {"protocol": "base", "delta": 0, "kind": "same_subset"}, 7)
+    heading = EstimateContext("j", "ladder", {"protocol": "base", "delta": 0, "kind": "same_subset"}, 7)
     assert equals_tests(heading, table) == {}
     cells = {e.metric: e for e in direction_estimates(heading, table) if "slot" not in e.group}
     assert cells["stable_cross_sensitivity"].p is None

@@ -11,8 +11,8 @@ import pytest
 from steelyard.errors import UsageError
 from steelyard.importing.recording import recording_of
 from steelyard.importing.styles import read_calls
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import Record
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
@@ -33,9 +33,8 @@ def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str,
 def figures(sheet: Path, judge: str) -> list[dict[str, Any]]:
     rows = json.loads(sheet.read_text())["estimates"]
     for row in rows:
-        # Draws of a bootstrap, and of a test over many deals, follow the name of the judge.
+        # Draws of a bootstrap follow the name of the judge; those of a test do not.
         row["intervals"] = [each for each in row["intervals"] if "bootstrap" not in each["method"]]
-        row["p"] = None if row["metric"] == "flip_excess" else row["p"]
     return [
         {key: value for key, value in row.items() if key != "judge"} for row in rows if row["judge"] == judge
     ]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.commands.measure import Measurement, measure
-from steelyard.core.identity import content_hash
-from steelyard.run_folder.frozen_run import load_plan
+from steelyard.core.content_hash import content_hash
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.study.study import Study

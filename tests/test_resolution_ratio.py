@@ -13,7 +13,7 @@ from planted_pairs import PLANTED, STANDARD, constant, simulate
 from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.instrument import resolution
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
@@ -27,13 +27,13 @@ from steelyard.metrics.instrument.resolution_ratio import (
     ratio_spread,
     ratio_word,
 )
+from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.run.edit_family import read_together
 from steelyard.providers.planted.model import Parameters
 
 STRICT = replace(PLANTED, tie_threshold=1.2)
 MANY = {delta: 12 * count for delta, count in STANDARD.items()}
-HEADING = Heading("J", "ladder", {"protocol": "strict"}, 7)
+HEADING = EstimateContext("J", "ladder", {"protocol": "strict"}, 7)
 
 
 def arm(pairs: Pairs) -> InstrumentFit:
@@ -118,9 +118,9 @@ def test_the_probability_agrees_with_the_limits() -> None:
 def test_protocols_are_one_family() -> None:
     # One p of .03 among three tests: flagged alone, not after Holm; one of .001 stays.
     three = [replace(shown(), finding="flagged", p=p) for p in (0.03, 0.4, 0.001)]
-    words = [(e.finding, e.p_corrected) for e in read_together(three, RESOLUTION_RATIO, "protocols")]
+    words = [(e.finding, e.p_corrected) for e in adjust_estimates(three, "protocols", RESOLUTION_RATIO)]
     assert words == [("inconclusive", pytest.approx(0.06)), ("inconclusive", 0.4), ("flagged", 0.003)]
-    assert read_together(three[:1], RESOLUTION_RATIO, "protocols")[0].finding == "flagged"
+    assert adjust_estimates(three[:1], "protocols", RESOLUTION_RATIO)[0].finding == "flagged"
 
 
 @pytest.mark.parametrize(

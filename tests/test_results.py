@@ -18,8 +18,7 @@ from pairs import pair
 from scores import call
 from steelyard.datasheet.results import Results
 from steelyard.errors import StoreError
-from steelyard.run_folder import results_file
-from steelyard.run_folder.results_file import PARQUET, RESULTS, write_results
+from steelyard.run_folder.published_files import PARQUET, RESULTS, write_results
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -192,7 +191,7 @@ def test_every_run_has_its_results_and_a_report_writes_the_same_bytes(
     lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
     assert parquet.read_table(folder / "results.parquet").to_pylist() == lines
     assert [row["id"] for row in rows] == [line["id"] for line in lines]
-    before = {name: (folder / name).read_bytes() for name in results_file.RESULTS}
+    before = {name: (folder / name).read_bytes() for name in RESULTS}
     for name in before:
         (folder / name).unlink()
     assert command("report", "run").code == 0
@@ -235,7 +234,7 @@ def test_without_pyarrow_there_is_no_parquet_and_doctor_says_so(
         "import sys; sys.modules['pyarrow'] = None\n"
         "from pathlib import Path\n"
         "from steelyard.datasheet.results import Results\n"
-        "from steelyard.run_folder.results_file import write_results\n"
+        "from steelyard.run_folder.published_files import write_results\n"
         "from steelyard.verdicts.observations import Observations\n"
         "write_results(Path(), Results(Observations.of([])))\n"
         "sys.argv = ['steelyard', 'doctor']\n"

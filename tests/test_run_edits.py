@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.identity import content_hash, plain
+from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.rejection import COPY, NO_PLAN, REPEATED, UNREADABLE, WRONG_CALL, Rejection
 from steelyard.stimuli.authored.runs.coherence import misfits

@@ -7,13 +7,15 @@ import random
 import pytest
 
 from steelyard.datasheet.render.html.figures.runs import _order
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.run.agent_runs import MISSED_FAILURES, SIZES, THIRDS
 
 
 @pytest.mark.parametrize(("key", "names"), [("place", THIRDS), ("size", [name for _, name in SIZES])])
 def test_places_and_sizes_go_from_the_first_to_the_last(key: str, names: list[str]) -> None:
-    heading = Heading.under("j", "runs", "base", 7)
-    parts = [heading.within(**{key: name}).undefined(MISSED_FAILURES, "none", "call", {}) for name in names]
+    heading = EstimateContext.for_protocol("j", "runs", "base", 7)
+    parts = [
+        heading.for_subgroup(**{key: name}).undefined(MISSED_FAILURES, "none", "call", {}) for name in names
+    ]
     shuffled = random.Random(3).sample(parts, len(parts))
     assert [e.group[key] for e in sorted(shuffled, key=_order)] == list(names)

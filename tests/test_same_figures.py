@@ -16,7 +16,7 @@ from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.unchanged import unchanged_estimates
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.runner.planner import Plan, make_plan
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.study.study_file import build_study, load_config

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steelyard.commands.import_verdicts import import_verdicts, read_recorded
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.errors import DataError
 from steelyard.importing.score_call import ScoreCall
 from steelyard.importing.score_fragments import read_score_table

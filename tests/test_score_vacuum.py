@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.vacuum import score_vacuum_estimates
-from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum
 from steelyard.stimuli.expectation import Label
@@ -49,7 +48,9 @@ def observed(task: Task, rows: list[tuple[int, str, Verdict]]) -> Observations:
 
 
 def figures(task: Task, rows: list[tuple[int, str, Verdict]]) -> list[Estimate]:
-    return score_vacuum_estimates(Heading.under("j", "vacuum", "base", 7), observed(task, rows))
+    return score_vacuum_estimates(
+        EstimateContext.for_protocol("j", "vacuum", "base", 7), observed(task, rows)
+    )
 
 
 def find(estimates: list[Estimate], metric: str, **group: str) -> Estimate:

@@ -20,7 +20,7 @@ from sklearn import metrics as sklearn_metrics
 
 from scores import Answer, call
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.against_labels import binary_figures, ordinal_figures, unused_levels
 from steelyard.metrics.scores.border import border_noise
 from steelyard.metrics.scores.columns import Scores, collect_scores
@@ -30,7 +30,7 @@ from steelyard.metrics.scores.shares import accuracy, false_rates, lost_rates, w
 from steelyard.verdicts.observation import Observation
 from well_formed import check_all
 
-HEADING = Heading("j", "edit", {"protocol": "base"}, 7)
+HEADING = EstimateContext("j", "edit", {"protocol": "base"}, 7)
 LOST = ("unreadable", "failed")
 few = settings(max_examples=40)
 

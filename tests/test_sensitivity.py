@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates, criterion_shift
 from steelyard.metrics.pairs.dprime import dprime_estimates, separation
@@ -27,7 +27,7 @@ def step(answers: list[str], delta: float = 1, tasks: int = 1, **more: object) -
 
 
 def estimates_of(pairs: Pairs) -> list[Estimate]:
-    return ladder_estimates(Heading.under("J", "ladder", "base", 7), pairs)
+    return ladder_estimates(EstimateContext.for_protocol("J", "ladder", "base", 7), pairs)
 
 
 def test_outcomes_by_hand() -> None:
@@ -164,7 +164,7 @@ def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:
 
 
 def shift(base: Pairs, strict: Pairs) -> Estimate:
-    return criterion_shift(Heading("J", "criterion", {"delta": 0}, 7), base, strict)
+    return criterion_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), base, strict)
 
 
 def test_shift_by_hand() -> None:
@@ -222,7 +222,9 @@ def test_arms_without_shared_pairs_are_compared_unpaired() -> None:
 
 def test_a_missing_arm_is_undefined_with_its_name() -> None:
     vacuum, ladder, none = make(["tt"] * 4, kind="empty"), step(["12"] * 4), make([])
-    estimates = criterion_estimates(Heading.under("J", "criterion", "careful", 7), vacuum, none, ladder, none)
+    estimates = criterion_estimates(
+        EstimateContext.for_protocol("J", "criterion", "careful", 7), vacuum, none, ladder, none
+    )
     arm = {"protocol": "careful"}
     assert [e.group for e in estimates] == [
         {**arm, "kind": "vacuum"},
@@ -234,7 +236,11 @@ def test_a_missing_arm_is_undefined_with_its_name() -> None:
         assert estimate.probe == "criterion"
     assert estimates[0].note == "nothing was measured in the careful arm"
     failed = criterion_estimates(
-        Heading.under("J", "criterion", "strict", 7), vacuum, make(["ff"] * 4, kind="empty"), ladder, none
+        EstimateContext.for_protocol("J", "criterion", "strict", 7),
+        vacuum,
+        make(["ff"] * 4, kind="empty"),
+        ladder,
+        none,
     )[0]
     assert failed.note == "no call ended in a verdict in the strict arm"
     assert failed.excluded == {"unreadable": 0, "failed": 8}
@@ -255,17 +261,22 @@ def test_figures_do_not_depend_on_the_order_of_rows() -> None:
     first = [e.to_json() for e in estimates_of(pairs)]
     assert first == [e.to_json() for e in estimates_of(shuffled(pairs))]
     one = criterion_estimates(
-        Heading.under("J", "criterion", "strict", 7), pairs, pairs, pairs, shuffled(pairs)
+        EstimateContext.for_protocol("J", "criterion", "strict", 7), pairs, pairs, pairs, shuffled(pairs)
     )
     assert [e.to_json() for e in one] == [
-        e.to_json() for e in criterion_estimates(Heading.under("J", "criterion", "strict", 7), *[pairs] * 4)
+        e.to_json()
+        for e in criterion_estimates(
+            EstimateContext.for_protocol("J", "criterion", "strict", 7), *[pairs] * 4
+        )
     ]
 
 
 def test_an_answer_that_never_came_makes_dprime_a_bound() -> None:
     # 3 of 4 calls right, the fourth a tie, none wrong: "2" never came with the better in slot 1, so only
     # the correction keeps the cut "ties as not 2" finite.
-    (estimate, _) = dprime_estimates(Heading("J", "ladder", {"delta": 1}, 7), step(["12", "1t", "12", "12"]))
+    (estimate, _) = dprime_estimates(
+        EstimateContext("J", "ladder", {"delta": 1}, 7), step(["12", "1t", "12", "12"])
+    )
     assert estimate.censored == "right"
     assert all(interval.high is None for interval in estimate.intervals)
     assert "log-linear correction" in (estimate.note or "")
@@ -273,6 +284,6 @@ def test_an_answer_that_never_came_makes_dprime_a_bound() -> None:
 
 def test_dprime_with_every_answer_seen_is_no_bound() -> None:
     pairs = step(["12", "21", "1t", "t2", "11", "22", "12", "12"])
-    (estimate, _) = dprime_estimates(Heading("J", "ladder", {"delta": 1}, 7), pairs)
+    (estimate, _) = dprime_estimates(EstimateContext("J", "ladder", {"delta": 1}, 7), pairs)
     assert estimate.censored is None
     assert all(interval.high is not None for interval in estimate.intervals)

@@ -14,7 +14,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import even_groups, summarise
-from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
+from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
 from steelyard.metrics.estimate import Estimate
 
 

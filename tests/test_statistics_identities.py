@@ -12,8 +12,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
-from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION, ClusterMean, reach_of_test
+from steelyard.metrics.multiplicity import JointSignFlip, holm
+from steelyard.metrics.stats.cluster_mean import (
+    ASSUMED_CORRELATION,
+    ClusterMean,
+    around,
+    jackknife,
+    left_out,
+    left_out_error,
+)
 from steelyard.metrics.stats.clusters import (
+    Tally,
     design_effect,
     effective_size,
     goodman_cluster,
@@ -26,7 +35,7 @@ from steelyard.metrics.stats.clusters import (
     wilson_strict,
 )
 from steelyard.metrics.stats.confidence_sequence import log_evidence, refuted, sequence_limits
-from steelyard.metrics.stats.few_events import ALLOWED_CORRELATION, chance_of_so_few
+from steelyard.metrics.stats.distributions import normal_probability, normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import (
     AGREEMENT,
     POSITIVE,
@@ -42,20 +51,15 @@ from steelyard.metrics.stats.intervals import (
     tango,
     wilson,
 )
-from steelyard.metrics.stats.jackknife import around, jackknife, left_out, left_out_error
-from steelyard.metrics.stats.joint_flips import JointFlips
-from steelyard.metrics.stats.mcnemar import exact, mid_p
-from steelyard.metrics.stats.normal_law import normal_probability, normal_quantile
-from steelyard.metrics.stats.power import (
+from steelyard.metrics.stats.rare_event_tail import ALLOWED_CORRELATION, chance_of_so_few
+from steelyard.metrics.stats.sample_size import (
     LARGEST,
-    calls_to_decide,
-    first_number,
-    short_of,
-    trials_to_exclude,
+    detectable_errors,
+    smallest_sufficient,
+    trials_total,
+    unlucky_share,
 )
-from steelyard.metrics.stats.significance import holm, sign_flip
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p, sign_flip
 
 few = settings(max_examples=60)
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -303,7 +307,7 @@ def test_more_units_plan_for_narrower_limits() -> None:
     mean = ClusterMean(np.array([1.0, 2.0, 4.0, 3.0]), np.array([2, 2, 2, 2]))
     widths = [high - low for low, high in (mean.planned(0.95, units) for units in (4, 8, 16, 64))]
     assert widths == sorted(widths, reverse=True)
-    assert mean.detectable == pytest.approx(reach_of_test(4) * mean.error)
+    assert mean.detectable == pytest.approx(detectable_errors(3) * mean.error)
 
 
 # Resampling
@@ -382,15 +386,15 @@ def test_a_corrected_p_is_between_itself_and_bonferronis(probabilities: list[flo
 def test_mcnemar_is_the_binomial_test(gained: int, lost: int) -> None:
     assume(gained + lost)
     expected = oracle.binomtest(gained, gained + lost).pvalue
-    assert exact(gained, lost) == pytest.approx(expected)
-    assert exact(lost, gained) == exact(gained, lost)
+    assert mcnemar_exact(gained, lost) == pytest.approx(expected)
+    assert mcnemar_exact(lost, gained) == mcnemar_exact(gained, lost)
     seen = comb(gained + lost, gained) / 2 ** (gained + lost)
     uncapped = 2 * sum(comb(gained + lost, k) for k in range(min(gained, lost) + 1)) / 2 ** (gained + lost)
-    assert mid_p(gained, lost) == pytest.approx(min(1.0, uncapped - seen))
+    assert mcnemar_mid_p(gained, lost) == pytest.approx(min(1.0, uncapped - seen))
 
 
 def test_no_discordant_unit_is_no_evidence() -> None:
-    assert exact(0, 0) == mid_p(0, 0) == 1.0
+    assert mcnemar_exact(0, 0) == mcnemar_mid_p(0, 0) == 1.0
 
 
 named_sums = st.lists(st.integers(-4, 4), min_size=1, max_size=7)
@@ -401,18 +405,18 @@ named_sums = st.lists(st.integers(-4, 4), min_size=1, max_size=7)
 def test_one_figure_alone_is_the_sign_flip_test(sums: list[int]) -> None:
     figure = {f"t{n}": s for n, s in enumerate(sums)}
     p = sign_flip(np.array(sums))
-    joint = JointFlips.of([figure])
-    assert joint.corrected() == pytest.approx([p])
-    assert joint.together() == pytest.approx(p)
+    joint = JointSignFlip.of([figure])
+    assert joint.adjusted_p_values() == pytest.approx([p])
+    assert joint.global_p() == pytest.approx(p)
 
 
 @few
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=5, max_size=5), min_size=2, max_size=4))
 def test_figures_may_stand_in_any_order_and_twice(table: list[list[int]]) -> None:
     figures = [{f"t{n}": s for n, s in enumerate(row)} for row in table]
-    p = JointFlips.of(figures).corrected()
-    assert JointFlips.of(figures[::-1]).corrected() == pytest.approx(p[::-1])
-    assert JointFlips.of([*figures, figures[0]]).corrected() == pytest.approx([*p, p[0]])
+    p = JointSignFlip.of(figures).adjusted_p_values()
+    assert JointSignFlip.of(figures[::-1]).adjusted_p_values() == pytest.approx(p[::-1])
+    assert JointSignFlip.of([*figures, figures[0]]).adjusted_p_values() == pytest.approx([*p, p[0]])
     for corrected, row in zip(p, table, strict=True):
         assert corrected >= sign_flip(np.array(row)) - 1e-9
 
@@ -420,11 +424,11 @@ def test_figures_may_stand_in_any_order_and_twice(table: list[list[int]]) -> Non
 def test_a_unit_that_a_figure_lacks_is_a_unit_without_difference() -> None:
     wide, narrow = {"a": 2, "b": -1, "c": 3}, {"b": 2, "d": 1}
     filled = [{**dict.fromkeys("abcd", 0), **figure} for figure in (wide, narrow)]
-    given, whole = JointFlips.of([wide, narrow]), JointFlips.of(filled)
-    assert given.corrected() == whole.corrected()
-    assert given.together() == whole.together()
+    given, whole = JointSignFlip.of([wide, narrow]), JointSignFlip.of(filled)
+    assert given.adjusted_p_values() == whole.adjusted_p_values()
+    assert given.global_p() == whole.global_p()
     # Three of eight deals of a, b and c differ by as much; d alone has no say in it.
-    assert JointFlips.of([wide]).corrected() == [sign_flip(np.array([2, -1, 3]))]
+    assert JointSignFlip.of([wide]).adjusted_p_values() == [sign_flip(np.array([2, -1, 3]))]
 
 
 # Few events
@@ -502,7 +506,7 @@ def test_nothing_seen_refutes_nothing() -> None:
 @given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_trials_that_decide_put_the_limit_on_the_edge(share: float, limit: float) -> None:
     assume(abs(share - limit) > 0.01)
-    trials = trials_to_exclude(share, limit, Z)
+    trials = trials_total(share, limit, Z)
     assert trials is not None
     low, high = score(share, trials, Z)
     assert (high if share < limit else low) == pytest.approx(limit, abs=1e-6)
@@ -513,41 +517,30 @@ def test_trials_that_decide_put_the_limit_on_the_edge(share: float, limit: float
 def test_a_share_falls_short_towards_the_limit_and_not_beyond(
     share: float, limit: float, size: int, reach: float
 ) -> None:
-    seen = short_of(share, limit, size, reach)
+    seen = unlucky_share(share, limit, size, reach)
     assert min(share, limit) <= seen <= max(share, limit)
 
 
 @few
 @given(st.integers(1, 10_000), st.integers(1, 50))
 def test_the_first_number_is_the_first(threshold: int, start: int) -> None:
-    assert first_number(lambda number: number >= threshold, start) == max(threshold, start)
+    assert smallest_sufficient(lambda number: number >= threshold, start) == max(threshold, start)
 
 
 def test_what_is_never_enough_has_no_number() -> None:
-    assert first_number(lambda number: False) is None
-    assert first_number(lambda number: number > LARGEST) is None
+    assert smallest_sufficient(lambda number: False) is None
+    assert smallest_sufficient(lambda number: number > LARGEST) is None
 
 
 @few
-@given(st.floats(0.01, 0.99), st.floats(0.05, 0.95), st.integers(1, 300), st.floats(1, 5))
-def test_calls_to_decide_grow_with_the_design_effect(
-    share: float, limit: float, made: int, effect: float
-) -> None:
+@given(st.floats(0.01, 0.99), st.floats(0.05, 0.95))
+def test_a_surer_plan_takes_no_fewer_trials(share: float, limit: float) -> None:
     assume(abs(share - limit) > 0.01)
-    plain, clustered = (calls_to_decide(share, made, e, limit) for e in (None, effect))
+    plain, sure = (trials_total(share, limit, 1.96, power) for power in (0.5, 0.8))
     assert plain is not None
-    assert clustered is not None
-    assert made <= plain <= clustered
-    assert calls_to_decide(share, made, 0.2, limit) == plain
-    sure = calls_to_decide(share, made, None, limit, power=0.8)
     assert sure is not None
-    assert sure >= plain
-
-
-def test_a_limit_that_nothing_can_break_needs_no_more_calls() -> None:
-    assert calls_to_decide(0.9, 12, None, 1.0) == 12
-    assert calls_to_decide(0.1, 12, None, 0.0, side="min") == 12
-    assert calls_to_decide(0.1, 12, None, 0.1) is None
+    assert 0 < plain <= sure
+    assert trials_total(limit, limit, 1.96) is None
 
 
 # Leaving out

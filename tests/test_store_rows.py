@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.hash_index import digests_of, hash_of
-from steelyard.core.identity import canonical_json, canonical_text, content_hash, plain
+from steelyard.core.content_hash import canonical_json, content_hash, digests_of, hash_of, plain
 from steelyard.errors import StoreError
 from steelyard.store.authoring import AuthoredRow
+from steelyard.store.connection import MIGRATIONS, migrate
 from steelyard.store.plan import STEP, PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
 from steelyard.store.run_store import RunStore
-from steelyard.store.schema import MIGRATIONS, migrate
 from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Slots
@@ -79,7 +78,7 @@ def test_a_reply_is_what_its_body_says(reply: Reply) -> None:
     del whole["latency_ms"]
     if reply.usage.billed is None:
         del whole["usage"]["billed"]
-    assert body == canonical_text(whole)
+    assert body == canonical_json(whole)
 
 
 @settings(max_examples=15)

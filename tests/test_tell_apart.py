@@ -87,6 +87,7 @@ def test_four_judges_have_four_sets_of_words(words: Words) -> None:
     }
     assert {"Accuracy", "Repeatability"} <= set(clear["sharp"])
     assert "Accuracy" in clear["noisy"]
+    assert words["noisy"]["Leniency"][0] == "inconclusive"
 
 
 def test_a_constant_is_told_from_its_baseline_and_not_praised(words: Words) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from steelyard.runner.throttle import Throttle, nap
+from steelyard.runner.rate_limit import Throttle, nap
 
 
 def test_the_limit_halves_and_grows_back_by_one_per_round() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item

@@ -22,22 +22,20 @@ from hypothesis import strategies as st
 import steelyard.trials.trials
 from steelyard.commands.measure import measure
 from steelyard.commands.report import rebuild
-from steelyard.core.hash_index import DigestIndex, digests_of, hash_of
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import HashIndex, content_hash, digests_of, hash_of
 from steelyard.errors import StoreError
-from steelyard.run_folder.frozen_run import load_plan, prepare
+from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.answers import Answers
-from steelyard.runner.coverage import Coverage
+from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.pilot import PILOT, Pilot, ranked
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.runner.record import Record
-from steelyard.runner.spending import paid
-from steelyard.runner.stored import Stored
+from steelyard.runner.preflight import PILOT, Pilot, ranked
+from steelyard.runner.record import Coverage, Record, Stored
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.store import chunks
+from steelyard.store import rows as store_rows
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.trials.calls import Calls
@@ -172,7 +170,7 @@ def test_columns_say_what_single_trials_say(name: str, ends: list[Fate], data: s
     """Answers, failures, calls never asked, repeats, orders, juries: observation by observation."""
     whole = plan_of(name).trials
     chosen = data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=60, unique=True))
-    trials = whole.rows(np.array(chosen))
+    trials = whole.take(np.array(chosen))
     with TemporaryDirectory() as place:
         folder = RunFolder(Path(place))
         filled(folder, Calls.of(trials).trials, ends)
@@ -214,7 +212,7 @@ def money(trials: Trials, record: Record) -> None:
     """Dollars of each judge's calls, call by call."""
     stored, answers = record.store.replies(), record.answers(trials)
     for judge in answers.calls.judges:
-        calls = answers.calls.rows(answers.calls.of_judge(judge.name))
+        calls = answers.calls.take(answers.calls.of_judge(judge.name))
         mine = Stored(record.store, answers)
         assert mine.paid(calls) == paid(list(calls), stored)
         assert mine.of(calls).tolist() == [call.key in stored for call in calls]
@@ -234,7 +232,7 @@ def test_a_trial_made_of_columns_is_the_trial(name: str) -> None:
         assert trials.find(place, trial.replicate) == row
         assert trials.find(place, 99) is None
     assert trials.find(("nobody", "base", "x", "uv"), 0) is None
-    assert trials.places(digests_of([trials[3].key, "other"])).tolist() == [3, -1]
+    assert trials.lookup(digests_of([trials[3].key, "other"])).tolist() == [3, -1]
     assert Trials.of(list(trials)) == trials
     assert len(trials[:0]) == len(Trials.of([])) == len(Calls.of(Trials.of([])).trials) == 0
     behind = {call.key: call for trial in trials for call in trial.calls}
@@ -246,7 +244,7 @@ def test_columns_are_put_in_the_order_of_single_trials(name: str) -> None:
     trials = plan_of(name).trials
     singles = list(trials)
     columns = Trials.of(trials)
-    assert list(columns.rows(columns.by_prefix)) == sorted(singles, key=lambda trial: trial.prefix)
+    assert list(columns.take(columns.by_prefix)) == sorted(singles, key=lambda trial: trial.prefix)
     ranks = columns.ranks(lambda asked: (asked.order, asked.stimulus.id))
     values = [(trial.order, trial.stimulus.id) for trial in singles]
     assert ranks.tolist() == [sorted(set(values)).index(value) for value in values]
@@ -255,7 +253,7 @@ def test_columns_are_put_in_the_order_of_single_trials(name: str) -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_a_queue_hands_out_every_call_once_and_pilots_first(name: str) -> None:
     calls = Calls.of(Trials.of(plan_of(name).trials)).trials
-    mine = calls.rows(calls.of_judge(calls.judges[0].name))
+    mine = calls.take(calls.of_judge(calls.judges[0].name))
     pilot = Pilot(mine.judges[0], mine)
     order = pilot.in_order(mine)
     assert sorted(order) == list(range(len(mine)))
@@ -298,9 +296,9 @@ def test_digests_are_found_whatever_they_are_written_as(values: list[int | str])
     known = [content_hash(value) if isinstance(value, int) else value for value in dict.fromkeys(values)]
     column = digests_of(known)
     assert len(column) == len(known)
-    index = DigestIndex(column)
-    assert index.places(column).tolist() == list(range(len(known)))
-    assert index.places(digests_of(["none of them!"])).tolist() == [-1]
+    index = HashIndex(column)
+    assert index.lookup(column).tolist() == list(range(len(known)))
+    assert index.lookup(digests_of(["none of them!"])).tolist() == [-1]
     assert column[index.order].tolist() == sorted(column.tolist())
     hashes = [name for name in known if len(name) == 71 and name.startswith("sha256:")]
     assert [hash_of(digest) for digest in digests_of(hashes).tolist()] == hashes
@@ -310,14 +308,14 @@ def test_a_digest_may_end_in_zeros() -> None:
     names = [f"sha256:{'ab' * (32 - n)}{'00' * n}" for n in range(4)]
     column = digests_of(names)
     assert [hash_of(digest) for digest in column.tolist()] == names
-    assert DigestIndex(column).places(column).tolist() == [0, 1, 2, 3]
+    assert HashIndex(column).lookup(column).tolist() == [0, 1, 2, 3]
 
 
 def test_digests_that_begin_alike_are_told_apart_by_their_ends() -> None:
     names = [f"sha256:{'07' * 16}{n:032x}" for n in (5, 3, 9, 3 << 90)]
     other = f"sha256:{'07' * 16}{4:032x}"
-    index = DigestIndex(digests_of(names))
-    assert index.places(digests_of([names[2], other, *names])).tolist() == [2, -1, 0, 1, 2, 3]
+    index = HashIndex(digests_of(names))
+    assert index.lookup(digests_of([names[2], other, *names])).tolist() == [2, -1, 0, 1, 2, 3]
     assert index.order.tolist() == [1, 0, 2, 3]
 
 
@@ -422,7 +420,7 @@ def peak_of(replicates: int, place: Path) -> tuple[int, int]:
 
 def test_a_folder_takes_little_memory_for_each_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns take some hundred bytes a trial; a trial, its reply and its observation took 3,500."""
-    monkeypatch.setattr(chunks, "CHUNK", 100)  # what is held for a moment does not grow with the run
+    monkeypatch.setattr(store_rows, "CHUNK", 100)  # what is held for a moment does not grow with the run
     monkeypatch.setattr(steelyard.trials.trials, "STEP", 100)
     (few, less), (many, more) = peak_of(10, tmp_path), peak_of(60, tmp_path)
     assert many > few + 2000

@@ -13,12 +13,12 @@ from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from strategies import make
@@ -74,9 +74,43 @@ def test_leniency_of_scores_by_hand() -> None:
 
 
 def test_an_undecided_leniency_asks_for_labelled_rows() -> None:
-    answer = leniency(read(items([1] * 3 + [0] * 7 + [0] + [1] * 9, [0] * 10 + [1] * 10))) or ("", "")
+    answer = leniency(read(items([1] * 3 + [0] * 7 + [1] * 10, [0] * 10 + [1] * 10))) or ("", "")
     assert answer[0] == "inconclusive"
     assert "more labelled rows (" in answer[1]
+
+
+def test_errors_one_way_within_the_margin_are_no_leniency() -> None:
+    """Of 20 bad items 3 are passed, of 180 good ones none is failed: the test alone would show it."""
+    rows = items([1] * 3 + [0] * 17 + [1] * 180, [0] * 20 + [1] * 180)
+    found = figures(rows)["leniency"]
+    assert found.value == pytest.approx(3 / 20 / 2)
+    assert found.p is not None
+    assert found.p <= 0.05
+    assert found.finding == "inconclusive"
+    assert found.calls_needed is not None
+    assert found.calls_needed > 200
+    # Five of 20 are beyond it.
+    beyond = figures(items([1] * 5 + [0] * 15 + [1] * 180, [0] * 20 + [1] * 180))["leniency"]
+    assert (beyond.value, beyond.finding) == (pytest.approx(5 / 20 / 2), "flagged")
+
+
+def test_an_abstention_is_no_repeat_that_differs() -> None:
+    """Thirty items asked three times: scores never differ, one call of every second item abstains."""
+    rows = [
+        call(
+            f"i{n:02d}",
+            "abstain" if not replicate and n % 2 else int(n % 3 == 0),
+            int(n % 3 == 0),
+            replicate=replicate,
+        )
+        for n in range(30)
+        for replicate in range(3)
+    ]
+    found = figures(rows)
+    again = found["self_agreement"]
+    # Three pairs of repeats on 15 items, one on the other 15.
+    assert (again.numerator, again.denominator, again.left_out) == (60, 60, 15)
+    assert found["fleiss_kappa"].value == pytest.approx(1.0)
 
 
 def test_a_strict_judge() -> None:
@@ -139,7 +173,7 @@ def test_lost_calls_withhold_the_word_of_leniency() -> None:
 def test_a_judge_that_passes_everything_is_not_moved_by_injections() -> None:
     """Right on none of the items, edited or not: no change, where accuracy alone reads 0.00."""
     rows = [call(f"i{n}", 1, 0, probe=probe) for n in range(10) for probe in ("original", "injection")]
-    found = accuracy_change(Heading.under("j", "injection", "base", 7), collect_scores(rows))
+    found = accuracy_change(EstimateContext.for_protocol("j", "injection", "base", 7), collect_scores(rows))
     assert found.value == 0.0
     assert (found.note or "").startswith("edited 0.00, unchanged 0.00; no spread between clusters")
 
@@ -151,7 +185,7 @@ def test_the_change_by_hand() -> None:
         *(call("i1", 1, 0), call("i1", 0, 0, probe="typos"), call("i1", 1, 0, probe="typos", number=1)),
         call("i2", 1, 1),
     ]
-    found = accuracy_change(Heading.under("j", "typos", "base", 7), collect_scores(rows))
+    found = accuracy_change(EstimateContext.for_protocol("j", "typos", "base", 7), collect_scores(rows))
     assert (found.value, found.n_units) == (pytest.approx((-1 + 0.5) / 2), 2)
 
 
@@ -179,12 +213,12 @@ def test_agreement_on_pairs_by_hand() -> None:
     Both margins are four and four, so chance is one half: (.75 − .5) / .5.
     """
     pairs = make(["12", "12", "21", "12"], tasks=4, better=[1, 1, 2, 2])
-    found = kappa(Heading.under("j", "position", "base", 7), pairs, "none")
+    found = kappa(EstimateContext.for_protocol("j", "position", "base", 7), pairs, "none")
     assert (found.value, found.n_calls, found.n_units) == (pytest.approx(0.5), 8, 4)
 
 
 def test_agreement_on_pairs_without_a_choice() -> None:
-    here = Heading.under("j", "position", "base", 7)
+    here = EstimateContext.for_protocol("j", "position", "base", 7)
     ties = kappa(here, make(["12", "tt"], tasks=2, better=0), "none")
     assert (ties.value, ties.note) == (None, "people call every pair a tie")
     one = kappa(here, make(["1-", "1-"], tasks=2, better=1), "none")
@@ -193,7 +227,7 @@ def test_agreement_on_pairs_without_a_choice() -> None:
 
 
 def test_lost_calls_withhold_the_word_on_pairs() -> None:
-    here = Heading.under("j", "position", "base", 7)
+    here = EstimateContext.for_protocol("j", "position", "base", 7)
     right = ["12", "21"] * 20
     assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").finding == "clear"
     lost = kappa(here, make([*right, *["ff"] * 40], tasks=80, better=[1, 2] * 40), "none")

@@ -21,10 +21,9 @@ from steelyard.datasheet.sequential import ERROR
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_error
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.run_folder import frozen_run
+from steelyard.run_folder import resume
 from test_resume import Teller
 
 PROBES = ("-p", "vacuum", "-p", "ladder")
@@ -169,7 +168,7 @@ def test_growth_that_was_interrupted_goes_on(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     arguments = ("measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run")
-    keep, small = frozen_run._keep_plan, list[str]()
+    keep, small = resume._keep_plan, list[str]()
 
     def stops(folder: Any, plan: Any) -> None:
         if plan.study.looks:
@@ -180,7 +179,7 @@ def test_growth_that_was_interrupted_goes_on(
         keep(folder, plan)
 
     with monkeypatch.context() as patch:
-        patch.setattr(frozen_run, "_keep_plan", stops)
+        patch.setattr(resume, "_keep_plan", stops)
         assert command(*arguments).code == 1
     assert study(tmp_path / "run")["profile"] == "standard"
     done = command(*arguments)

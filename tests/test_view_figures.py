@@ -80,7 +80,7 @@ def test_figures_of_several_judges_lead_to_the_calls_of_those(scores: ViewedRun)
     common = [e for e in scores.sheet.panel if e.value is not None]
     assert common
     for estimate in common:
-        behind = index.calls.where(calls_behind(estimate, index))
+        behind = index.calls.filter(calls=calls_behind(estimate, index))
         assert {call.judge for call in behind} <= {"planted/rater", "other"}, estimate.metric
 
 
@@ -117,7 +117,7 @@ def test_lost_calls_count_where_they_are_counted_and_nowhere_else(tmp_path: Path
 def test_an_accuracy_without_ties_is_of_calls_that_chose(pairs: ViewedRun) -> None:
     index = pairs.load().index
     some = figure(pairs, "nontie_accuracy", "ladder", delta=1, protocol="base")
-    behind = index.calls.where(calls_behind(some, index))
+    behind = index.calls.filter(calls=calls_behind(some, index))
     assert {type(call.verdict) for call in behind} == {Decided}
     assert {call.stimulus.delta for call in behind} == {1}
     assert sum(call.winner == call.stimulus.expectation.content for call in behind) == some.numerator  # type: ignore[union-attr]
@@ -126,7 +126,7 @@ def test_an_accuracy_without_ties_is_of_calls_that_chose(pairs: ViewedRun) -> No
 def test_invariance_is_of_edited_and_unchanged_items(scores: ViewedRun) -> None:
     index = scores.load().index
     kept = figure(scores, "invariance", "format_invariance_1", protocol="base")
-    shown = [call.stimulus for call in index.calls.where(calls_behind(kept, index))]
+    shown = [call.stimulus for call in index.calls.filter(calls=calls_behind(kept, index))]
     assert {each.probe for each in shown} == {"format_invariance_1", ORIGINAL}
     edited, plain = (
         {s.lineage.parent for s in shown if (s.kind == ORIGINAL) == is_plain} for is_plain in (False, True)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from steelyard.runner.watch import Watch
+from steelyard.runner.limits import Watch
 
 LONG = 600.0
 """Seconds that no test waits."""

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.commands.measure import measure
-from steelyard.core.identity import canonical_json, content_hash
+from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.errors import ConfigError, PermanentError
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import SyncProvider

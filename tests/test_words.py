@@ -10,13 +10,13 @@ from scipy.stats import betabinom
 
 from clustered import beta_events, copula_events, hot_events, tallies
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, moved_by, share_of
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
-from steelyard.metrics.stats.few_events import chance_of_so_few
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally
+from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 from strategies import find, make
 
 LAWS = {"beta": beta_events, "copula": copula_events, "hot": hot_events}
@@ -99,7 +99,9 @@ def test_what_clearing_costs() -> None:
 def first_step(answers: list[str], tasks: int = 10) -> Estimate:
     pairs = make(answers, tasks=tasks, kind="prefix", delta=1.0, better=1)
     return find(
-        ladder_estimates(Heading.under("J", "ladder", "base", 7), pairs), "target_sensitivity", delta=1
+        ladder_estimates(EstimateContext.for_protocol("J", "ladder", "base", 7), pairs),
+        "target_sensitivity",
+        delta=1,
     )
 
 
@@ -140,7 +142,9 @@ def test_missing_verdicts_that_decide_are_named() -> None:
 def test_silence_does_not_clear_a_zero_point() -> None:
     def dark(answers: list[str]) -> str | None:
         pairs = make(answers, tasks=10, kind="empty")
-        return find(vacuum_estimates(Heading.under("J", "vacuum", "base", 7), pairs), "dark_current").finding
+        return find(
+            vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "base", 7), pairs), "dark_current"
+        ).finding
 
     assert dark(["tt"] * 60) == "clear"
     assert dark(["tt"] * 59 + ["tx"]) == "clear"
@@ -165,7 +169,7 @@ def test_slots_that_only_answered_calls_favour() -> None:
     def net(answers: list[str]) -> Estimate:
         pairs = make(answers, tasks=10)
         return find(
-            ladder_estimates(Heading.under("J", "ladder", "base", 7), pairs),
+            ladder_estimates(EstimateContext.for_protocol("J", "ladder", "base", 7), pairs),
             "net_slot_preference",
             delta=0,
             kind="same_subset",
@@ -203,7 +207,8 @@ def test_one_pair_of_a_kind_is_not_flagged_beside_an_inconclusive_whole() -> Non
     # Two calls on one empty pair are one unit; a judge on the limit of .1 commits on it in a tenth of runs.
     kinds = ["empty", "symbols", "symbols", "symbols"]
     found = vacuum_estimates(
-        Heading.under("J", "vacuum", "base", 7), make(["11", "tt", "11", "tt"], tasks=4, kind=kinds)
+        EstimateContext.for_protocol("J", "vacuum", "base", 7),
+        make(["11", "tt", "11", "tt"], tasks=4, kind=kinds),
     )
     whole, part = (find(found, "dark_current", **group) for group in ({}, {"kind": "empty"}))
     assert (part.numerator, part.denominator, part.n_units, part.n_clusters) == (2, 2, 1, 1)

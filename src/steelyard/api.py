@@ -11,25 +11,25 @@ from typing import Any, Literal, TypeAlias
 
 from steelyard.authoring.commission import Commission, commission_of
 from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
-from steelyard.commands.gate.session import gate as gate_folder
 from steelyard.commands.measure import measure as run
 from steelyard.commands.reference_run import foreseen, referenced
 from steelyard.commands.report import rebuild
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
 from steelyard.providers.function.code import judge_model
-from steelyard.run_folder.datasheet_file import read_datasheet
-from steelyard.run_folder.frozen_run import require
+from steelyard.run_folder.published_files import read_datasheet
+from steelyard.run_folder.resume import require
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.handed_in import handed_in
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
+from steelyard.runner.record import submitted
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 
@@ -66,7 +66,7 @@ class CostEstimate:
 
     def __repr__(self) -> str:
         price = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
-        return f"<CostEstimate: {counted(self.calls, 'call')}, {price}, {self.folder}>"
+        return f"<CostEstimate: {pluralize(self.calls, 'call')}, {price}, {self.folder}>"
 
 
 def measure(
@@ -160,7 +160,7 @@ def plan(
     answered: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
-            answered = store.answered() | handed_in(store)
+            answered = store.answered() | submitted(store)
     baselines = {judge.name for judge in built.judges if judge.baseline}
     rows = [row for row in plan_rows(make_plan(built), answered) if row.judge not in baselines]
     return CostEstimate((*before, *rows), folder.path)

@@ -50,7 +50,7 @@ def _gate(
 
 def _sentences(ruling: Ruling, folder: Path) -> str:
     """Every check that did not pass, a line each, the worst first."""
-    from steelyard.commands.gate.junit import sentence
+    from steelyard.commands.gate.reports import sentence
     from steelyard.commands.gate.ruling import ORDER, PASS
 
     short = sorted((c for c in ruling.checks if c.result != PASS), key=lambda c: ORDER.index(c.result))

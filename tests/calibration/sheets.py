@@ -13,7 +13,7 @@ from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.detection import limit_of_detection
 from steelyard.metrics.instrument.estimates import arm_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
@@ -27,13 +27,13 @@ from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import loss_rate
 from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.volatility import volatility_estimates
-from steelyard.probes.answer_ambiguity import AnswerAmbiguity
-from steelyard.probes.catalogue import metrics_of
+from steelyard.probes.authored import AnswerAmbiguity
+from steelyard.probes.edits import Typos
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.position import Position
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.probes.stochastic_stability import StochasticStability
-from steelyard.probes.typos import Typos
 from steelyard.probes.vacuum import Vacuum
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
@@ -126,13 +126,15 @@ def pairs_of(judge: PairJudge) -> Run:
                 *Vacuum().estimates("judge", seen, SEED),
                 *Ladder().estimates("judge", seen, SEED),
                 *criterion_estimates(
-                    Heading.under("judge", "criterion", "strict", SEED),
+                    EstimateContext.for_protocol("judge", "criterion", "strict", SEED),
                     base_vacuum,
                     strict_vacuum,
                     base,
                     strict,
                 ),
-                *sensitivity_shifts(Heading.under("judge", "criterion", "strict", SEED), base, strict),
+                *sensitivity_shifts(
+                    EstimateContext.for_protocol("judge", "criterion", "strict", SEED), base, strict
+                ),
                 *Position().estimates("judge", seen, SEED),
                 *_losses(seen),
             ]
@@ -142,8 +144,8 @@ def pairs_of(judge: PairJudge) -> Run:
 
 
 def _arm(seen: Observations, protocol: str) -> tuple[Pairs, Pairs]:
-    ladder = seen.among("ladder", protocol, ("same_subset", "prefix"))
-    return collect(seen.among("vacuum", protocol)), collect(ladder)
+    ladder = seen.filter("ladder", protocol, ("same_subset", "prefix"))
+    return collect(seen.filter("vacuum", protocol)), collect(ladder)
 
 
 def _losses(seen: Observations) -> list[Estimate]:
@@ -193,7 +195,7 @@ def pairs_compared(tasks: int, correlation: float, chance: np.random.Generator) 
 
 
 def _base(seen: Observations) -> Observations:
-    return seen.where(seen.protocol == 0)
+    return seen.filter(calls=seen.protocol == 0)
 
 
 def scores_compared(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
@@ -214,9 +216,11 @@ def _differences(first: UnitEvents, second: UnitEvents) -> list[Figure]:
 def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """The joint fit of a judge of pairs, without its test of fit, which sets no interval."""
     seen = pair_world.observe(MIDDLING, tasks, correlation, chance)
-    pairs = collect(seen.among("ladder", "base"))
+    pairs = collect(seen.filter("ladder", "base"))
     found = fit_instrument(pairs, SEED, refits=0)
-    return _figures(arm_estimates(Heading("judge", "ladder", {"protocol": "base"}, SEED), pairs, found))
+    return _figures(
+        arm_estimates(EstimateContext("judge", "ladder", {"protocol": "base"}, SEED), pairs, found)
+    )
 
 
 def on_many_tasks(run: Run) -> Callable[[float], Truth]:

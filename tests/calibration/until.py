@@ -58,7 +58,7 @@ def simulate_until(kind: str, seeds: Iterable[int], names: Sequence[str] = ()) -
         going = list(judges)
         for world in worlds:
             rows = np.tile(_shared(world, worlds[-1]), len(everything.judges))
-            going = _look(found, world, everything.where(rows), going)
+            going = _look(found, world, everything.filter(calls=rows), going)
     return found
 
 

@@ -27,7 +27,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.verdict import NO_FAULT, Verdict
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates
 from steelyard.metrics.scores import probe as score_figures
@@ -110,7 +110,7 @@ def _nothing(*_: object, **__: object) -> list[Any]:
     return []
 
 
-def _of_same_content(heading: Heading, *rest: Any) -> list[Any]:
+def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
     """What decides between equals, of the one kind of pairs that readings speak of."""
     return direction_estimates(heading, *rest) if heading.group.get("kind") == "same_subset" else []
 

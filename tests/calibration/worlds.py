@@ -64,7 +64,7 @@ class Kind:
     """A kind of measurement."""
 
     title: str
-    """Heading of its table."""
+    """EstimateContext of its table."""
     judges: Mapping[str, PlantedJudge]
     """Judges by name."""
     sizes: tuple[str, str, str]

@@ -8,7 +8,7 @@ from steelyard.metrics import (
     FAILED_RATE,
     UNREADABLE_RATE,
     Estimate,
-    Heading,
+    EstimateContext,
     Limit,
     Metric,
     collect,
@@ -53,7 +53,7 @@ class ExampleProbe:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Calls that choose the capitals among all with a verdict, and the calls without one."""
         pairs = collect(select(observations, self.name, "base"))
-        heading = Heading.under(judge, self.name, "base", seed)
+        heading = EstimateContext.for_protocol(judge, self.name, "base", seed)
         counts = share_of_calls(pairs, CAPITALS_PREFERENCE)
         return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 

@@ -8,20 +8,19 @@ from functools import partial
 
 from steelyard.authoring.questions import brief_hash
 from steelyard.authoring.rounds import Rounds
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 from steelyard.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrival
 from steelyard.review.stimuli_file import under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.conduct import conduct
+from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
-from steelyard.runner.sitting import Sitting
-from steelyard.runner.spending import paid
+from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.session import Sitting
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
@@ -54,8 +53,8 @@ class Authored:
     def shortfalls(self) -> tuple[str, ...]:
         """Probes for which nothing usable was written, in sentences."""
         return tuple(
-            f"probe {report.probe!r}: none of the {counted(report.asked, 'text')} written for it can be used "
-            f"({report.reasons}); it is not measured."
+            f"probe {report.probe!r}: none of the {pluralize(report.asked, 'text')} written for it can be "
+            f"used ({report.reasons}); it is not measured."
             for report in self.report
             if report.asked and not report.usable and not report.pending
         )
@@ -63,7 +62,7 @@ class Authored:
     def require_review(self, folder: RunFolder) -> None:
         """Refuse to judge while a text waits for a person."""
         if self.pending:
-            written = counted(len(self.stimuli), "written stimulus", "written stimuli")
+            written = pluralize(len(self.stimuli), "written stimulus", "written stimuli")
             wait = plural(self.pending, "waits", "wait")
             raise ConfigError(
                 f"{folder.stimuli}: {self.pending} of {written} {wait} for review; decide on the page of "

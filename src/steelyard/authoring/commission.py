@@ -10,8 +10,7 @@ from steelyard.errors import ConfigError
 from steelyard.review.projection import as_decided
 from steelyard.review.stimuli_file import all_accepted, under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
-from steelyard.run_folder.frozen_run import require
-from steelyard.run_folder.reread import reread
+from steelyard.run_folder.resume import require, reread
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan

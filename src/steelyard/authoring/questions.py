@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from steelyard.authoring.draft import Draft
-from steelyard.core.identity import content_hash, rng_for
+from steelyard.core.content_hash import content_hash
+from steelyard.core.rng import rng_for
 from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 from steelyard.stimuli.authored.checks import words
 from steelyard.study.role_prompts import BORDER, EMBED, EXPANSION, GRADE, MEANING

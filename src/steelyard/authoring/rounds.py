@@ -13,12 +13,12 @@ from steelyard.authoring.questions import KEEPS_MEANING, author_exchange, brief_
 from steelyard.authoring.run_draft import run_draft, text_draft
 from steelyard.authoring.run_edits import RunEdits
 from steelyard.authoring.validation import Validation
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.runner.runner import Runner
+from steelyard.runner.session import Sitting
 from steelyard.runner.shortfalls import require_end
-from steelyard.runner.sitting import Sitting
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
@@ -77,7 +77,7 @@ class Rounds:
         if self._waiting:
             count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(
-                f"authoring: {count} of {counted(len(self._drafts), 'text')} "
+                f"authoring: {count} of {pluralize(len(self._drafts), 'text')} "
                 f"{plural(count, 'waits', 'wait')} for a reply ({reason}); "
                 "what was written is kept, run again to go on."
             )

@@ -14,7 +14,7 @@ from steelyard.cli.output import plain, print_error
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.commands.judge_check import JudgeCheck
+    from steelyard.commands.doctor import JudgeCheck
     from steelyard.providers.provider_info import DoctorCheck
 
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
@@ -30,7 +30,7 @@ def doctor(**options: Any) -> None:
     """
     from rich.console import Console
 
-    from steelyard.commands.checkup import checkup
+    from steelyard.commands.doctor import checkup
 
     console = Console()
     findings = list(checkup())
@@ -48,7 +48,7 @@ def doctor(**options: Any) -> None:
 def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
     """One call per judge as `measure` would make it; judges given with -j are checked one by one."""
     from steelyard.cli.study import open_study
-    from steelyard.commands.judge_check import check_judge, check_study
+    from steelyard.commands.doctor import check_judge, check_study
     from steelyard.commands.reference_run import foreseen
 
     if any(options[name] for name in ("study", "data", "probes", "scale")):

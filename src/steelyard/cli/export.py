@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 
 @click.command(short_help="Write calls as JSONL or Parquet, runs as Inspect logs.")
@@ -40,7 +40,7 @@ def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> N
     from steelyard.inspect_logs.export import export_inspect
 
     for log in export_inspect(folder, out or folder / "inspect"):
-        samples, scores = counted(log.samples, "sample"), counted(log.scores, "score")
+        samples, scores = pluralize(log.samples, "sample"), pluralize(log.scores, "score")
         click.echo(f"{log.path}: {samples}, {scores}.")
 
 
@@ -49,4 +49,4 @@ def _tables(folder: Path, out: Path, form: str) -> None:
 
     for table in export_tables(folder, out, form):
         parts = f" ({table.calls})" if table.calls.baselines else ""
-        click.echo(f"{table.path}: {counted(table.rows, 'row')}{parts}.")
+        click.echo(f"{table.path}: {pluralize(table.rows, 'row')}{parts}.")

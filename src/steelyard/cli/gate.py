@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ import click
 
 from steelyard.cli.options import POSITIVE, option
 from steelyard.cli.output import display_path, plain, warn
-from steelyard.core.plurals import counted
-from steelyard.datasheet.words.visible import visible
+from steelyard.core.text import pluralize
+from steelyard.datasheet.words.text import escape_control_chars
 
 if TYPE_CHECKING:
     from steelyard.commands.gate.ruling import Ruling
@@ -66,10 +67,10 @@ def gate(
     """
     from datetime import UTC, datetime
 
+    from steelyard.commands.gate.gate import check_certificate
+    from steelyard.commands.gate.gate import gate as gate_folder
     from steelyard.commands.gate.policy import SHIPPED
     from steelyard.commands.gate.ruling import EXIT_CODES, GATE_INCONCLUSIVE, PASS
-    from steelyard.commands.gate.session import check_certificate
-    from steelyard.commands.gate.session import gate as gate_folder
 
     now = datetime.now(UTC)
     if certificate is not None or check:
@@ -77,7 +78,7 @@ def gate(
         valid = check_certificate(target, path, now, judges, policy)
         until = "does not expire" if valid.expires is None else f"expires {valid.expires:%Y-%m-%d %H:%M %Z}"
         names = ", ".join(judge.name for judge in valid.judges)
-        click.echo(f"Certificate holds: {visible(names)}; {until}.")
+        click.echo(f"Certificate holds: {escape_control_chars(names)}; {until}.")
         return
     if policy is None:
         names = ", ".join(SHIPPED)
@@ -97,14 +98,13 @@ def gate(
 
 
 def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
-    from steelyard.commands.gate import junit as as_junit
-    from steelyard.commands.gate import summary
+    from steelyard.commands.gate.reports import render_junit, render_markdown
     from steelyard.core.atomic_write import write_text
 
     if junit is not None:
-        write_text(junit, as_junit.render(ruling))
+        write_text(junit, render_junit(ruling))
     if markdown is not None:
-        write_text(markdown, summary.render(ruling))
+        write_text(markdown, render_markdown(ruling))
 
 
 def _print(ruling: Ruling, every: bool) -> None:
@@ -112,7 +112,7 @@ def _print(ruling: Ruling, every: bool) -> None:
     from rich.console import Console
     from rich.padding import Padding
 
-    from steelyard.commands.gate.junit import sentence
+    from steelyard.commands.gate.reports import sentence
     from steelyard.commands.gate.ruling import ORDER, PASS, worst
 
     console = Console(highlight=False)
@@ -130,8 +130,10 @@ def _print(ruling: Ruling, every: bool) -> None:
                     console.print(Padding(line, (0, 0, 0, indent), expand=False))
         passed = [check for check in checks if check.result == PASS]
         if passed and not every:
-            names = ", ".join(dict.fromkeys(check.name for check in passed))
-            line = plain(f"{counted(len(passed), 'check')} passed: {names}", "dim")
+            # A rule may be checked against several figures, and against drift.
+            times = Counter(check.name for check in passed)
+            names = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in times.items())
+            line = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
             console.print(Padding(line, (0, 0, 0, 2), expand=False))
     if ruling.notes:
         console.print()
@@ -142,4 +144,4 @@ def _print(ruling: Ruling, every: bool) -> None:
 def _sentence(ruling: Ruling) -> str:
     results = [check.result for check in ruling.checks]
     split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), on whole 95 % intervals."
+    return f"{ruling.result}: {pluralize(len(results), 'check')} ({split}), on whole 95 % intervals."

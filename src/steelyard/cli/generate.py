@@ -9,7 +9,7 @@ import click
 from steelyard.cli.options import option, study_options
 from steelyard.cli.output import describe_calls, display_path, plain, warn
 from steelyard.cli.study import open_study, run_limits, with_reference
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 
 
@@ -55,6 +55,6 @@ def generate(accept_all: bool, **options: Any) -> None:
 def _waiting(count: int, folder: str) -> str:
     verb = plural(count, "waits", "wait")
     return (
-        f"{counted(count, 'text')} {verb} for review: `steelyard review {folder}` opens a page, "
+        f"{pluralize(count, 'text')} {verb} for review: `steelyard review {folder}` opens a page, "
         "or measure with --accept-all."
     )

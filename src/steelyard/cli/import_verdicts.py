@@ -11,7 +11,7 @@ import click
 from steelyard.cli.options import option
 from steelyard.cli.output import full_option, print_datasheet, print_page_path, print_results
 from steelyard.cli.process import use_one_blas_thread
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
     from steelyard.importing.lines import RecordedForm
@@ -76,8 +76,10 @@ def import_command(
         click.echo()
     code = print_results(imported.warnings, errors)
     if not as_json:
-        calls = counted(len(imported.calls), "recorded call")
-        print_page_path(RunFolder(out).page, f"{calls}, none made.", full=full)
+        beside = imported.calls_of_baselines
+        calls = pluralize(len(imported.calls) - beside, "recorded call")
+        text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
+        print_page_path(RunFolder(out).page, text, full=full)
     sys.exit(code)
 
 

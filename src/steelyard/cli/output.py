@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import SteelyardError, exit_code
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError
-    from steelyard.runner.sitting import Sitting
+    from steelyard.runner.session import Sitting
 
 ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
 """What to do when a model or server has changed under the same name."""
@@ -29,9 +29,9 @@ ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
 
 def print_error(message: object) -> None:
     """Print one sentence on one line of stderr."""
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
 
-    click.echo(f"steelyard: {visible(str(message))}", err=True)
+    click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
 def warn(message: object) -> None:
@@ -50,26 +50,26 @@ def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> 
 
 def display_path(path: Path) -> str:
     """A path for the terminal, with control characters escaped."""
-    from steelyard.datasheet.words.visible import spelled
+    from steelyard.datasheet.words.text import escape_keeping_spaces
 
-    return spelled(str(path))
+    return escape_keeping_spaces(str(path))
 
 
 def plain(text: str, style: str = "") -> Text:
     """Text for rich without markup: square brackets stay square brackets."""
     from rich.text import Text
 
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.words.text import escape_control_chars
 
-    return Text(visible(text), style)
+    return Text(escape_control_chars(text), style)
 
 
 def describe_calls(sitting: Sitting, *, estimated: bool = False) -> str:
-    """What the sitting took; `estimated` where some of its tokens no server counted."""
+    """What the sitting took; `estimated` where some of its tokens no server pluralize."""
     about = "about " if estimated else ""
     spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
     if sitting.calls:
-        return f"{counted(sitting.calls, 'call')} in this run{spent}."
+        return f"{pluralize(sitting.calls, 'call')} in this run{spent}."
     if sitting.failed or sitting.stopped:
         return f"No call of this run was answered{spent}."
     return f"No calls: every trial was answered before. {ASK_AFRESH}"

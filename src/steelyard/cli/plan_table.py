@@ -14,8 +14,8 @@ from rich.text import Text
 
 from steelyard.authoring.commission import Commission
 from steelyard.cli.output import display_path, plain
-from steelyard.core.plurals import counted, plural
-from steelyard.datasheet.words.visible import visible
+from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.provider import model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
@@ -31,7 +31,7 @@ def print_study_plan(
 ) -> None:
     """Print the pending calls: generated texts first, then the calls of the judges."""
     from steelyard.commands.reference_run import foreseen
-    from steelyard.run_folder.frozen_run import require
+    from steelyard.run_folder.resume import require
 
     rows: list[PlanRow] = []
     if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
@@ -51,12 +51,12 @@ def print_plan(
     made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = (), *, by_probe: bool = False
 ) -> None:
     """Print the pending calls as a table or JSON; `before` are the rows ahead of the judges."""
-    from steelyard.runner.handed_in import handed_in
+    from steelyard.runner.record import submitted
 
     answered, waiting = set[str](), set[str]()
     if folder.database.exists():
         with folder.store() as store:
-            answered, waiting = store.answered(), handed_in(store)
+            answered, waiting = store.answered(), submitted(store)
     rows = [*before, *plan_rows(made, answered | waiting)]
     if as_json:
         body = {
@@ -69,7 +69,7 @@ def print_plan(
         click.echo(json.dumps(body, indent=1))
     else:
         if waiting:
-            click.echo(f"{counted(len(waiting), 'call')} already submitted as batches; not counted here.\n")
+            click.echo(f"{pluralize(len(waiting), 'call')} already submitted as batches; not counted here.\n")
         plan_table(made, rows if by_probe else by_judge(rows), len(answered), folder.path, Console())
 
 
@@ -79,15 +79,15 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
     facts = (
-        f": {counted(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
+        f": {pluralize(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
     )
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
     console.print()
     print_rows(measured, console)
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
-    answered = f"{counted(done, 'trial')} {plural(done, 'is', 'are')} answered already"
-    console.print(f"{answered}; baselines add {counted(_calls(rows, baselines), 'free trial')}.")
+    answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
+    console.print(f"{answered}; baselines add {pluralize(_calls(rows, baselines), 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     console.print(Text(f"Run folder: {display_path(out)}"), soft_wrap=True)
 
@@ -110,7 +110,10 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
     A name that leaves no room for its figures has a line of its own, and so has a judge above its probes.
     """
-    labels = [f"  {visible(row.probe)}" if row.probe else visible(row.judge) for row in rows]
+    labels = [
+        f"  {escape_control_chars(row.probe)}" if row.probe else escape_control_chars(row.judge)
+        for row in rows
+    ]
     total = [total_row(rows)] if len(rows) > 1 else []
     cells = [HEADER, *map(_cells, (*rows, *total))]
     columns = [max(len(line[number]) for line in cells) + 2 for number in range(len(HEADER))]

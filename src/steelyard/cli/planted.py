@@ -9,7 +9,7 @@ import click
 
 from steelyard.cli.options import PORT, option
 from steelyard.cli.output import plain, print_error
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 
 @click.command(short_help="Measure judges with known parameters and compare.")
@@ -50,9 +50,9 @@ def selftest(profile: str, as_json: bool) -> None:
             cells = (gate.judge, gate.figure.replace("_", " "), gate.planted, gate.accepted, gate.recovered)
             table.add_row(*map(plain, cells), word)
         Console().print(table)
-        click.echo(f"{len(gates) - failed} of {counted(len(gates), 'gate')} passed.")
+        click.echo(f"{len(gates) - failed} of {pluralize(len(gates), 'gate')} passed.")
     if failed:
-        print_error(f"{counted(failed, 'gate')} failed: do not trust the figures of this installation.")
+        print_error(f"{pluralize(failed, 'gate')} failed: do not trust the figures of this installation.")
         sys.exit(1)
 
 
@@ -71,8 +71,8 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
-    from steelyard.commands.served_key import pack_stimuli
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.commands.planted_labels import pack_stimuli
+    from steelyard.datasheet.words.text import escape_control_chars
     from steelyard.errors import ConfigError
     from steelyard.providers.planted.planted import Planted
     from steelyard.providers.planted.server import client_address, serve
@@ -94,10 +94,10 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     labels = [*(pack_stimuli(seed) if rates else ()), *(() if key is None else StimulusSet.read(key))]
 
     def ready(url: str) -> None:
-        click.echo(f"Serving {visible(judge)} at {url} until Ctrl-C.")
+        click.echo(f"Serving {escape_control_chars(judge)} at {url} until Ctrl-C.")
         scale = " --scale binary" if scores else ""
         seeded = f" --seed {seed}" if rates and seed != 7 else ""
-        client = visible(client_address(planted, url))
+        client = escape_control_chars(client_address(planted, url))
         click.echo(f"Measure it: steelyard measure{scale}{seeded} -j '{client}'")
         if rates:
             click.echo(

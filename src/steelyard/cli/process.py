@@ -54,7 +54,7 @@ def _transliterate(error: UnicodeError) -> tuple[str | bytes, int]:
     """`≤` as `<=`, `−` as `-`; a question mark where there is no such spelling."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    from steelyard.datasheet.words.ascii_text import ascii_only
+    from steelyard.datasheet.words.text import ascii_only
 
     return ascii_only(error.object[error.start : error.end]), error.end
 

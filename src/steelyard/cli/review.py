@@ -12,7 +12,7 @@ import click
 
 from steelyard.cli.options import COUNT, PORT, option
 from steelyard.cli.output import display_path
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _exchange(
     try:
         if taken is not None:
             told = take_in(bench, taken, reviewer or system_user())
-            click.echo(f"{counted(told.kept, 'vote')} taken in, {told.known} known already.")
+            click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
             write_text(export, lines(bench))
             click.echo(f"Votes: {display_path(export)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import COUNT, option
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
     from steelyard.commands.show import Shown, Wanted
@@ -61,12 +61,12 @@ def _print_json(chosen: Sequence[Shown]) -> None:
 def _print(chosen: Sequence[Shown], wanted: Wanted) -> None:
     from shutil import get_terminal_size
 
-    from steelyard.datasheet.render.exhibits_text import render
-    from steelyard.datasheet.words.visible import visible
+    from steelyard.datasheet.render.examples import render
+    from steelyard.datasheet.words.text import escape_control_chars
 
     width = min(get_terminal_size((80, 24)).columns, 100)
     for one in chosen:
-        click.echo(visible(_headline(one, wanted)))
+        click.echo(escape_control_chars(_headline(one, wanted)))
         if one.exhibits:
             click.echo(f"\n{render(one.exhibits, width)}\n")
 
@@ -79,4 +79,4 @@ def _headline(one: Shown, wanted: Wanted) -> str:
         return f"{one.judge}: no calls{of}{ending}."
     less = len(one.exhibits) < one.matching
     more = f", {len(one.exhibits)} shown; -n {one.matching} shows all" if less else ""
-    return f"{one.judge}: {counted(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."
+    return f"{one.judge}: {pluralize(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."

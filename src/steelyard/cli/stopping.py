@@ -11,27 +11,25 @@ import click
 
 from steelyard.cli.output import describe_calls, display_path, plain, print_results
 from steelyard.cli.study import open_study, run_limits
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.commands.measure import Measurement
-    from steelyard.commands.until import Sizes
+    from steelyard.commands.measure import Measurement, Sizes
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import PlanRow
     from steelyard.sequential.decide import Decisions
-    from steelyard.sequential.decision import Decision
-    from steelyard.sequential.decision_rule import DecisionRule
+    from steelyard.sequential.decision import Decision, DecisionRule
     from steelyard.study.study import Study
 
 
 def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
     """Go through the profiles until the verdict is decided."""
     from steelyard.cli.progress import LiveProgress
-    from steelyard.commands.until import measure_until_verdict
+    from steelyard.commands.measure import measure_until_verdict
 
     sizes, folder = _sizes(options)
     with LiveProgress() as progress:
@@ -40,7 +38,7 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
 
 def _sizes(options: dict[str, Any]) -> tuple[Sizes, RunFolder]:
     """The study at each profile, and the folder that all of them lie in."""
-    from steelyard.commands.until import FIRST, check_growth, default_folder
+    from steelyard.commands.measure import FIRST, check_growth, default_folder
     from steelyard.run_folder.run_folder import RunFolder
 
     if options["profile"] is not None:
@@ -61,8 +59,8 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
 
     from steelyard.cli.plan_table import price_list, print_rows, total_row
-    from steelyard.commands.until import sizes_left
-    from steelyard.run_folder.frozen_run import require
+    from steelyard.commands.measure import sizes_left
+    from steelyard.run_folder.resume import require
     from steelyard.runner.planner import make_plan, plan_rows
 
     sizes, folder = _sizes(options)
@@ -100,7 +98,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     """Decide, print, and return the exit code."""
     from steelyard.cli.progress import LiveProgress
     from steelyard.sequential.decide import decide
-    from steelyard.sequential.decision_rule import parse_rule
+    from steelyard.sequential.decision import parse_rule
 
     rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options)
@@ -120,7 +118,7 @@ def _form(options: dict[str, Any]) -> str:
     """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
     from steelyard.cli.options import data_overrides
     from steelyard.probes.probe import form_of
-    from steelyard.sequential.decision_rule import BUILT_IN
+    from steelyard.sequential.decision import BUILT_IN
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import question
 
@@ -204,13 +202,13 @@ def _sentence(decision: Decision) -> str:
     """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
-        drawn = counted(last.excluded, rule.noun)
+        drawn = pluralize(last.excluded, rule.noun)
         return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
-        capped = f"the cap of {counted(decision.cap, rule.noun)} is reached"
+        capped = f"the cap of {pluralize(decision.cap, rule.noun)} is reached"
         why = capped if verdict == "inconclusive" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
     worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."
-    calls = counted(last.calls, "call")
+    calls = pluralize(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

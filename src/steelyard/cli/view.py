@@ -8,7 +8,7 @@ import click
 
 from steelyard.cli.options import PORT, option
 from steelyard.cli.output import display_path
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 
 @click.command(short_help="Browse runs and every call behind a figure.")
@@ -45,10 +45,10 @@ def view(
         from steelyard.web.view.bundle import write_bundle
 
         count = write_bundle(folders, bundle)
-        click.echo(f"{counted(count, 'file')}: {display_path(bundle / 'index.html')}")
+        click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
         return
     require_loopback(host, remote=allow_remote)
     pages = ViewPages(folders)
     server = Server(host, port)
-    what = f"Showing {counted(len(folders), 'run')}"
+    what = f"Showing {pluralize(len(folders), 'run')}"
     server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser))

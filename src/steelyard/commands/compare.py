@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
@@ -18,11 +18,10 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
-from steelyard.probes.catalogue import metrics_of, reading_order
-from steelyard.run_folder.frozen_run import load_plan
+from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.coverage import RunCoverage
-from steelyard.runner.record import Record
+from steelyard.run_folder.snapshot import load_plan
+from steelyard.runner.record import Record, RunCoverage
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
@@ -76,7 +75,7 @@ class Verdicts:
             if len(own) == 1:
                 return own[0]
             raise ConfigError(
-                f"{self.folder}: holds {counted(len(own), 'judge')}, expected one to be named; "
+                f"{self.folder}: holds {pluralize(len(own), 'judge')}, expected one to be named; "
                 f"write {self.folder}:JUDGE with one of {_names(own)}."
             )
         for entry in self.judges:
@@ -92,7 +91,7 @@ class Verdicts:
             close = get_close_matches(stratum, known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(known)}."
             raise ConfigError(f"{self.folder}: no stratum {stratum!r}; {hint}")
-        return replace(self, observations=self.observations.showing(shown.stratum == stratum))
+        return replace(self, observations=self.observations.filter(stimuli=shown.stratum == stratum))
 
     def of(self, judge: str) -> Observations:
         """The observations of one judge; what rests on its own verdicts holds nothing against it."""

@@ -17,10 +17,10 @@ import numpy as np
 from steelyard.commands.view.call_detail import CallDetail, details
 from steelyard.commands.view.call_index import CallCounts
 from steelyard.commands.view.viewed_run import Loaded, ViewedRun
-from steelyard.core.atomic_write import unwritable, whole_file, write_text
+from steelyard.core.atomic_write import atomic_write, write_error, write_text
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
-from steelyard.run_folder.results_file import parquet_missing, sound, write_parquet
+from steelyard.run_folder.published_files import parquet_missing, sound, write_parquet
 
 JSONL, PARQUET = FORMS = ("jsonl", "parquet")
 """What tables can be written as."""
@@ -68,7 +68,7 @@ def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTa
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise unwritable(out, error) from error
+        raise write_error(out, error) from error
     written = [_observations(loaded, out / f"observations.{form}", form)]
     if loaded.plan is not None:
         written.append(_trials(run, loaded, out / f"trials.{form}", form))
@@ -138,7 +138,7 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
     from pyarrow import parquet
 
     schema = _schema()
-    with whole_file(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
+    with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for part in parts:
             lines = "".join(f"{json.dumps(_sound(row))}\n" for row in part).encode()
             table = arrow_json.read_json(

@@ -24,11 +24,9 @@ from steelyard.importing.score_lines import holds_scores, read_scores
 from steelyard.importing.score_table import ScoreTable
 from steelyard.importing.styles import read_calls
 from steelyard.probes.probe import PROBES, Probe
-from steelyard.run_folder.datasheet_file import write_datasheet
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.exhibits import with_exhibits
+from steelyard.run_folder.call_examples import Evidence, with_exhibits
 from steelyard.run_folder.next_step import with_recorded_steps
-from steelyard.run_folder.results_file import write_results
+from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.shortfalls import speechless, warnings
 from steelyard.verdicts.observations import Observations
@@ -53,6 +51,12 @@ class Imported:
     """Calls without a verdict, in sentences."""
     baselines: tuple[str, ...] = ()
     """Judges that stood beside the others as baselines."""
+
+    @property
+    def calls_of_baselines(self) -> int:
+        """Calls that were made to them."""
+        counts = self.observations.counts()
+        return sum(number for (judge, _), number in counts.items() if judge in self.baselines)
 
 
 @dataclass(frozen=True)
@@ -221,7 +225,7 @@ def _probes(observations: Observations) -> list[Probe]:
     shown = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
-        for arm in observations.among(name).protocols_seen
+        for arm in observations.filter(name).protocols_seen
     }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
     arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})

@@ -15,7 +15,7 @@ from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, Over
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.scores.shares import OWN_LABELS
-from steelyard.run_folder.datasheet_file import read_datasheet
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.original import ORIGINAL
 
 NOT_ASKED = "not a judge of this run"
@@ -193,7 +193,7 @@ def _labels_itself(judge: str, sheet: Datasheet) -> bool:
 
 def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
     """The defined figures of whole probes."""
-    return {e.probe: e.value for e in sheet.of(judge, metric) if e.whole and e.value is not None}
+    return {e.probe: e.value for e in sheet.of(judge, metric) if e.is_overall and e.value is not None}
 
 
 def _why(judge: str, sheet: Datasheet) -> str:
@@ -202,6 +202,6 @@ def _why(judge: str, sheet: Datasheet) -> str:
         return NOT_ASKED
     if _labels_itself(judge, sheet):
         return OWN_LABELS
-    notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.whole and e.note)
+    notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.is_overall and e.note)
     early = [sheet.partial] if sheet.partial else []
     return "; ".join([*(notes or [NO_ACCURACY]), *early])

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite, sqrt
 from typing import Any
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.errors import DataError
@@ -15,8 +15,8 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import TIE_RATE
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
-from steelyard.metrics.stats.foresight import items_for, smallest_difference, sum_limits
 from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.sample_size import detectable_difference, items_total, sum_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -61,7 +61,9 @@ class Reach:
         """The answer in words, and what it says nothing of."""
         if not self.lost:
             return self._answer()
-        return f"{self._answer()}; {self.lost:,} of {counted(self.calls, 'call')} without a verdict left out"
+        return (
+            f"{self._answer()}; {self.lost:,} of {pluralize(self.calls, 'call')} without a verdict left out"
+        )
 
     def _answer(self) -> str:
         shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
@@ -72,11 +74,11 @@ class Reach:
         low = _points(self.smallest_low or 0.0)
         needed = ""
         if self.for_two_points is not None:
-            needed = f"; two points take about {counted(planned(self.for_two_points), 'item')} of each"
+            needed = f"; two points take about {pluralize(round_up(self.for_two_points), 'item')} of each"
         if self.smallest is None:
-            return f"{opening}; {counted(self.items, 'item')} of each are too few to show any{needed}"
+            return f"{opening}; {pluralize(self.items, 'item')} of each are too few to show any{needed}"
         return (
-            f"{opening}; on {counted(self.items, 'item')} of each the smallest that shows in four "
+            f"{opening}; on {pluralize(self.items, 'item')} of each the smallest that shows in four "
             f"comparisons of five is {_points(self.smallest)} points [{low}, {high} (without any error "
             f"{_points(self.perfect)}){needed}"
         )
@@ -108,11 +110,11 @@ def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
         low,
         high,
         items,
-        _finite(smallest_difference(items, kept, spread)),
-        _finite(smallest_difference(items, high, spread)),
-        _finite(smallest_difference(items, low, spread)),
-        smallest_difference(items, 1.0, spread),
-        items_for(POINTS, kept, spread),
+        _finite(detectable_difference(items, kept, spread)),
+        _finite(detectable_difference(items, high, spread)),
+        _finite(detectable_difference(items, low, spread)),
+        detectable_difference(items, 1.0, spread),
+        items_total(POINTS, kept, spread),
         *_lost(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
     )
 

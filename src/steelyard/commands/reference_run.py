@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
-from steelyard.run_folder.frozen_run import check_replies
+from steelyard.run_folder.resume import check_replies
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.conduct import conduct
+from steelyard.runner.costs import paid
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
+from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.session import Sitting
 from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY, require_end
-from steelyard.runner.sitting import Sitting
-from steelyard.runner.spending import paid
 from steelyard.store.run_store import RunStore
 from steelyard.study.reference import foretold, labelled, reference_trial
 from steelyard.study.study import Study
@@ -57,10 +56,10 @@ def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Pro
     if not labels:
         raise RunError(
             f"data.reference: judge {study.reference} gave no readable verdict on any of "
-            f"{counted(len(study.items), 'item')}; look at its replies, or name another judge."
+            f"{pluralize(len(study.items), 'item')}; look at its replies, or name another judge."
         )
     missing = len(study.items) - len(labels)
-    share = f"{missing} of {counted(len(study.items), 'item')}"
+    share = f"{missing} of {pluralize(len(study.items), 'item')}"
     lack = f"data.reference: judge {study.reference} gave no verdict on {share}"
     notes = (f"{lack}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
     return without_idle(replace(labelled(study, labels), notes=notes), ())
@@ -93,7 +92,7 @@ def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None
     waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]
     if waiting:
         raise RunError(
-            f"data.reference: {len(waiting)} of {counted(len(trials), 'item')} "
+            f"data.reference: {len(waiting)} of {pluralize(len(trials), 'item')} "
             f"{plural(len(waiting), 'waits', 'wait')} for a reply "
             f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
             "leave such items out."

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import RunError, StoreError
-from steelyard.run_folder.datasheet_file import write_datasheet
-from steelyard.run_folder.frozen_run import load_plan
 from steelyard.run_folder.publication import build_datasheet, results_of
-from steelyard.run_folder.results_file import write_results
+from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.handed_in import handed_in
-from steelyard.runner.record import Record
+from steelyard.run_folder.snapshot import load_plan
+from steelyard.runner.record import Record, submitted
 from steelyard.runner.shortfalls import unasked, uncounted, untaken, warnings
 
 
@@ -49,13 +47,13 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
         if damage:
-            rows = counted(len(damage), "damaged row")
+            rows = pluralize(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {rows}, the first: {damage[0]}; restore a copy.")
         record = Record(store, plan.study.reference)
         coverage = record.coverage(plan.trials)
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
-        waiting = len(handed_in(store))
+        waiting = len(submitted(store))
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
     shortfalls = [

@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.datasheet.exhibits.cases import Cases
-from steelyard.datasheet.exhibits.exhibit import Exhibit
+from steelyard.datasheet.examples.example import Example
+from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.errors import UnknownNameError
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.call_examples import Evidence
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import Record
 
 
@@ -40,7 +40,7 @@ class Shown:
     """Name on the datasheet."""
     matching: int
     """How many stimuli there are to choose from."""
-    exhibits: Sequence[Exhibit]
+    exhibits: Sequence[Example]
     """The chosen ones, most telling first."""
 
 
@@ -60,7 +60,7 @@ def show(folder: Path, wanted: Wanted) -> list[Shown]:
 
 def _of_judge(evidence: Evidence, judge: str, wanted: Wanted) -> Shown:
     mine = evidence.observations.of_judge(judge)
-    cases = Cases(mine)
+    cases = ExampleSelector(mine)
     among = None if wanted.probe is None else evidence.of_probe(wanted.probe, mine)
     chosen = cases.choose(wanted.outcome, wanted.limit, evidence.seed, among)
     matching = cases.count(wanted.outcome, among)

@@ -1,8 +1,11 @@
-"""Columns: the arrays that observations stand in and all figures are computed on."""
+"""Columns: the arrays that observations stand in and figures are computed on, with a weak cache for both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TypeVar, cast
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,9 @@ Names = NDArray[np.object_]
 """Names that few rows share, each stored once."""
 Digests = NDArray[np.bytes_]
 """Content hashes, 32 bytes each."""
+
+Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 _SPARSE = 4
 """So many times more numbers than rows are worth a table of their own."""
@@ -92,3 +98,26 @@ def _seen(numbers: Ints) -> Mask | None:
     seen = np.zeros(most, dtype=np.bool_)
     seen[numbers] = True
     return seen
+
+
+def weak_cache(function: Callable[[Thing], Value]) -> Callable[[Thing], Value]:
+    """Decorator: cache one result for each argument, by identity, as long as the argument lives.
+
+    Neither the argument nor the result may change. The result may be the argument, but must not hold it.
+    """
+    known: WeakKeyDictionary[Thing, Value] = WeakKeyDictionary()
+    itself: WeakSet[Thing] = WeakSet()
+
+    @wraps(function)
+    def value(thing: Thing) -> Value:
+        if thing in itself:
+            return cast(Value, thing)
+        if thing not in known:
+            result = function(thing)
+            if cast(object, result) is thing:
+                itself.add(thing)
+                return result
+            known[thing] = result
+        return known[thing]
+
+    return value

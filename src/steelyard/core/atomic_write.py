@@ -15,12 +15,12 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
     """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
-    with whole_file(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as stream:
+    with atomic_write(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as stream:
         stream.writelines([text] if isinstance(text, str) else text)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A file beside the wanted one to write to, which takes its place when all of it is on disk."""
     beside = path.with_name(path.name + ".part")
     try:
@@ -30,10 +30,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise unwritable(path, error, "make it writable, or write elsewhere, then run again") from error
+        raise write_error(path, error, "make it writable, or write elsewhere, then run again") from error
 
 
-def unwritable(path: Path, error: OSError, cure: str = "choose another --out") -> StoreError:
+def write_error(path: Path, error: OSError, cure: str = "choose another --out") -> StoreError:
     """The sentence about a file or folder that cannot be written; `cure` helps where there is room."""
     if error.errno in _NO_ROOM:
         cure = "free some space, then run again"

@@ -24,7 +24,7 @@ CHUNK = 20_000
 """Lines that are made at a time: a million are never texts at once."""
 
 
-class CodedLines:
+class DictionaryWriter:
     """Lines, each put together from its parts in order."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
@@ -51,7 +51,7 @@ def fixed(text: str, rows: int) -> Part:
     return [text], np.broadcast_to(np.int64(0), rows)
 
 
-def spelled(numbers: Ints) -> Part:
+def encode(numbers: Ints) -> Part:
     """Whole numbers."""
     known, codes = numbered(numbers)
     return [str(number) for number in known.tolist()], codes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -17,12 +17,13 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.estimates import INSTRUMENT, Arms
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
+from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.remedies.cured import Cured, cured_judges
@@ -31,8 +32,6 @@ from steelyard.metrics.run.agent_runs import METRICS as AGENTS
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.run.cost import Dollars
-from steelyard.metrics.run.edit_family import TESTED as EDITS
-from steelyard.metrics.run.edit_family import read_together
 from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.losses import loss_estimates
@@ -46,6 +45,7 @@ from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.run.volatility import METRICS as SPREADS
 from steelyard.metrics.run.volatility import PROBE as VOLATILITY
 from steelyard.metrics.run.volatility import volatility_estimates
+from steelyard.metrics.scores.invariance import EXCESS_FLIP
 from steelyard.metrics.scores.pooled import METRICS as POOLED_FIGURES
 from steelyard.metrics.scores.pooled import PROBE as POOLED
 from steelyard.metrics.scores.pooled import pooled_estimates
@@ -85,7 +85,7 @@ def assemble(
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         asked = not judge.baseline and not judge.members
         arms = Arms(judge.name, bench.observations, seed) if asked else None
-        estimates += bench.together(bench.probed(probes), EDITS, "edits")
+        estimates += bench.together(bench.probed(probes), EXCESS_FLIP, "edits")
         if arms is not None:
             estimates += bench.together(bench.instrument(arms), RATIO, "protocols")
         if prices and judge.name in prices:
@@ -146,7 +146,7 @@ class _Bench:
         estimates: list[Estimate] = []
         for place, probe in enumerate(probes):
             make = partial(probe.estimates, self.judge, self.observations, self.seed)
-            more = self.faults.estimates(self._heading(probe.name), probe.name, probe.metrics, make)
+            more = self.faults.estimates(self._context(probe.name), probe.name, probe.metrics, make)
             again = any(probe.name == before.name for before in probes[:place])
             estimates += [each for each in more if each not in estimates] if again else more
         return estimates
@@ -155,14 +155,14 @@ class _Bench:
         """The joint fit of each protocol, and the resolution of each against base."""
         estimates: list[Estimate] = []
         for protocol in arms.protocols:
-            place = arms.heading(protocol), f"instrument model, {protocol}"
+            place = arms.context(protocol), f"instrument model, {protocol}"
             estimates += self.faults.estimates(*place, INSTRUMENT, partial(arms.estimates, protocol))
             estimates += self.faults.estimates(*place, [RATIO], partial(arms.ratios, protocol))
         return estimates
 
     def together(self, estimates: list[Estimate], metric: Metric, members: str) -> list[Estimate]:
         """The same figures, all tests of a metric read as one family."""
-        make = partial(read_together, estimates, metric, members)
+        make = partial(adjust_estimates, estimates, members, metric)
         return self.faults.guarded(self.judge, f"{members} together", make, lambda _: estimates)
 
     def costs(
@@ -170,39 +170,41 @@ class _Bench:
     ) -> list[Estimate]:
         """Tokens and dollars."""
         make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
-        return self.faults.estimates(self._heading(COST), "costs", COSTS, make)
+        return self.faults.estimates(self._context(COST), "costs", COSTS, make)
 
     def pooled(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
         """Ordinal scores of all probes together."""
         scored = self.observations if form == POINTWISE else ()
         make = partial(pooled_estimates, self.judge, scored, estimates, self.seed)
-        return self.faults.estimates(self._heading(POOLED), "all probes", POOLED_FIGURES, make)
+        return self.faults.estimates(self._context(POOLED), "all probes", POOLED_FIGURES, make)
 
     def volatility(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
         """How far accuracy moves from probe to probe."""
         scored = self.observations if form == POINTWISE else ()
         make = partial(volatility_estimates, self.judge, estimates, self.seed, scored)
-        return self.faults.estimates(self._heading(VOLATILITY), VOLATILITY, SPREADS, make)
+        return self.faults.estimates(self._context(VOLATILITY), VOLATILITY, SPREADS, make)
 
     def losses(self) -> list[Estimate]:
         """Calls without a verdict over the whole run."""
         make = partial(loss_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(Heading(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make)
+        return self.faults.estimates(
+            EstimateContext(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make
+        )
 
     def unchanged(self) -> list[Estimate]:
         """Single texts as they are, over all probes."""
         make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(self._heading(ORIGINAL), "unchanged items", UNCHANGED, make)
+        return self.faults.estimates(self._context(ORIGINAL), "unchanged items", UNCHANGED, make)
 
     def runs(self) -> list[Estimate]:
         """Runs of agents, as they are and edited."""
         make = partial(run_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(self._heading(RUNS), "runs of agents", AGENTS, make)
+        return self.faults.estimates(self._context(RUNS), "runs of agents", AGENTS, make)
 
     def strata(self) -> list[Estimate]:
         """Items as they are and natural pairs, by stratum."""
         make = partial(strata_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(self._heading(ORIGINAL), "strata", STRATA, make)
+        return self.faults.estimates(self._context(ORIGINAL), "strata", STRATA, make)
 
     def confusion(self) -> list[Confusion]:
         """Label by answer."""
@@ -211,14 +213,14 @@ class _Bench:
 
     def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
         """The judge against rules that read nothing."""
-        heading = self._heading(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
+        context = self._context(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
         make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
-        return self.faults.estimates(heading, "against baselines", GAINS, make)
+        return self.faults.estimates(context, "against baselines", GAINS, make)
 
     def merit(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
         """Whether the judge tells good from bad."""
         make = partial(merit_estimates, self.judge, self.observations, baselines, self.seed)
-        return self.faults.estimates(self._heading(MERIT.id), MERIT.id, [MERIT], make)
+        return self.faults.estimates(self._context(MERIT.id), MERIT.id, [MERIT], make)
 
     def remedies(
         self, prices: Mapping[str, Dollars | None] | None, baselines: Mapping[str, Observations]
@@ -236,8 +238,8 @@ class _Bench:
         )
         return self.faults.guarded(self.judge, "remedies", make, lambda _: [])
 
-    def _heading(self, probe: str) -> Heading:
-        return Heading.under(self.judge, probe, "base", self.seed)
+    def _context(self, probe: str) -> EstimateContext:
+        return EstimateContext.for_protocol(self.judge, probe, "base", self.seed)
 
 
 def _place(estimate: Estimate) -> tuple[str, str, str, str]:
@@ -259,6 +261,6 @@ def _juries(
 def _panel(
     seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int, faults: Faults
 ) -> list[Estimate]:
-    heading = Heading.under(PANEL, PANEL, "base", seed)
+    context = EstimateContext.for_protocol(PANEL, PANEL, "base", seed)
     make = partial(panel_estimates, seen, judges, estimates, seed)
-    return faults.estimates(heading, "judges together", [undeclared(PANEL)], make)
+    return faults.estimates(context, "judges together", [undeclared(PANEL)], make)

@@ -58,14 +58,14 @@ def confusions(judge: str, observations: Observations) -> list[Confusion]:
     """The matrices of one judge: of each protocol and scale, whole and by stratum; none without labels."""
     tables: list[Confusion] = []
     for kind in (ORIGINAL, NATURAL):
-        rows = observations.among(kinds=(kind,), labelled=True)
-        rows = rows.where(~rows.own_label)
+        rows = observations.filter(kinds=(kind,), labelled=True)
+        rows = rows.filter(calls=~rows.own_label)
         for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
-            mine = rows.among(protocol=protocol)
+            mine = rows.filter(protocol=protocol)
             scales = mine.shown.scales
             shown = distinct(scales.codes[mine.stimulus]).tolist()
             for scale, code in sorted((scales.values[code] or "pairwise", code) for code in shown):
-                tables += _of_scale(judge, protocol, scale, mine.showing(scales.codes == code))
+                tables += _of_scale(judge, protocol, scale, mine.filter(stimuli=scales.codes == code))
     return tables
 
 
@@ -78,7 +78,7 @@ def _of_scale(judge: str, protocol: str, scale: str, rows: Observations) -> Iter
     names = sorted(set(strata[distinct(rows.stimulus)].tolist()))
     if 2 <= len(names) <= MOST_STRATA:
         for name in names:
-            yield _matrix(judge, protocol, scale, name, labels, rows.showing(strata == name))
+            yield _matrix(judge, protocol, scale, name, labels, rows.filter(stimuli=strata == name))
 
 
 def _matrix(

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
-from steelyard.datasheet.exhibits.exhibit import Exhibit
+from steelyard.datasheet.examples.example import Example
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import LookUp
@@ -71,7 +71,7 @@ class Datasheet:
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
     remedies: tuple[Cured, ...] = ()
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: tuple[Example, ...] = ()
     """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
     confusion: tuple[Confusion, ...] = ()
     """Label by answer, of each measured judge: whole, and by stratum."""
@@ -88,7 +88,7 @@ class Datasheet:
     def verdict(self) -> Verdict:
         """The verdict on the only measured judge; with several, `verdicts` has one for each."""
         if len(self.verdicts) != 1:
-            raise ValueError(f"{counted(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
+            raise ValueError(f"{pluralize(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
         return self.verdicts[0]
 
     @property
@@ -112,7 +112,9 @@ class Datasheet:
     def __repr__(self) -> str:
         own = [judge.name for judge in self.judges if not judge.baseline]
         flagged = sum(reading.word == "flagged" for reading in self.readings)
-        return f"<Datasheet of {', '.join(own)}: {counted(len(self.estimates), 'figure')}, {flagged} flagged>"
+        return (
+            f"<Datasheet of {', '.join(own)}: {pluralize(len(self.estimates), 'figure')}, {flagged} flagged>"
+        )
 
     def __str__(self) -> str:
         return "\n".join([*([self.partial_told] if self.partial else []), *map(str, self.verdicts)]) or repr(
@@ -154,7 +156,7 @@ class Datasheet:
         fields = self.facts.refused.get(judge)
         if not fields:
             return None
-        fields_left = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
+        fields_left = ", ".join(f"{name} in {pluralize(number, 'call')}" for name, number in fields.items())
         return f"the server would not take {fields_left}, which were made without it"
 
     def caveats(self, judge: str) -> list[str]:
@@ -166,9 +168,9 @@ class Datasheet:
         cut = self.facts.shortened.get(judge)
         if cut is None:
             return None
-        left_out = f" and {counted(cut.messages, 'whole message')}" if cut.messages else ""
+        left_out = f" and {pluralize(cut.messages, 'whole message')}" if cut.messages else ""
         return (
-            f"runs were shortened to fit its context in {cut.calls:,} of {counted(cut.of, 'call')}: "
+            f"runs were shortened to fit its context in {cut.calls:,} of {pluralize(cut.of, 'call')}: "
             f"{cut.characters:,} characters{left_out} were cut, each cut marked in the prompt"
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.json_dataclasses import from_body
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 RECORDED = "recorded"
 """The model of a judge that was asked elsewhere."""
@@ -40,7 +40,7 @@ class JudgeEntry:
         """The model; of a judge made of others, whom it asks and how often."""
         if not self.members:
             return self.model
-        each = counted(self.calls_per_verdict, "call")
+        each = pluralize(self.calls_per_verdict, "call")
         return f"{self.model} of {', '.join(self.members)}; {each} per verdict"
 
     def to_json(self) -> dict[str, Any]:

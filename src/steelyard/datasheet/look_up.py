@@ -87,4 +87,4 @@ class Figures:
 
     def merits(self) -> list[Estimate]:
         """Merit under the base protocol, by each kind of evidence in the run."""
-        return [estimate for estimate in self.every.of(self.judge, MERIT.id) if estimate.whole]
+        return [estimate for estimate in self.every.of(self.judge, MERIT.id) if estimate.is_overall]

@@ -12,8 +12,8 @@ from operator import attrgetter
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct, numbered
-from steelyard.core.dictionary_encoding import CodedLines, Part, fixed
-from steelyard.datasheet.words.inert import inert
+from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed
+from steelyard.datasheet.words.text import escape_formula
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
@@ -56,7 +56,7 @@ class Results:
         beside = np.array([name in self.baselines for name in seen.judges], dtype=np.bool_)
         if beside.any():
             last = np.argsort(beside[seen.judge], kind="stable")
-            object.__setattr__(self, "observations", seen.rows(last))
+            object.__setattr__(self, "observations", seen.take(last))
 
     def __len__(self) -> int:
         return len(self.observations)
@@ -97,7 +97,7 @@ class Results:
             after = between if place < len(self.columns) else end
             known = {value: f"{spell(name, value)}{after}" for value in set(column.values)}
             parts.append((list(map(known.__getitem__, column.values)), column.codes))
-        return CodedLines(parts).chunks()
+        return DictionaryWriter(parts).chunks()
 
     def _shown(self, value: Callable[[Stimulus], Value]) -> Column:
         seen = self.observations
@@ -175,5 +175,5 @@ def _cell(value: Value, *, joined: bool = False) -> str:
     text = str(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
-    text = inert(text, joined=joined)
+    text = escape_formula(text, joined=joined)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.verdict import IN_FILES
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
@@ -28,7 +28,7 @@ def held_against(judge: str) -> str:
 
 def partial_words(asked: int, planned: int) -> str:
     """How reports name a run some of whose calls have not ended."""
-    return f"Partial: {asked:,} of {counted(planned, 'call')}"
+    return f"Partial: {asked:,} of {pluralize(planned, 'call')}"
 
 
 def missing_labels(missing: int, rows: int) -> str:
@@ -37,7 +37,7 @@ def missing_labels(missing: int, rows: int) -> str:
         return ""
     have, none = plural(missing, "has", "have"), plural(missing, "it", "them")
     return (
-        f"{missing:,} of {counted(rows, 'row')} {have} no label, and no figure against labels counts {none}"
+        f"{missing:,} of {pluralize(rows, 'row')} {have} no label, and no figure against labels counts {none}"
     )
 
 
@@ -118,7 +118,7 @@ class Look:
         words = {judge: SPELLED.get(word, word) for judge, word in self.words.items()}
         alike = list(dict.fromkeys(words.values()))
         each = alike if len(alike) == 1 else [f"{judge} {word}" for judge, word in words.items()]
-        return f"{self.profile}, {counted(self.calls, 'call')}: {', '.join(each)}"
+        return f"{self.profile}, {pluralize(self.calls, 'call')}: {', '.join(each)}"
 
 
 @dataclass(frozen=True)

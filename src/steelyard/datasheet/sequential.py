@@ -31,7 +31,7 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_error
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.allocation import PROFILES
 from steelyard.verdicts.observations import Observations
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.dictionary_encoding import CodedLines, Part, fixed, members
-from steelyard.core.identity import ListHash
+from steelyard.core.content_hash import ContentHasher
+from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed, members
 
 Arm = tuple[str, str, slice]
 """Judge, protocol, and the rows of their calls."""
@@ -27,13 +27,13 @@ def arms_of(judges: Sequence[str], protocols: Sequence[str], judge: Ints, protoc
 def hashes_of(parts: Mapping[str, Part], arms: Sequence[Arm]) -> tuple[str, dict[tuple[str, str], str]]:
     """Content hash of a list of calls, and of each arm's, from the members of the calls."""
     rows = len(parts["judge"][1])
-    lines = CodedLines([fixed(",{", rows), *members(parts, "judge"), fixed("}", rows)])
-    whole, each = ListHash(), {}
+    lines = DictionaryWriter([fixed(",{", rows), *members(parts, "judge"), fixed("}", rows)])
+    whole, each = ContentHasher(), {}
     for judge, protocol, part in arms:
-        arm = ListHash()
+        arm = ContentHasher()
         for text in lines.chunks(part.start, part.stop):
             items = text.encode("ascii")
-            arm.add(items)
-            whole.add(items)
+            arm.update(items)
+            whole.update(items)
         each[judge, protocol] = arm.digest()
     return whole.digest(), each

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints, in_order
-from steelyard.core.dictionary_encoding import CodedLines, Part, fixed, member_words, spell, spelled
+from steelyard.core.dictionary_encoding import DictionaryWriter, Part, encode, fixed, member_words, spell
 from steelyard.importing.arm import Arm, arms_of, hashes_of
 from steelyard.importing.call import VERDICTS, Call, Pair
 from steelyard.importing.observations import stimulus_of
@@ -105,14 +105,14 @@ class CallTable:
         """Text of `observations.jsonl`, in parts; each line is what `Call.to_json` says."""
         facts = [member_words(name, values, ": ") for name, values in self._facts.items()]
         pairs = [", ".join(filter(None, known)) for known in zip(*facts, strict=True)]
-        return CodedLines(
+        return DictionaryWriter(
             [
                 ([f'{{"judge": {spell(judge)}, ' for judge in self.judges], self.judge),
                 ([f'"protocol": {spell(protocol)}, ' for protocol in self.protocols], self.protocol),
                 (pairs, self.pair),
                 ([f', "first": "{first}", ' for first in FIRSTS], self.first),
                 ([f'"answer": "{answer}", "replicate": ' for answer in ANSWERS], self.answer),
-                spelled(self.replicate),
+                encode(self.replicate),
                 fixed("}\n", len(self)),
             ]
         ).chunks()
@@ -124,7 +124,7 @@ class CallTable:
 
     def _canonical(self) -> dict[str, Part]:
         """The members of every call in canonical JSON."""
-        replicates, replicate = spelled(self.replicate)
+        replicates, replicate = encode(self.replicate)
         parts: dict[str, Part] = {
             "answer": (member_words("answer", ANSWERS), self.answer),
             "first": (member_words("first", FIRSTS), self.first),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.call import Call
 from steelyard.importing.observations import checked

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
-from steelyard.core.dictionary_encoding import CodedLines, Part, fixed, member_words, spell, spelled
+from steelyard.core.dictionary_encoding import DictionaryWriter, Part, encode, fixed, member_words, spell
 from steelyard.core.registry import Spec
 from steelyard.errors import DataError, UnknownNameError
 from steelyard.importing.arm import arms_of, hashes_of
 from steelyard.importing.score_call import ABSENCES, ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
@@ -79,14 +79,14 @@ class ScoreTable:
         """Text of `observations.jsonl`, in parts; each line is what `ScoreCall.to_json` says."""
         facts = [member_words(key, self._known(key), ": ") for key in FACTS]
         texts = [", ".join(filter(None, known)) for known in zip(*facts, strict=True)]
-        return CodedLines(
+        return DictionaryWriter(
             [
                 ([f'{{"judge": {spell(judge)}, ' for judge in self.judges], self.judge),
                 ([f'"protocol": {spell(protocol)}, ' for protocol in self.protocols], self.protocol),
                 ([f'"probe": {spell(probe)}, ' for probe in self.probes_told], self.probe),
                 (texts, self.text),
                 ([_told(outcome) for outcome in self.outcomes], self.outcome),
-                spelled(self.replicate),
+                encode(self.replicate),
                 fixed("}\n", len(self)),
             ]
         ).chunks()
@@ -95,7 +95,7 @@ class ScoreTable:
     def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
         """Content hash of all calls, and of those of each judge and protocol."""
         scores = [f'"score":{spell(score)}' for score, _ in self.outcomes]
-        replicates, replicate = spelled(self.replicate)
+        replicates, replicate = encode(self.replicate)
         parts: dict[str, Part] = {
             "judge": (member_words("judge", self.judges), self.judge),
             "outcome": (member_words("outcome", (absence for _, absence in self.outcomes)), self.outcome),
@@ -201,9 +201,13 @@ class RecordedProbe:
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of the calls under this name."""
         if self.name == "vacuum":
-            return vacuum.arm_estimates(Heading.under(judge, "vacuum", self.protocol, seed), observations)
+            return vacuum.arm_estimates(
+                EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations
+            )
         return pointwise_estimates(
-            Heading.under(judge, self.name, self.protocol, seed), observations, unchanged=self.unchanged
+            EstimateContext.for_protocol(judge, self.name, self.protocol, seed),
+            observations,
+            unchanged=self.unchanged,
         )
 
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.identity import content_hash, short_hash
+from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.errors import ConfigError, StoreError
 from steelyard.inspect_logs.messages import MARK, UNSCORED, chat_messages, require_inspect
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.frozen_run import load_plan
+from steelyard.run_folder.call_examples import Evidence
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import Record
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus

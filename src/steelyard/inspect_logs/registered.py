@@ -17,8 +17,7 @@ def judge(
     attempts: int = 3,
 ) -> Scorer:
     """A judge of Steelyard; the arguments are those of `steelyard.inspect_scorer`."""
-    from steelyard.inspect_logs.judge_call import judge_call
-    from steelyard.inspect_logs.scorer import scoring
+    from steelyard.inspect_logs.scorer import judge_call, scoring
 
     return scoring(judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
     from steelyard.metrics.estimate import Estimate, Interval
-    from steelyard.metrics.heading import Heading
+    from steelyard.metrics.estimate_context import EstimateContext
     from steelyard.metrics.metric import Limit, Metric, ShownAs
     from steelyard.metrics.pairs.answer import Answer, decided, neither, readable
     from steelyard.metrics.pairs.columns import Pairs, collect
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from steelyard.metrics.pairs.missing import missing_rates
     from steelyard.metrics.proportions import proportion
     from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
-    from steelyard.metrics.stats.tally import Tally
+    from steelyard.metrics.stats.clusters import Tally
 
 __all__ = [
     "ACCURACY",
@@ -29,7 +29,7 @@ __all__ = [
     "Answer",
     "Ending",
     "Estimate",
-    "Heading",
+    "EstimateContext",
     "Interval",
     "Limit",
     "Metric",
@@ -59,14 +59,14 @@ _HOMES = {
     "Answer": "pairs.answer",
     "Ending": "scores.columns",
     "Estimate": "estimate",
-    "Heading": "heading",
+    "EstimateContext": "estimate_context",
     "Interval": "estimate",
     "Limit": "metric",
     "Metric": "metric",
     "Pairs": "pairs.columns",
     "Scores": "scores.columns",
     "ShownAs": "metric",
-    "Tally": "stats.tally",
+    "Tally": "stats.clusters",
     "collect": "pairs.columns",
     "collect_scores": "scores.columns",
     "count_answers": "pairs.counting",

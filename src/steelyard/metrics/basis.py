@@ -29,7 +29,7 @@ class Items(Enum):
     PROBES = "probes"
     """Those on stimuli of any probe of the study; items that are only compared with do not count."""
     RUN = "run"
-    """Those on every stimulus, whatever heading the figure stands under."""
+    """Those on every stimulus, whatever context the figure stands under."""
 
 
 class Ends(Enum):

@@ -28,6 +28,8 @@ ACCURACY = Metric(
 )
 AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
 """Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
+WEIGHTED_FLOOR = Limit(0.60, "min", probes=(ORIGINAL,))
+"""The same where near misses count little: at .50, four scores in ten may be drawn at random."""
 KAPPA = Metric(
     "kappa",
     "Cohen κ",

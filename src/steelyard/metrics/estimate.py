@@ -128,7 +128,7 @@ class Estimate:
         return from_body(cls, body, where)
 
     @property
-    def whole(self) -> bool:
+    def is_overall(self) -> bool:
         """True for the figure of the base protocol that is pooled over everything else."""
         return dict(self.group) == {"protocol": "base"}
 

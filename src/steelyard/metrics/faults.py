@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from steelyard.core.json_dataclasses import from_body
 from steelyard.errors import SteelyardError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric, undeclared
 
 Result = TypeVar("Result")
@@ -77,18 +77,22 @@ class Faults:
             return otherwise(fault)
 
     def estimates(
-        self, heading: Heading, figure: str, metrics: Sequence[Metric], make: Callable[[], Iterable[Estimate]]
+        self,
+        context: EstimateContext,
+        figure: str,
+        metrics: Sequence[Metric],
+        make: Callable[[], Iterable[Estimate]],
     ) -> list[Estimate]:
         """The estimates that can be written; all the metrics undefined where making them fails."""
         made = self.guarded(
-            heading.judge,
+            context.judge,
             figure,
             lambda: list(make()),
-            lambda fault: [heading.undefined(metric, fault.note) for metric in metrics],
+            lambda fault: [context.undefined(metric, fault.note) for metric in metrics],
         )
-        return [self._writable(heading, figure, estimate) for estimate in made]
+        return [self._writable(context, figure, estimate) for estimate in made]
 
-    def _writable(self, heading: Heading, figure: str, estimate: Estimate) -> Estimate:
+    def _writable(self, context: EstimateContext, figure: str, estimate: Estimate) -> Estimate:
         """The estimate; undefined where JSON has no spelling for it, as for NaN."""
 
         def checked() -> Estimate:
@@ -97,11 +101,11 @@ class Faults:
 
         def undefined(fault: Fault) -> Estimate:
             group = _spelled(getattr(estimate, "group", {}))
-            probe = str(getattr(estimate, "probe", heading.probe))
-            here = Heading(heading.judge, probe, group, heading.seed)
+            probe = str(getattr(estimate, "probe", context.probe))
+            here = EstimateContext(context.judge, probe, group, context.seed)
             return here.undefined(undeclared(str(getattr(estimate, "metric", figure))), fault.note)
 
-        return self.guarded(heading.judge, figure, checked, undefined)
+        return self.guarded(context.judge, figure, checked, undefined)
 
 
 def cause_of(error: Exception) -> str:

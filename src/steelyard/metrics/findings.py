@@ -19,15 +19,12 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
-from steelyard.metrics.stats.clusters import effective_size, quantile, wilson_cluster
-from steelyard.metrics.stats.few_events import chance_of_so_few
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION, Figure, jackknife
+from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Ends, Span, clopper_pearson, score
-from steelyard.metrics.stats.jackknife import Figure, jackknife
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, POWER, first_number, short_of, trials_to_exclude
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
+from steelyard.metrics.stats.sample_size import ALPHA, POWER, smallest_sufficient, trials_total, unlucky_share
 from steelyard.metrics.stats.two_by_two import table_limits
 
 CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
@@ -324,7 +321,7 @@ def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
     if size is None:
         return _by_width(estimate, limit)
     if clusters < 2 or estimate.probe == WHOLE_RUN:
-        trials, made = trials_to_exclude(value, limit.value, _NORMAL, POWER), size * _NORMAL**2
+        trials, made = trials_total(value, limit.value, _NORMAL, POWER), size * _NORMAL**2
         return None if trials is None else ceil(max(trials, made + 1) / made * estimate.n_calls - _ROUNDING)
     at_once = DECOMPOSITION_CELLS if estimate.interval and "goodman" in estimate.interval.method else 1
     sure = 1 - (1 - SURE) / at_once
@@ -332,11 +329,11 @@ def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
 
     def decided(count: int) -> bool:
         trials = each * count
-        seen = short_of(value, limit.value, trials, t_quantile(POWER, count - 1))
+        seen = unlucky_share(value, limit.value, trials, t_quantile(POWER, count - 1))
         word = limit_word(score(seen, trials, t_quantile(sure, count - 1)), limit)
         return word == FLAGGED or (word == CLEAR and _so_few(estimate, limit, (seen, seen), count / clusters))
 
-    count = first_number(decided, clusters)
+    count = smallest_sufficient(decided, clusters)
     return None if count is None else ceil(count / clusters * estimate.n_calls)
 
 

@@ -26,8 +26,8 @@ from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, Beyond, calls_needed
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
@@ -38,10 +38,9 @@ from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.balanced_mean import BalancedMean
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA
-from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.two_by_two import youden_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -53,7 +52,8 @@ CHANCE_OF_PAIRS = 0.5
 USEFUL_AT_LARGE_STEPS = 0.75
 """Least merit of a useful judge where the difference is large."""
 ONE_SIDED = 1
-"""Sides that the error of the limits at the larger steps is spent on: a small run has few of them."""
+"""Sides that the error is spent on of the limits at the larger steps, and of the gain over a baseline on
+natural pairs: a small run has few of them."""
 USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
@@ -84,35 +84,35 @@ def merit_estimates(
     """
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(steps := rows.among(LADDER)):
-            heading = Heading.under(judge, LADDER, protocol, seed)
-            rivals = [collect(seen.among(LADDER)) for seen in others.values()]
-            estimates += ladder_merit(heading, collect(steps), rivals, alpha)
-        if len(natural := rows.among(NATURAL_PROBE, labelled=True)):
-            heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
-            rivals = [collect(seen.among(NATURAL_PROBE, labelled=True)) for seen in others.values()]
-            estimates.append(natural_merit(heading, collect(natural), rivals, alpha))
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(steps := rows.filter(LADDER)):
+            context = EstimateContext.for_protocol(judge, LADDER, protocol, seed)
+            rivals = [collect(seen.filter(LADDER)) for seen in others.values()]
+            estimates += ladder_merit(context, collect(steps), rivals, alpha)
+        if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
+            context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
+            rivals = [collect(seen.filter(NATURAL_PROBE, labelled=True)) for seen in others.values()]
+            estimates.append(natural_merit(context, collect(natural), rivals, alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
-            heading = Heading.under(judge, AGENTS, protocol, seed)
-            estimates += agent_merit(heading, Runs.of(rows), alpha)
-        elif len(plain := rows.among(ORIGINAL)) and plain.pointwise:
-            heading = Heading.under(judge, ORIGINAL, protocol, seed)
-            estimates += score_merit(heading, collect_scores(on_original_range(plain)), alpha)
+            context = EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
+            estimates += agent_merit(context, Runs.of(rows), alpha)
+        elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
+            context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
+            estimates += score_merit(context, collect_scores(on_original_range(plain)), alpha)
     return estimates
 
 
 def ladder_merit(
-    heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
+    context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
 ) -> Iterator[Estimate]:
     """Merit over all quality steps, which decides, and over the larger ones."""
     pairs = pairs.where(pairs.delta > 0)
     all_steps = _Choices.of(pairs, alpha)
     large = _Choices.of(pairs.where(pairs.delta >= LARGE), alpha)
     if not all_steps.defined:
-        yield heading.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
+        yield context.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
         return
     word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
     if not large.defined:
@@ -126,43 +126,47 @@ def ladder_merit(
         word = FLAGGED
     elif large.surely_above(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED) and _above_all(all_steps, gains):
         word = CLEAR
-    yield all_steps.estimate(heading, word)
+    yield all_steps.estimate(context, word)
     if large.defined:
-        yield large.estimate(heading.within(steps=LARGE_STEPS), None)
+        yield large.estimate(context.for_subgroup(steps=LARGE_STEPS), None)
 
 
-def natural_merit(heading: Heading, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA) -> Estimate:
+def natural_merit(
+    context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
+) -> Estimate:
     """Merit on pairs as they were met in use, against the choice of people."""
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
-        return heading.undefined(MERIT, choices.reason, "call", choices.excluded)
-    word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
+        return context.undefined(MERIT, choices.reason, "call", choices.excluded)
+    word = INCONCLUSIVE
     by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
-    if by_chance or any(high < USEFUL_GAIN for _, high in gains):
+    if by_chance or any(_gain(pairs, other, alpha)[1] < USEFUL_GAIN for other in baselines):
         word = FLAGGED
-    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and _above_all(choices, gains):
+    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and all(
+        _gain(pairs, other, alpha, sides=ONE_SIDED)[0] > 0 for other in baselines
+    ):
         word = CLEAR
-    return _forecast(choices.estimate(heading, word), CHANCE_OF_PAIRS)
+    return _forecast(choices.estimate(context, word), CHANCE_OF_PAIRS)
 
 
-def agent_merit(heading: Heading, runs: Runs, alpha: float = ALPHA) -> Iterator[Estimate]:
+def agent_merit(context: EstimateContext, runs: Runs, alpha: float = ALPHA) -> Iterator[Estimate]:
     """Merit on runs of agents whose answer is known, as they are or edited."""
     known = runs.where(runs.scores.labelled)
     if not len(known.scores):
-        yield heading.undefined(MERIT, unlabelled(runs.scores, NO_ANSWER), "call", runs.scores.lost())
+        yield context.undefined(MERIT, unlabelled(runs.scores, NO_ANSWER), "call", runs.scores.lost())
     elif not np.any(known.should_fail) or not np.any(known.should_pass):
         lacking = MISSED_FAILURES if np.any(known.should_pass) else FALSE_ALARMS
-        yield heading.undefined(MERIT, NONE_SUCH[lacking], "call", known.scores.lost())
+        yield context.undefined(MERIT, NONE_SUCH[lacking], "call", known.scores.lost())
     else:
-        yield from score_merit(heading, known.scores, alpha)
+        yield from score_merit(context, known.scores, alpha)
 
 
-def score_merit(heading: Heading, scores: Scores, alpha: float = ALPHA) -> Iterator[Estimate]:
+def score_merit(context: EstimateContext, scores: Scores, alpha: float = ALPHA) -> Iterator[Estimate]:
     """Merit on labelled single texts: Youden's J, or rank agreement; one estimate for each kind of scale."""
     for binary in (True, False):
         mine = scores.where(scores.binary == binary)
         if len(mine):
-            yield (_binary if binary else _ordinal)(heading, mine, alpha)
+            yield (_binary if binary else _ordinal)(context, mine, alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,9 +245,9 @@ class _Choices:
         """The upper limit lies below, missing verdicts counted as chance or not."""
         return self.mean.share_limits(1 - self.alpha / sides)[1] + max(0.0, self.by_chance) < floor
 
-    def estimate(self, heading: Heading, word: str | None) -> Estimate:
+    def estimate(self, context: EstimateContext, word: str | None) -> Estimate:
         """The figure."""
-        return heading.estimate(
+        return context.estimate(
             MERIT,
             unit="call",
             value=self.mean.value,
@@ -262,7 +266,7 @@ def _above_all(choices: _Choices, gains: list[Span]) -> bool:
     return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
 
 
-def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
+def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
     """Limits of the difference in points from another judge, on the calls that both answered."""
     place = {(other.names[p], r): n for n, (p, r) in enumerate(zip(other.pair, other.replicate, strict=True))}
     keys = [(pairs.names[p], int(r)) for p, r in zip(pairs.pair, pairs.replicate, strict=True)]
@@ -281,44 +285,44 @@ def _gain(pairs: Pairs, other: Pairs, alpha: float) -> Span:
     first = (better[row] == 1) == (order == 0)
     if np.all(first) or not np.any(first):
         return -1.0, 1.0
-    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / 2)
+    return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / sides)
 
 
-def _binary(heading: Heading, scores: Scores, alpha: float) -> Estimate:
+def _binary(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:
     """Youden's J of the calls with a score."""
     rows = scores.where(scores.labelled)
     found = youden_limits(label_table(rows, np.array([0, 1])).table, 1 - alpha / 2)
     if found is None:
-        return _unknown(heading, scores, rows)
+        return _unknown(context, scores, rows)
     value, low, high = found
-    return _agreement(heading, rows, value, (low, high), "mover_cluster")
+    return _agreement(context, rows, value, (low, high), "mover_cluster")
 
 
-def _ordinal(heading: Heading, scores: Scores, alpha: float) -> Estimate:
+def _ordinal(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:
     """Rank agreement with the label; that of a judge that always answers the same is zero."""
     rows = scores.where(scores.labelled)
     seen = rows.where(rows.decided)
     if len(np.unique(seen.expected)) < 2:
-        return _unknown(heading, scores, rows)
+        return _unknown(context, scores, rows)
     values = np.union1d(seen.score, seen.expected.astype(np.int64))
     sums, levels = label_table(rows, values), values.astype(np.float64)
     rank = Beyond(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
     if isfinite(rank.value):
-        return _agreement(heading, rows, rank.value, rank.limits(1 - alpha / 2), rank.method)
+        return _agreement(context, rows, rank.value, rank.limits(1 - alpha / 2), rank.method)
     # As many calls as the data allow might have followed the label.
     clusters = len(sums.table)
     sure = 1 - alpha / 2
     reach = t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
-    return _agreement(heading, rows, 0.0, (0.0, score(0.0, float(clusters), reach)[1]), "wilson_cluster")
+    return _agreement(context, rows, 0.0, (0.0, score(0.0, float(clusters), reach)[1]), "wilson_cluster")
 
 
-def _unknown(heading: Heading, scores: Scores, rows: Scores) -> Estimate:
+def _unknown(context: EstimateContext, scores: Scores, rows: Scores) -> Estimate:
     """The figure where there is none; `rows` are the labelled calls among the scores."""
     why = unlabelled(scores) if not len(rows) else CONSTANT_LABELS if np.any(rows.decided) else NO_VERDICT
-    return heading.undefined(MERIT, why, "call", rows.lost())
+    return context.undefined(MERIT, why, "call", rows.lost())
 
 
-def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, method: str) -> Estimate:
+def _agreement(context: EstimateContext, rows: Scores, value: float, limits: Span, method: str) -> Estimate:
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
     scored = rows.where(rows.decided)
     shift = _shift(value, 0.0, len(scored), len(rows) - len(scored))
@@ -327,7 +331,7 @@ def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, metho
         word = CLEAR
     elif limits[1] + max(0.0, shift) < USEFUL_AGREEMENT:
         word = FLAGGED
-    estimate = heading.estimate(
+    estimate = context.estimate(
         MERIT,
         unit="call",
         value=value,

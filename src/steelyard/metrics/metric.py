@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Mask
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import VERDICTS, Basis, Group
 
@@ -150,7 +150,7 @@ class Metric:
         if mask.dtype != np.bool_ or len(mask) != len(columns):
             raise ValueError(
                 f"the event of {self.id} gives {mask.dtype} of shape {mask.shape}, expected one truth "
-                f"value a row, or one for each of its calls, for {counted(len(columns), 'row')}"
+                f"value a row, or one for each of its calls, for {pluralize(len(columns), 'row')}"
             )
         return mask
 

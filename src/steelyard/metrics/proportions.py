@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import detectable_beyond, judged
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
+    Tally,
     bootstrap_share,
     design_effect,
     goodman_cluster,
@@ -17,14 +18,13 @@ from steelyard.metrics.stats.clusters import (
     wilson_strict,
 )
 from steelyard.metrics.stats.intervals import Span, goodman, wilson
-from steelyard.metrics.stats.tally import Tally
 
 ONE_CLUSTER = "this cluster only"
 NO_SPREAD = f"no spread between clusters: an intra-cluster correlation of {ASSUMED_CORRELATION} is assumed"
 
 
 def proportion(
-    heading: Heading,
+    context: EstimateContext,
     metric: Metric,
     tally: Tally,
     *,
@@ -39,10 +39,10 @@ def proportion(
     excluded = {"unreadable": tally.unreadable, "failed": tally.failed}
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
-        return heading.undefined(metric, why, unit, excluded)
-    limit = metric.limit_in(heading.group, heading.probe)
-    intervals = [*(_cell_intervals(heading, metric, tally, cells) if cells else ()), *_intervals(tally)]
-    estimate = heading.estimate(
+        return context.undefined(metric, why, unit, excluded)
+    limit = metric.limit_in(context.group, context.probe)
+    intervals = [*(_cell_intervals(context, metric, tally, cells) if cells else ()), *_intervals(tally)]
+    estimate = context.estimate(
         metric,
         unit=unit,
         value=tally.k / tally.n,
@@ -87,12 +87,12 @@ def _intervals(tally: Tally) -> list[Interval]:
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, by_call]
 
 
-def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
+def _cell_intervals(context: EstimateContext, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
     # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
     share = tally.k / tally.n
     clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
     intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
-    resampled = bootstrap_share(tally, heading.bootstrap_seed(metric.id))
+    resampled = bootstrap_share(tally, context.bootstrap_seed(metric.id))
     if resampled:
         intervals.append(Interval("bootstrap_cluster", *resampled))
     return intervals

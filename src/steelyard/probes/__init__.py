@@ -1,1 +1,1 @@
-"""The catalogue of probes: one file per probe, the extension point."""
+"""The catalogue of probes: one class per probe, the extension point."""

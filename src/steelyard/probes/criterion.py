@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.criterion import (
     CRITERION_SHIFT,
@@ -62,30 +62,33 @@ class Criterion:
         return [
             row
             for arm in self.arms
-            for row in self._arm(Heading.under(judge, self.name, arm, seed), observations, base)
+            for row in self._arm(
+                EstimateContext.for_protocol(judge, self.name, arm, seed), observations, base
+            )
         ]
 
-    def _arm(self, heading: Heading, observations: Observations, base: tuple[Pairs, Pairs]) -> list[Estimate]:
-        seen = observations.among(protocol=heading.protocol)
+    def _arm(
+        self, context: EstimateContext, observations: Observations, base: tuple[Pairs, Pairs]
+    ) -> list[Estimate]:
+        seen = observations.filter(protocol=context.protocol)
         if not seen:
             places: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
-            why = f"the judge has no {heading.protocol} protocol"
-            missing = {"unit": "call", "value": None, "note": why}
-            return [heading.within(**place).estimate(CRITERION_SHIFT, **missing) for place in places]
-        pairs = _arm_pairs(seen, heading.protocol)
+            why = f"the judge has no {context.protocol} protocol"
+            return [context.for_subgroup(**place).undefined(CRITERION_SHIFT, why) for place in places]
+        pairs = _arm_pairs(seen, context.protocol)
         return [
-            *vacuum.arm_estimates(replace(heading, probe="vacuum"), seen),
-            *ladder.arm_estimates(replace(heading, probe="ladder"), seen),
-            *criterion_estimates(heading, base[0], pairs[0], base[1], pairs[1]),
-            *sensitivity_shifts(heading, base[1], pairs[1]),
+            *vacuum.arm_estimates(replace(context, probe="vacuum"), seen),
+            *ladder.arm_estimates(replace(context, probe="ladder"), seen),
+            *criterion_estimates(context, base[0], pairs[0], base[1], pairs[1]),
+            *sensitivity_shifts(context, base[1], pairs[1]),
         ]
 
 
 def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:
     """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
     return (
-        collect(observations.among("vacuum", protocol)),
-        collect(observations.among("ladder", protocol, ("same_subset", "prefix"))),
+        collect(observations.filter("vacuum", protocol)),
+        collect(observations.filter("ladder", protocol, ("same_subset", "prefix"))),
     )
 
 

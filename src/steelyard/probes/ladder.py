@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
@@ -22,7 +22,7 @@ from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_checklist_task
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
@@ -98,17 +98,17 @@ class Ladder:
         """The ladder and its controls under the base protocol."""
         del protocols
         yield from arm(design, "base")
-        yield from both_orders(catalogued(controls(design), design), "base", design.replicates)
+        yield from both_orders(with_checklist_task(controls(design), design), "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Every ladder figure of the base protocol."""
-        return arm_estimates(Heading.under(judge, "ladder", "base", seed), observations)
+        return arm_estimates(EstimateContext.for_protocol(judge, "ladder", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
     """The ladder without its controls, under one protocol."""
-    yield from both_orders(catalogued(same_quality(design), design), protocol, design.replicates)
-    yield from both_orders(catalogued(steps(design), design), protocol, design.replicates)
+    yield from both_orders(with_checklist_task(same_quality(design), design), protocol, design.replicates)
+    yield from both_orders(with_checklist_task(steps(design), design), protocol, design.replicates)
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
@@ -129,6 +129,6 @@ def controls(design: Design) -> Iterable[Stimulus]:
         yield _BUILDERS[kind](checklist, quality, design.seed)
 
 
-def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
+def arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
     """The figures of one arm."""
-    return ladder_estimates(heading, collect(observations.among("ladder", heading.protocol)))
+    return ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
 from steelyard.metrics.pairs.equals import TIE_RATE
@@ -68,17 +68,21 @@ class Position:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""
-        mine = observations.among(self.name)
+        mine = observations.filter(self.name)
         protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
-        chosen = {protocol: mine.among(protocol=protocol) for protocol in protocols}
+        chosen = {protocol: mine.filter(protocol=protocol) for protocol in protocols}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
-        corrected = prompt_family(pairs)
+        family = prompt_family(pairs)
         longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
-            labelled = collect(rows.among(labelled=True))
-            p = corrected.get(protocol)
+            labelled = collect(rows.filter(labelled=True))
+            test = family.get(protocol)
             estimates += natural_estimates(
-                Heading.under(judge, "position", protocol, seed), pairs[protocol], labelled, p, longer
+                EstimateContext.for_protocol(judge, "position", protocol, seed),
+                pairs[protocol],
+                labelled,
+                test,
+                longer,
             )
         return estimates

@@ -97,7 +97,7 @@ class Showing(NamedTuple):
 class Probe(Protocol):
     """One question. Register a class with these members under the entry-point group `steelyard.probes`.
 
-    A class may also have: `title`, its heading in reports; `section`, `EDITS` or `REPEATS` where its figures
+    A class may also have: `title`, its context in reports; `section`, `EDITS` or `REPEATS` where its figures
     stand beside those of other probes; for edits `keeps_label`, False where the verdict should change;
     `whole`, True where a short report keeps its other figures too.
     """
@@ -119,7 +119,7 @@ class Probe(Protocol):
 
 
 @runtime_checkable
-class WrittenProbe(Probe, Protocol):
+class AuthoredProbe(Probe, Protocol):
     """A probe whose stimuli somebody has to write before it can show them."""
 
     def briefs(self, design: Design) -> Iterable[Brief]:
@@ -133,34 +133,34 @@ PROBES: Registry[Probe] = Registry(
         "ladder": "steelyard.probes.ladder:Ladder",
         "criterion": "steelyard.probes.criterion:Criterion",
         "position": "steelyard.probes.position:Position",
-        "label_flip": "steelyard.probes.label_flip:LabelFlip",
-        "format_invariance_1": "steelyard.probes.format_invariance_1:FormatInvariance1",
-        "format_invariance_2": "steelyard.probes.format_invariance_2:FormatInvariance2",
-        "format_invariance_3": "steelyard.probes.format_invariance_3:FormatInvariance3",
-        "semantic_paraphrase": "steelyard.probes.semantic_paraphrase:SemanticParaphrase",
-        "verbosity_bias_long": "steelyard.probes.verbosity_bias_long:VerbosityBiasLong",
-        "verbosity_bias_short": "steelyard.probes.verbosity_bias_short:VerbosityBiasShort",
-        "verbosity_padding": "steelyard.probes.verbosity_padding:VerbosityPadding",
-        "typos": "steelyard.probes.typos:Typos",
-        "markdown": "steelyard.probes.markdown:Markdown",
-        "rubric_order": "steelyard.probes.rubric_order:RubricOrder",
-        "score_range": "steelyard.probes.score_range:ScoreRange",
-        "authority": "steelyard.probes.authority:Authority",
-        "bandwagon": "steelyard.probes.bandwagon:Bandwagon",
-        "injection": "steelyard.probes.injection:Injection",
-        "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
+        "label_flip": "steelyard.probes.authored:LabelFlip",
+        "format_invariance_1": "steelyard.probes.edits:FormatInvariance1",
+        "format_invariance_2": "steelyard.probes.edits:FormatInvariance2",
+        "format_invariance_3": "steelyard.probes.edits:FormatInvariance3",
+        "semantic_paraphrase": "steelyard.probes.authored:SemanticParaphrase",
+        "verbosity_bias_long": "steelyard.probes.authored:VerbosityBiasLong",
+        "verbosity_bias_short": "steelyard.probes.authored:VerbosityBiasShort",
+        "verbosity_padding": "steelyard.probes.authored:VerbosityPadding",
+        "typos": "steelyard.probes.edits:Typos",
+        "markdown": "steelyard.probes.edits:Markdown",
+        "rubric_order": "steelyard.probes.edits:RubricOrder",
+        "score_range": "steelyard.probes.edits:ScoreRange",
+        "authority": "steelyard.probes.edits:Authority",
+        "bandwagon": "steelyard.probes.edits:Bandwagon",
+        "injection": "steelyard.probes.edits:Injection",
+        "synthetic_ordinal": "steelyard.probes.authored:SyntheticOrdinal",
         "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
-        "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
-        "reasoning_rewrite": "steelyard.probes.reasoning_rewrite:ReasoningRewrite",
-        "step_order": "steelyard.probes.step_order:StepOrder",
-        "injected_instruction": "steelyard.probes.injected_instruction:InjectedInstruction",
-        "forged_result": "steelyard.probes.forged_result:ForgedResult",
-        "invented_call": "steelyard.probes.invented_call:InventedCall",
-        "truncated_tail": "steelyard.probes.truncated_tail:TruncatedTail",
-        "evidence_deletion": "steelyard.probes.evidence_deletion:EvidenceDeletion",
-        "agent_perturbation": "steelyard.probes.agent_perturbation:AgentPerturbation",
-        "agent_positives": "steelyard.probes.agent_positives:AgentPositives",
-        "agent_levels": "steelyard.probes.agent_levels:AgentLevels",
+        "answer_ambiguity": "steelyard.probes.authored:AnswerAmbiguity",
+        "reasoning_rewrite": "steelyard.probes.agent_edits:ReasoningRewrite",
+        "step_order": "steelyard.probes.agent_edits:StepOrder",
+        "injected_instruction": "steelyard.probes.agent_edits:InjectedInstruction",
+        "forged_result": "steelyard.probes.agent_edits:ForgedResult",
+        "invented_call": "steelyard.probes.agent_edits:InventedCall",
+        "truncated_tail": "steelyard.probes.agent_edits:TruncatedTail",
+        "evidence_deletion": "steelyard.probes.agent_edits:EvidenceDeletion",
+        "agent_perturbation": "steelyard.probes.authored_runs:AgentPerturbation",
+        "agent_positives": "steelyard.probes.authored_runs:AgentPositives",
+        "agent_levels": "steelyard.probes.authored_runs:AgentLevels",
         "self_preference": "steelyard.probes.self_preference:SelfPreference",
     },
 )
@@ -175,7 +175,7 @@ def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> 
                 yield Showing(stimulus, protocol, order, replicate)
 
 
-def catalogued(stimuli: Iterable[Stimulus], design: Design) -> Iterable[Stimulus]:
+def with_checklist_task(stimuli: Iterable[Stimulus], design: Design) -> Iterable[Stimulus]:
     """Stimuli of the built-in catalogue; beside data, whose question is another, they bring their own."""
     if not design.items:
         yield from stimuli
@@ -231,4 +231,4 @@ def covers(spec: Spec, held: Spec) -> bool:
 
 def select(observations: Iterable[Observation], probe: str, protocol: str) -> Observations:
     """The observations of one probe's stimuli under one protocol."""
-    return Observations.of(observations).among(probe, protocol)
+    return Observations.of(observations).filter(probe, protocol)

@@ -23,11 +23,11 @@ class _Options(BaseModel):
     sample: SampleField = None
 
 
-def checked_sample(probe: str, given: GivenSample) -> Sample | None:
+def parse_sample(probe: str, given: GivenSample) -> Sample | None:
     """The sample of a probe, or what is wrong with it in one sentence."""
     return checked(_Options, {"sample": given}, f"probe {probe!r}").sample
 
 
-def shown_items(design: Design, sample: Sample | None) -> tuple[Item, ...]:
+def sample_items(design: Design, sample: Sample | None) -> tuple[Item, ...]:
     """The items that a probe shows: a draw with the study's seed, so that a larger sample holds a smaller."""
     return drawn(design.items, sample, design.seed)

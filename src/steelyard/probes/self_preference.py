@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.run.families import family_of
 from steelyard.metrics.run.self_preference import (
     NO_FAMILY,
@@ -63,13 +63,13 @@ class SelfPreference:
             for o in observations
             if o.stimulus.authors and o.protocol == "base" and o.stimulus.kind in (ORIGINAL, NATURAL)
         ]
-        heading = Heading.under(judge, self.name, "base", seed)
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
         family = family_of(judge, self.families)
         if family is None:
-            return [heading.undefined(SELF_PREFERENCE, NO_FAMILY)]
+            return [context.undefined(SELF_PREFERENCE, NO_FAMILY)]
         if any(o.own_label for o in mine):
-            return [heading.undefined(SELF_PREFERENCE, OWN_LABELS)]
+            return [context.undefined(SELF_PREFERENCE, OWN_LABELS)]
         authors = {author for o in mine for author in o.stimulus.authors or ()}
         own = frozenset(author for author in authors if family_of(author, self.families) == family)
         treatments = [*score_treatments(mine, own), *pair_treatments(mine, own)]
-        return [self_preference(heading, treatments, mine)]
+        return [self_preference(context, treatments, mine)]

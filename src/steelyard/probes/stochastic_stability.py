@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL
@@ -30,7 +30,7 @@ class StochasticStability:
     forms = (POINTWISE,)
 
     def __init__(self, replicates: int = REPLICATES) -> None:
-        self.replicates = checked_replicates(self.name, replicates)
+        self.replicates = check_replicates(self.name, replicates)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The items, each as often as the probe or the study asks, whichever is more."""
@@ -39,11 +39,13 @@ class StochasticStability:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
-        mine = observations.among(ORIGINAL)
-        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine, unchanged=True)
+        mine = observations.filter(ORIGINAL)
+        return pointwise_estimates(
+            EstimateContext.for_protocol(judge, self.name, "base", seed), mine, unchanged=True
+        )
 
 
-def checked_replicates(probe: str, replicates: int) -> int:
+def check_replicates(probe: str, replicates: int) -> int:
     """A number of repeats that can agree or differ."""
     if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
         raise ConfigError(f"probe {probe!r}: replicates is {replicates!r}, expected a number from 2 on.")

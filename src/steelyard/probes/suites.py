@@ -12,7 +12,7 @@ from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.probes.probe import PAIRWISE, PROBES, Probe, forms_of, reads_runs
 from steelyard.tasks.scale import Ordinal, Scale
 
-Given: TypeAlias = str | dict[str, dict[str, Any]]
+ProbeEntry: TypeAlias = str | dict[str, dict[str, Any]]
 """A probe or suite as a study file has it: a name, or a name with options."""
 
 
@@ -107,17 +107,19 @@ SUITES = {
 """Every suite by its name."""
 
 
-def expanded(given: Iterable[Given], scales: Collection[Scale], *, packed: bool = False) -> Iterator[Given]:
+def expand_suites(
+    given: Iterable[ProbeEntry], scales: Collection[Scale], *, packed: bool = False
+) -> Iterator[ProbeEntry]:
     """Every suite replaced by its probes; a probe that is named beside a suite stays where it is named.
 
     `packed` says that the items are those of the built-in pack.
     """
     listed = list(given)
-    named = named_probes(listed)
+    named = probe_names(listed)
     for one in listed:
         suite = SUITES.get(_name(one))
         if suite is None:
-            _refuse_misspelt(_name(one))
+            _reject_misspelling(_name(one))
             yield one
         elif not isinstance(one, str):
             raise ConfigError(
@@ -129,24 +131,24 @@ def expanded(given: Iterable[Given], scales: Collection[Scale], *, packed: bool 
             yield from fresh
 
 
-def named_probes(given: Iterable[Given]) -> set[str]:
+def probe_names(given: Iterable[ProbeEntry]) -> set[str]:
     """Names that stand there themselves, not by way of a suite."""
     return {_name(one) for one in given}
 
 
-def asks_for_scores(given: Iterable[Given], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
+def asks_for_scores(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
     """True where a probe or suite is named that pairs cannot answer; `build` makes a probe of its name."""
     names = [name for one in given for name in _members(_name(one))]
     return any(name in PROBES.names() and PAIRWISE not in forms_of(build(Spec(name))) for name in names)
 
 
-def asks_for_runs(given: Iterable[Given], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
+def asks_for_runs(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
     """True where a probe or suite of transcripts is named."""
     names = [name for one in given for name in _members(_name(one))]
     return any(name in PROBES.names() and reads_runs(build(Spec(name))) for name in names)
 
 
-def _refuse_misspelt(name: str) -> None:
+def _reject_misspelling(name: str) -> None:
     """A name that is no probe and nearly a suite; other unknown names are the registry's to refuse."""
     close = [] if name in PROBES.names() else get_close_matches(name, [*SUITES, *PROBES.names()], n=1)
     if close and close[0] in SUITES:
@@ -157,5 +159,5 @@ def _members(name: str) -> tuple[str, ...]:
     return SUITES[name].probes if name in SUITES else (name,)
 
 
-def _name(given: Given) -> str:
+def _name(given: ProbeEntry) -> str:
     return given if isinstance(given, str) else next(iter(given), "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.scores.vacuum import MEAN_SCORE, score_vacuum_estimates
@@ -18,8 +18,8 @@ from steelyard.probes.probe import (
     Design,
     Showing,
     both_orders,
-    catalogued,
     pointwise,
+    with_checklist_task,
 )
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
@@ -57,7 +57,7 @@ class Vacuum:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Dark current, pooled and per kind; the mean score on an ordinal scale."""
-        return arm_estimates(Heading.under(judge, "vacuum", "base", seed), observations)
+        return arm_estimates(EstimateContext.for_protocol(judge, "vacuum", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
@@ -65,7 +65,7 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
     if design.form == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
-    yield from both_orders(catalogued(stimuli(design), design), protocol, design.replicates)
+    yield from both_orders(with_checklist_task(stimuli(design), design), protocol, design.replicates)
 
 
 def responses(design: Design) -> Iterable[Stimulus]:
@@ -89,12 +89,12 @@ def stimuli(design: Design) -> Iterable[Stimulus]:
         yield vacuum_pair(checklist, kind, which, design.seed)
 
 
-def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
+def arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
     """The figures of one arm; the note counts distinct prompts, since equal prompts repeat themselves."""
-    chosen = observations.among("vacuum", heading.protocol)
+    chosen = observations.filter("vacuum", context.protocol)
     if chosen.pointwise:
-        return score_vacuum_estimates(heading, chosen)
-    rows = vacuum_estimates(heading, collect(chosen))
+        return score_vacuum_estimates(context, chosen)
+    rows = vacuum_estimates(context, collect(chosen))
     return [_with_prompts(row, chosen) for row in rows]
 
 
@@ -102,9 +102,9 @@ def _with_prompts(row: Estimate, observations: Observations) -> Estimate:
     if row.metric != DARK_CURRENT.id or row.value is None:
         return row
     kind = row.group.get("kind")
-    prompts = (observations if kind is None else observations.among(kinds=(str(kind),))).prompts_seen
+    prompts = (observations if kind is None else observations.filter(kinds=(str(kind),))).prompts_seen
     if "" in prompts:
         return row
     show = plural(row.n_calls, "shows", "show")
-    phrase = f"{counted(row.n_calls, 'call')} {show} {counted(len(prompts), 'distinct prompt')}"
+    phrase = f"{pluralize(row.n_calls, 'call')} {show} {pluralize(len(prompts), 'distinct prompt')}"
     return replace(row, note=f"{row.note}; {phrase}" if row.note else phrase)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, DataError, RunError
 from steelyard.review.bench_item import BenchItem, in_order
 from steelyard.review.coalesced import Coalesced
@@ -31,8 +31,8 @@ from steelyard.review.standing import (
 )
 from steelyard.review.stimuli_file import flips, reviewed, under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
-from steelyard.run_folder.frozen_study import thaw
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import thaw
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Stimulus
@@ -257,7 +257,9 @@ class Bench:
                 self.log.append(choice)
         elif waiting:
             verb = plural(len(waiting), "waits", "wait")
-            raise RefusedError(f"{counted(len(waiting), 'text')} {verb}: decide, or accept the rest unseen.")
+            raise RefusedError(
+                f"{pluralize(len(waiting), 'text')} {verb}: decide, or accept the rest unseen."
+            )
         made = [item.made for item in items.values()]
         fresh = freeze_version(self.log, projected(self.log, made), reviewer)
         self._follow()

@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 
 from steelyard.core.atomic_write import write_text
-from steelyard.core.identity import rng_for
-from steelyard.core.plurals import counted
+from steelyard.core.rng import rng_for
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.review.agreement import Agreement, agreement
 from steelyard.review.keeping import task_words
 from steelyard.review.standing import UNDONE, by_stimulus, in_force
-from steelyard.run_folder.frozen_study import thaw
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import thaw
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
@@ -78,7 +78,7 @@ class LabelBench:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
             if size is not None and size != len(kept.items):
                 raise ConfigError(
-                    f"--draw {size}: a draw of {counted(len(kept.items), 'item')} was made here before; a "
+                    f"--draw {size}: a draw of {pluralize(len(kept.items), 'item')} was made here before; a "
                     "second one would change their odds: leave it out, or remove labels.db."
                 )
             return kept

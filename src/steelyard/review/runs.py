@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.transcripts.changes import TurnChange, changes
 from steelyard.tasks.transcripts.render import rendered

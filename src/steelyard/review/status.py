@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.review.agreement import Agreement, agreement_of
 from steelyard.review.bench import Bench
 from steelyard.review.projection import members_of, projected
@@ -43,7 +43,7 @@ class Status:
         """All of it in a line."""
         words = ", ".join(f"{count} {word}" for word, count in self.counts.items())
         parts = [
-            f"{self.decided} of {counted(self.total, 'text')} decided" + (f" ({words})" if words else "")
+            f"{self.decided} of {pluralize(self.total, 'text')} decided" + (f" ({words})" if words else "")
         ]
         if self.reviewers:
             by = ", ".join(f"{who} {count}" for who, count in self.reviewers.items())
@@ -51,7 +51,7 @@ class Status:
         if self.version is not None:
             parts.append(f"version {self.version.version} finished by {self.version.reviewer}")
         if self.pending:
-            texts = f"{counted(self.pending, 'text')} {plural(self.pending, 'was', 'were')}"
+            texts = f"{pluralize(self.pending, 'text')} {plural(self.pending, 'was', 'were')}"
             parts.append(f"{texts} decided otherwise since; that counts after --finish")
         return " ".join(["; ".join(parts) + ".", *(each.sentence for each in self.agreement)])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.stimuli.authored.brief import BY_LEVEL
 from steelyard.stimuli.authored.rejection import Rejection
 from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.datasheet.exhibits.bounded import cut
+from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
-from steelyard.run_folder.evidence import reader_words
+from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.run_facts import quantile, refusals, waiting_times
 from steelyard.runner.answers import Answers
 from steelyard.runner.planner import Plan
@@ -51,8 +51,8 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
         judge=judge.name,
         model=judge.address,
         prompted=any(provider_flag(one, "prompted") for one in judge.asked),
-        instruction=cut(task.instruction, PROMPT),
-        rubric=cut(judge.rubric or task.rubric, PROMPT),
+        instruction=truncate_text(task.instruction, PROMPT),
+        rubric=truncate_text(judge.rubric or task.rubric, PROMPT),
         scale=scale_name(task.scale),
         temperature=decoding.temperature,
         max_tokens=decoding.max_tokens,
@@ -67,9 +67,9 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
 
 def _prompt(judge: Judge, name: str, trial: Trial | None) -> PromptCard:
     protocol = judge.protocols[name]
-    system = None if protocol.system is None else cut(protocol.system, PROMPT)
-    sent = None if trial is None or trial.members else cut(trial.messages[-1].content, SENT)
-    return PromptCard(name, system, cut(protocol.user, PROMPT), reader_words(protocol.reader), sent)
+    system = None if protocol.system is None else truncate_text(protocol.system, PROMPT)
+    sent = None if trial is None or trial.members else truncate_text(trial.messages[-1].content, SENT)
+    return PromptCard(name, system, truncate_text(protocol.user, PROMPT), reader_words(protocol.reader), sent)
 
 
 def _settings(judge: Judge) -> Iterator[tuple[str, str]]:
@@ -77,7 +77,7 @@ def _settings(judge: Judge) -> Iterator[tuple[str, str]]:
     options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
     for name, value in {**judge.decoding.extra, **options}.items():
         if value is not None:
-            yield name, HIDDEN if _SECRET.search(name) else cut(_told(value), SETTING)
+            yield name, HIDDEN if _SECRET.search(name) else truncate_text(_told(value), SETTING)
 
 
 def _told(value: Any) -> str:
@@ -103,7 +103,7 @@ def services(plan: Plan, record: Record) -> dict[str, dict[str, Any]]:
     services: dict[str, dict[str, Any]] = {}
     for judge in trials.judges:
         if not judge.baseline and judge.composition is None:
-            rows = answers.calls.places(trials.key[trials.of_judge(judge.name)])
+            rows = answers.calls.lookup(trials.key[trials.of_judge(judge.name)])
             mine = {v: n for (name, v), n in counts.items() if name == judge.name}
             services[judge.name] = asdict(_service(answers, rows, mine))
     return services
@@ -119,7 +119,7 @@ def _service(answers: Answers, rows: Ints, counts: Mapping[Verdict, int]) -> Ser
     latencies = waiting_times(answers, heard)
     return Service(
         calls=len(heard),
-        served={cut(str(name), SETTING): number for name, number in sorted(served.items())},
+        served={truncate_text(str(name), SETTING): number for name, number in sorted(served.items())},
         latency_p50=quantile(latencies, 0.5),
         latency_p95=quantile(latencies, 0.95),
         refused=dict(sorted(refusals(answers, heard).items())),

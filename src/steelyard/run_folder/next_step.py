@@ -1,37 +1,116 @@
-"""What to do next about a judge: the command, with its calls and dollars."""
+"""The next step for a judge: a command with its calls and dollars, or a remedy as a judge of its own."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
+from typing import Any
 
-from steelyard.core.plurals import counted, planned, plural
+import numpy as np
+import yaml
+
+from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.next_step import NextStep
+from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
-from steelyard.datasheet.verdicts.conclude import NO_SERVER
+from steelyard.datasheet.verdicts.conclude import NO_SERVER, STILL_UNKNOWN
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
+from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
-from steelyard.run_folder.command_words import arguments, without
-from steelyard.run_folder.cure import Cure
-from steelyard.run_folder.more_rows import more_rows
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.handed_in import handed_in
+from steelyard.run_folder.sample_size_hint import more_rows
+from steelyard.runner.costs import Rates
 from steelyard.runner.planner import Plan, calls_of
-from steelyard.runner.rates import Rates
-from steelyard.runner.record import Record
+from steelyard.runner.record import Record, submitted
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.study.made_judges import Given, MadeJudge, address_of
 from steelyard.study.pack_study import pack_draw, runs_draw
 from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
+from steelyard.trials.call_count import CallCount
 from steelyard.trials.judge import Judge
+
+
+def arguments(words: Sequence[str]) -> Iterator[str]:
+    """The words that no option stands before: the study file, where there is one."""
+    return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
+
+
+def without(words: Iterable[str], *options: str) -> Iterator[str]:
+    """The words without these options and their values."""
+    skip = False
+    for word in words:
+        if not skip and word not in options:
+            yield word
+        skip = not skip and word in options
+
+
+@dataclass(frozen=True)
+class Cure:
+    """A cured judge of a study."""
+
+    definition: str
+    """As a study file has it."""
+    title: str
+    """What is done."""
+    judge: Judge
+    """The judge, made of judges of the study."""
+
+    @classmethod
+    def of(cls, sheet: Datasheet, verdict: Verdict, study: Study) -> Cure | None:
+        """The remedy for what weighs most against a judge, where it is a judge that can be measured."""
+        if verdict.word != CARE or not verdict.facts:
+            return None
+        cured = remedy_for(sheet, verdict.judge, verdict.facts[0].title)
+        if cured is None or cured.definition is None:
+            return None
+        known = {judge.name: judge for judge in study.judges}
+
+        def parse(given: Given) -> Judge:
+            made = MadeJudge.of(given)
+            assert made is not None, given
+            return made.judge(parse, known, study.task.scale)
+
+        return cls(cured.definition, cured.title, parse(yaml.safe_load(cured.definition)))
+
+    def address(self, written: Mapping[str, str]) -> str | None:
+        """As the command line has it, its members as they were written there; None where it can not."""
+        body: Any = yaml.safe_load(self.definition)
+        return address_of(body, written)
+
+    def calls_in(self, study: Study, beside: Iterable[Judge] = ()) -> int:
+        """Calls on the built-in stimuli, with those of other judges beside."""
+        return sum(calls_of(study, (*beside, self.judge)))
+
+    def shown_in(self, plan: Plan) -> bool:
+        """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
+        return {one.name for one in self.judge.asked} <= {judge.name for judge in plan.trials.judges}
+
+    def calls_on(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
+        """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
+        asked = {one.name for one in self.judge.asked}
+        judges = {judge.name: judge for judge in beside}
+        trials, count = plan.trials, CallCount()
+        for name in {*asked, *judges}:
+            mine = trials.take(trials.of_judge(name))
+            each = [self.judge] if name in asked else []
+            each += [judges[name]] if name in judges else []
+            shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.asked]
+            number = np.zeros(len(mine.questions), dtype=np.int64)
+            number[mine.numbers] = np.arange(len(shown))
+            for one in each:
+                count.add(one, shown, number[mine.question], mine.replicate)
+        return len(count)
+
 
 LARGER = {"quick": "standard", "standard": "full"}
 """The next larger profile."""
@@ -41,6 +120,7 @@ TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 """Before more is paid for a judge that cannot be read."""
 RECORD_AGAIN = "after the change, record its verdicts again and import them"
 RECORD_MORE = "record its verdicts on more rows, and import them with these"
+RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
@@ -54,12 +134,17 @@ def with_next_steps(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
     return replace(
-        sheet,
-        verdicts=tuple(
-            replace(verdict, next=NextStep(RECORD_AGAIN if verdict.word in (UNFIT, CARE) else RECORD_MORE))
-            for verdict in sheet.verdicts
-        ),
+        sheet, verdicts=tuple(replace(each, next=NextStep(_recorded(sheet, each))) for each in sheet.verdicts)
     )
+
+
+def _recorded(sheet: Datasheet, verdict: Verdict) -> str:
+    """What to record: after a change, else what the record lacks."""
+    if verdict.word in (UNFIT, CARE):
+        return RECORD_AGAIN
+    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
+    one_order = any(e.value is None and not sum(e.excluded.values()) for e in both)
+    return RECORD_SWAPPED if one_order else RECORD_MORE
 
 
 @dataclass(frozen=True)
@@ -100,9 +185,10 @@ class _Path:
                 return replace(verdict, next=NextStep(GATE))
             purpose = f"{rows.told}, and measure again"
             return self._measured(verdict, purpose, self._study.profile, rows.growth)
-        if profile is None:
+        if profile is None and verdict.so != STILL_UNKNOWN:
             return replace(verdict, next=NextStep(GATE))
-        if profile == self._study.profile:
+        if profile in (None, self._study.profile):
+            # Merit that the largest profile leaves open lies on its limit: only a change decides it.
             return self._again(verdict, "after the change, measure again")
         size = f"measure at {profile} size"
         return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
@@ -162,7 +248,7 @@ class _Path:
 
     def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
         """The same command, which asks only what has no reply."""
-        due = self._rates.due(handed_in(self.record.store))
+        due = self._rates.due(submitted(self.record.store))
         return self._priced(verdict, purpose, self._study.command, calls, due)
 
     def _again(self, verdict: Verdict, purpose: str) -> Verdict:
@@ -185,7 +271,7 @@ class _Path:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
         if calls is not None and growth > 1:
-            calls = planned(ceil(round(calls * growth, 6)))
+            calls = round_up(ceil(round(calls * growth, 6)))
         cost = self._at_rate(calls, _measured_judges(self._study))
         return self._priced(verdict, purpose, words, calls, cost)
 
@@ -270,9 +356,9 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
     if calls is None:
         return ""
     before = (
-        f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
     )
     if waiting and not calls:
         return before
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
-    return f"{counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"
+    return f"{pluralize(calls, 'call')}, {price}{'; ' if waiting else ''}{before}"

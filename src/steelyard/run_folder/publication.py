@@ -13,12 +13,15 @@ from steelyard.datasheet.run_facts import Look
 from steelyard.datasheet.sequential import look_at
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
-from steelyard.run_folder.datasheet_file import remove_datasheet, write_datasheet
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.exhibits import with_exhibits
+from steelyard.run_folder.call_examples import Evidence, with_exhibits
 from steelyard.run_folder.instrument_cards import instrument_cards, services
 from steelyard.run_folder.next_step import with_next_steps
-from steelyard.run_folder.results_file import remove_results, write_results
+from steelyard.run_folder.published_files import (
+    remove_datasheet,
+    remove_results,
+    write_datasheet,
+    write_results,
+)
 from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan

@@ -13,11 +13,9 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints
 from steelyard.datasheet.run_facts import Shortened
 from steelyard.runner.answers import Answers
-from steelyard.runner.coverage import Coverage
-from steelyard.runner.handed_in import handed_in
+from steelyard.runner.costs import AuthoringCost, Costs
 from steelyard.runner.planner import Plan
-from steelyard.runner.record import Record
-from steelyard.runner.spending import AuthoringCost, Costs
+from steelyard.runner.record import Coverage, Record, submitted
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -64,7 +62,7 @@ def _rows(plan: Plan) -> dict[str, int]:
 
 def _waiting(coverage: Coverage, record: Record) -> dict[str, int]:
     """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
-    waiting = min(len(handed_in(record.store)), coverage.planned - coverage.asked)
+    waiting = min(len(submitted(record.store)), coverage.planned - coverage.asked)
     return {"handed_in": waiting} if waiting > 0 else {}
 
 
@@ -81,7 +79,7 @@ def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:
 
 def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:
     """Calls of each judge that has any of these, in the order in which they come."""
-    calls = answers.calls.rows(rows)
+    calls = answers.calls.take(rows)
     for judge in calls.judges:
         yield judge.name, rows[calls.of_judge(judge.name)]
 
@@ -127,7 +125,7 @@ def refusals(answers: Answers, rows: Ints) -> Counter[str]:
 def _shortened(calls: Trials) -> dict[str, Any]:
     """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
     limited = list(
-        calls.rows(
+        calls.take(
             calls.where(lambda asked: bool(asked.judge.context) and asked.stimulus.transcript is not None)
         )
     )

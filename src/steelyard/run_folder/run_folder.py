@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.atomic_write import unwritable
+from steelyard.core.atomic_write import write_error
 from steelyard.errors import RunError
-from steelyard.run_folder.published import PAGE
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
 
@@ -18,6 +17,8 @@ try:
 except ImportError:  # not on Windows, where runs are not guarded against each other
     fcntl = None  # type: ignore[assignment]
 
+JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+"""Files of a published datasheet."""
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
 
@@ -71,7 +72,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = (self.path / ".lock").open("w")
         except OSError as error:
-            raise unwritable(self.path, error) from error
+            raise write_error(self.path, error) from error
         with handle:
             if fcntl is not None:
                 try:

@@ -1,13 +1,16 @@
-"""Where calls are made: in this process, or by workers of a cluster."""
+"""Where calls are made: in this process or by workers of a cluster; what a provider needs beside prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from steelyard.errors import ConfigError
-from steelyard.providers.provider import Provider, connect
+from steelyard.providers.provider import Provider, SupportsLabels, SupportsReplay, connect
+from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
 
 LOCAL = "local"
 """The engine where none is named."""
@@ -45,3 +48,16 @@ def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Eng
     from steelyard.runner.ray_engine import RayEngine
 
     return RayEngine(address or None, call_timeout, say)
+
+
+def prime_provider(provider: Provider, calls: Sequence[Call]) -> None:
+    """Hand those that know labels theirs, and those that replay their answers; models get nothing."""
+    if isinstance(provider, SupportsLabels):
+        asked = calls.asked if isinstance(calls, Trials) else calls
+        provider.set_labels(call.stimulus for call in asked if isinstance(call, Trial))
+    if isinstance(provider, SupportsReplay) and (
+        trials := [call for call in calls if isinstance(call, Trial)]
+    ):
+        from steelyard.importing.replay import recorded_answers
+
+        provider.set_replies(recorded_answers(trials[0].judge, trials))

@@ -1,10 +1,11 @@
-"""How far a run goes before it gives up."""
+"""Limits of a run: concurrency, retries, timeouts and budget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -78,3 +79,55 @@ def _model() -> type[BaseModel]:
         allowed[each.name] = (bound, each.default)
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     return create_model("Limits", __config__=config, **allowed)
+
+
+Result = TypeVar("Result")
+
+
+class Watch:
+    """Ends what takes too long, as `asyncio.timeout` does, which sets a timer of its own for each call."""
+
+    def __init__(self, seconds: float) -> None:
+        """Everything that is watched has so many seconds."""
+        self.seconds = seconds
+        self._due: dict[asyncio.Task[Any], float] = {}
+        """When the time of each task is up; who began first is due first, and stands first."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def within(self, work: Awaitable[Result]) -> Result:
+        """What the task at hand awaits; TimeoutError where that takes too long."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is None:
+            raise RuntimeError("only a task can be watched")
+        cancelled = task.cancelling()
+        self._due[task] = due = loop.time() + self.seconds
+        if self._timer is None:
+            self._timer = loop.call_at(due, self._end, loop)
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            if not self._in_time(task) and task.cancelling() <= cancelled:
+                raise TimeoutError from None
+            raise
+        except BaseException:
+            self._in_time(task)
+            raise
+        self._in_time(task)
+        return result
+
+    def _in_time(self, task: asyncio.Task[Any]) -> bool:
+        """Watch a task no longer; False for one that was ended, which is taken back."""
+        if self._due.pop(task, None) is not None:
+            return True
+        task.uncancel()
+        return False
+
+    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End whoever is late, and wait for the next."""
+        now, self._timer = loop.time(), None
+        for task, due in list(self._due.items()):
+            if due > now:
+                self._timer = loop.call_at(due, self._end, loop)
+                return
+            del self._due[task]
+            task.cancel()

@@ -11,7 +11,7 @@ from math import fsum
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.hash_index import hash_of
+from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
 from steelyard.runner.prices import Price, price_of
@@ -48,8 +48,8 @@ class Plan:
 
     def only(self, trials: Iterable[Trial]) -> Plan:
         """The plan of some of its trials."""
-        rows = self.trials.places(Trials.of(trials).key)
-        return replace(self, trials=self.trials.rows(rows), use=self.use[rows])
+        rows = self.trials.lookup(Trials.of(trials).key)
+        return replace(self, trials=self.trials.take(rows), use=self.use[rows])
 
     @property
     def hashes(self) -> set[str]:
@@ -92,7 +92,7 @@ def make_plan(study: Study) -> Plan:
     wanted = Trials.repeats(questions, np.concatenate(question), np.concatenate(replicate))
     _, first, key = np.unique(wanted.key, return_index=True, return_inverse=True)
     turn = np.argsort(first)
-    trials = wanted.rows(first[turn])
+    trials = wanted.take(first[turn])
     uses, use = _uses(key.reshape(-1), np.concatenate(probe), repertoire.names)
     stimuli = {asked.stimulus.id: asked.stimulus for asked in trials.asked}
     return Plan(study, StimulusSet.of(stimuli.values()), trials, uses, use[turn])

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import NamedTuple, Protocol, TextIO
 
+from steelyard.core.text import pluralize
+
 
 class Tick(NamedTuple):
     """One finished trial."""
@@ -92,7 +94,10 @@ class LineProgress:
             print(file=self._stream, flush=True)
 
     def _line(self) -> str:
-        parts = [f"{judge} {self._done[judge]:,}/{total:,} calls" for judge, total in self._total.items()]
+        parts = [
+            f"{judge} {self._done[judge]:,}/{pluralize(total, 'call')}"
+            for judge, total in self._total.items()
+        ]
         parts += [f"{count:,} {word}" for word, count in self._lost.items() if count]
         return " · ".join([*parts, *([f"${self._dollars:.4f}"] if self._dollars else [])])
 

@@ -1,18 +1,23 @@
-"""What a run file says of trials: replies become observations here, and only here."""
+"""The record of a run: replies become observations here, and only here; how much of the plan was asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from steelyard.runner.answers import Answers
-from steelyard.runner.coverage import RunCoverage, covered
-from steelyard.runner.observed import observed
-from steelyard.runner.spending import AuthoringCost, authoring_cost
+import numpy as np
+
+from steelyard.core.arrays import Digests, Ints, Mask
+from steelyard.core.content_hash import digests_of, hash_of
+from steelyard.providers.batch.batch_api import call_key
+from steelyard.runner.answers import ANSWERED, UNASKED, Answers, observed
+from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, paid
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.calls import Calls
+from steelyard.trials.exchange import Call
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
@@ -20,6 +25,141 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Calls of one judge or of several, from the plan to the replies."""
+
+    planned: int
+    """Calls that the plan asks for."""
+    asked: int
+    """Calls that ended in a reply, or failed for good."""
+    answered: int
+    """Calls that have a reply."""
+
+    @property
+    def partial(self) -> bool:
+        """Some calls were never asked."""
+        return self.asked < self.planned
+
+
+@dataclass(frozen=True)
+class RunCoverage:
+    """The judges of a run, one by one and together."""
+
+    judges: Mapping[str, Coverage]
+    """By the name of the judge, baselines included; a call that two judges rest on counts for both."""
+    own: Coverage
+    """Of the judges under test, each call once; of the baselines where there are no others."""
+    every: Coverage
+    """With the baselines."""
+
+    @property
+    def headline(self) -> Coverage:
+        """What reports speak of: the judges under test; with the baselines where only those are behind."""
+        return self.every if self.every.partial and not self.own.partial else self.own
+
+    def to_json(self) -> dict[str, Any]:
+        """What the datasheet says of it under `run`."""
+        behind = {
+            name: {"asked": one.asked, "planned": one.planned}
+            for name, one in self.judges.items()
+            if one.partial
+        }
+        body = {
+            "partial": self.headline.partial,
+            "asked": self.headline.asked,
+            "planned": self.headline.planned,
+        }
+        return {**body, "unfinished": behind} if behind else body
+
+
+def covered(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
+    """Count the calls of these trials, given what became of each call."""
+    mine = {
+        judge.name: calls.of_judge(judge, np.flatnonzero(trials.of_judge(judge.name)))
+        for judge in trials.judges
+    }
+    own = [mine[judge.name] for judge in trials.judges if not judge.baseline]
+
+    def counted(parts: Iterable[Ints]) -> Coverage:
+        counts = np.zeros(len(state), dtype=np.bool_)
+        for part in parts:
+            counts[part] = True
+        asked, answered = state[counts] != UNASKED, state[counts] == ANSWERED
+        return Coverage(int(counts.sum()), int(asked.sum()), int(answered.sum()))
+
+    return RunCoverage(
+        {name: counted([part]) for name, part in mine.items()},
+        counted(own or mine.values()),
+        counted(mine.values()),
+    )
+
+
+NOTHING: Mapping[str, StoredReply] = {}
+
+
+class Stored(Mapping[str, StoredReply]):
+    """By the keys of their calls."""
+
+    def __init__(
+        self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] = NOTHING
+    ) -> None:
+        """`answers` to trials, or `exchanges` with whoever writes or checks stimuli."""
+        self._store = store
+        self._answers = answers
+        self._exchanges = exchanges
+
+    def __getitem__(self, key: str) -> StoredReply:
+        if key in self._exchanges:
+            return self._exchanges[key]
+        if key not in self:
+            raise KeyError(key)
+        return self._store.replies([key])[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._exchanges or key in self._heard
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._exchanges
+        yield from self._heard
+
+    def __len__(self) -> int:
+        return len(self._exchanges) + len(self._heard)
+
+    @cached_property
+    def _heard(self) -> set[str]:
+        """Keys of the trials that have a reply, for who asks for single ones."""
+        if self._answers is None:
+            return set()
+        return set(map(hash_of, self._answers.calls.key[self._answers.answered].tolist()))
+
+    def of(self, calls: Sequence[Call]) -> Mask:
+        """Which of these calls have a reply."""
+        if self._answers is None:
+            return np.array([call.key in self for call in calls], dtype=np.bool_)
+        if not self._answers.answered.any():
+            return np.zeros(len(calls), dtype=np.bool_)
+        rows = self._answers.calls.lookup(keys_of(calls))
+        heard: Mask = (rows >= 0) & self._answers.answered[rows]
+        return heard
+
+    def paid(self, calls: Sequence[Call]) -> float:
+        """Dollars for those calls of one judge that have a reply."""
+        if self._answers is None:
+            return paid(calls, self)
+        heard = self.of(calls)
+        if not heard.any():
+            return 0.0
+        rows = self._answers.calls.lookup(keys_of(calls))
+        return float(sum(Costs.of(self._answers, rows[heard]).dollars.tolist()))
+
+
+def keys_of(calls: Sequence[Call]) -> Digests:
+    """Identities of calls, in their order."""
+    return calls.key if isinstance(calls, Trials) else digests_of([call.key for call in calls])
+
 
 SHORT = 200
 """Characters of a reply that is likely to come again."""
@@ -90,7 +230,7 @@ class Record:
         kept = self._made(rest)
         kept.answers.refresh(self.store)
         rows, made = observed(rest, kept.calls, kept.answers, self._reference)
-        single |= {trial.key: one for trial, one in zip(rest.rows(rows), made, strict=True)}
+        single |= {trial.key: one for trial, one in zip(rest.take(rows), made, strict=True)}
         self._single |= {key: one for key, one in single.items() if not isinstance(one.verdict, Failed)}
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 
@@ -136,3 +276,9 @@ class Record:
         if place not in self._readers:
             self._readers[place] = READERS.build(trial.judge.protocols[trial.protocol].reader)
         return self._readers[place]
+
+
+def submitted(store: RunStore) -> set[str]:
+    """Keys of calls that are in a submitted batch and have no reply yet: paid for, not to be made again."""
+    waiting = set(map(call_key, store.submitted_calls()))
+    return waiting - store.answered() if waiting else waiting

@@ -1,19 +1,23 @@
-"""Run trials, judge by judge: every reply is on disk before it counts."""
+"""The runner: executes open trials judge by judge; every reply is on disk before it counts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import gc
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
 
+from steelyard.errors import UsageError
 from steelyard.providers.provider import model_info
-from steelyard.runner.batch_run import BatchRun
-from steelyard.runner.control import RunControl
+from steelyard.runner.batch_judge_run import BatchRun
 from steelyard.runner.judge_run import Agenda, JudgeRun
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
-from steelyard.runner.record import Record
-from steelyard.runner.sitting import Sitting
-from steelyard.runner.stored import Stored
+from steelyard.runner.record import Record, Stored
+from steelyard.runner.session import RunControl, Sitting
 from steelyard.store.batches import SETTLED
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.judge import Judge
@@ -43,7 +47,7 @@ class Runner:
         names, codes = calls.coded(lambda asked: asked.judge.name)
         for judge in calls.judges:
             mine = codes[calls.question] == names.index(judge.name)
-            agendas.append(Agenda(judge, calls.rows(mine), [calls.rows(mine & ~answers.answered)]))
+            agendas.append(Agenda(judge, calls.take(mine), [calls.take(mine & ~answers.answered)]))
         return await self._follow(agendas, Stored(self.store, answers))
 
     async def follow(self, agendas: Sequence[Agenda]) -> Sitting:
@@ -87,3 +91,68 @@ class Runner:
 async def _in_turn(runs: Iterable[JudgeRun]) -> None:
     for run in runs:
         await run.execute()
+
+
+ALLOCATIONS = 20_000
+"""Objects more than before after which the young ones are searched for circles."""
+Work = Callable[[Runner], Coroutine[Any, Any, Sitting]]
+"""What a runner is to do."""
+
+
+def conduct(runner: Runner, work: Work) -> Sitting:
+    """Run to the end, or to the first thing that the caller must mend, which is raised."""
+    with _seldom_searched():
+        sitting = _await(_interruptible(runner, work))
+    for error in sitting.stopped:
+        if isinstance(error, UsageError):
+            raise error
+    return sitting
+
+
+@contextmanager
+def _seldom_searched() -> Iterator[None]:
+    """Memory is searched for circles seldom: a plan is large, lives to the end, and has none.
+
+    Where it is searched as seldom or never, by somebody's wish or for a run in another thread, that stays: of
+    runs side by side, whoever changed something puts it back.
+    """
+    before = gc.get_threshold()
+    if not 0 < before[0] < ALLOCATIONS:
+        yield
+        return
+    gc.set_threshold(ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _await(work: Coroutine[Any, Any, Sitting]) -> Sitting:
+    """Run to the end; in a thread of its own where a notebook's event loop is already running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def _interruptible(runner: Runner, work: Work) -> Sitting:
+    loop, control = asyncio.get_running_loop(), runner.control
+
+    def interrupt() -> None:
+        """The first Ctrl-C finishes what is in flight, the second ends at once."""
+        loop.remove_signal_handler(signal.SIGINT)
+        control.progress.say(
+            "stopping: calls in flight are being finished; press Ctrl-C again to end at once"
+        )
+        control.stop()
+
+    # Not every system has signals, and only the main thread may listen: there Ctrl-C ends at once.
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await work(runner)
+    finally:
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGINT)

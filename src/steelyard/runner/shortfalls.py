@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import BudgetError, InterruptedRunError, PilotError, RunError, SteelyardError
 from steelyard.metrics.faults import Fault
-from steelyard.runner.coverage import Coverage
-from steelyard.runner.sitting import Sitting
+from steelyard.runner.record import Coverage
+from steelyard.runner.session import Sitting
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
@@ -82,8 +82,8 @@ def unasked(coverage: Coverage, handed_in: int = 0) -> Iterator[SteelyardError]:
     if coverage.partial:
         never = max(0, coverage.planned - coverage.asked - handed_in)
         have = plural(handed_in, "has", "have")
-        waiting = f"{counted(handed_in, 'call')} handed in as batches {have} no reply yet"
-        calls = f"{counted(never, 'call')} {plural(never, 'was', 'were')} never asked"
+        waiting = f"{pluralize(handed_in, 'call')} handed in as batches {have} no reply yet"
+        calls = f"{pluralize(never, 'call')} {plural(never, 'was', 'were')} never asked"
         told = ", ".join(text for text, number in ((waiting, handed_in), (calls, never)) if number)
         yield RunError(f"{told}: {_done(coverage)}; {AGAIN}.")
 
@@ -91,7 +91,7 @@ def unasked(coverage: Coverage, handed_in: int = 0) -> Iterator[SteelyardError]:
 def _done(coverage: Coverage) -> str:
     kept = ", which is kept" if coverage.answered else ""
     have = plural(coverage.answered, "has", "have")
-    return f"{coverage.answered:,} of {counted(coverage.planned, 'call')} {have} a reply{kept}"
+    return f"{coverage.answered:,} of {pluralize(coverage.planned, 'call')} {have} a reply{kept}"
 
 
 def speechless(
@@ -130,8 +130,8 @@ def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
         if isinstance(verdict, (Unreadable, Failed)):
             reasons[verdict.reason] += number
     return RunError(
-        f"judge {judge}: no readable verdict in {counted(sum(tried.values()), 'call')} ({_listed(reasons)}), "
-        f"no figure defined; {cure}."
+        f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
+        f"({_listed(reasons)}), no figure defined; {cure}."
     )
 
 
@@ -163,7 +163,7 @@ def warnings(observations: Observations, folder: Path | None = None) -> Iterator
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
-        trials = f"{reasons.total():,} of {counted(asked[judge], 'trial')}"
+        trials = f"{reasons.total():,} of {pluralize(asked[judge], 'trial')}"
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
         look = "" if folder is None else f"; {seen_with(folder, judge, word)}"
         yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}{look}."
@@ -180,7 +180,7 @@ def uncounted(datasheet: Datasheet) -> Iterator[str]:
     """Calls whose dollars are estimated, by judge."""
     for judge, calls in datasheet.facts.uncounted.items():
         yield (
-            f"judge {judge}: the server counted no tokens in {counted(calls, 'call')}; what they cost is "
+            f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; what they cost is "
             "estimated from their characters."
         )
 

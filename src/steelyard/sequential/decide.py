@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import complete
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.probes.probe import POINTWISE
-from steelyard.run_folder.frozen_run import prepare
-from steelyard.run_folder.frozen_study import thaw
+from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import thaw
 from steelyard.runner.budget import check_prices
-from steelyard.runner.conduct import conduct
 from steelyard.runner.judge_run import Agenda
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner
+from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.session import Ending
 from steelyard.runner.shortfalls import speechless, stops, warnings
-from steelyard.runner.sitting import Ending
-from steelyard.sequential.decision import Decision, Look, write_decisions
-from steelyard.sequential.decision_rule import BUILT_IN, DecisionRule
+from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, Look, write_decisions
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.tasks.checklist import ELEMENTS, Checklist
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.stimuli.composition import compose
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus

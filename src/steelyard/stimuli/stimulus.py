@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from steelyard.core.identity import content_hash, plain
+from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.tasks.transcripts.changes import TurnChange, changed_words
 from steelyard.tasks.transcripts.transcript import Transcript

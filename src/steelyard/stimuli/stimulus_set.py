@@ -9,10 +9,9 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.errors import DataError
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.stimulus_hashes import stimulus_hashes
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class StimulusSet:
     @cached_property
     def hash(self) -> str:
         """Content hash of the whole set."""
-        return content_hash(list(stimulus_hashes(self.stimuli)))
+        return content_hash([stimulus.hash for stimulus in self.stimuli])
 
     @property
     def judged(self) -> StimulusSet:

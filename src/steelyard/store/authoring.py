@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.identity import canonical_json, content_hash
+from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row
 from steelyard.trials.exchange import Exchange, exchange_key

@@ -1,4 +1,4 @@
-"""Connections to a run file, and the sentence for a file that cannot be read or written."""
+"""SQLite connections to a run file: schema, migrations, transactions, and the error for an unusable file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,116 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steelyard.errors import StoreError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE meta (
+        key TEXT PRIMARY KEY,    -- 'study'
+        value TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE prompts (
+        hash TEXT PRIMARY KEY,   -- content hash of the body
+        body TEXT NOT NULL       -- canonical JSON: rendered messages and decoding
+    ) WITHOUT ROWID;
+    CREATE TABLE trials (
+        key TEXT PRIMARY KEY,    -- content hash of the columns below it
+        fingerprint TEXT NOT NULL,
+        stimulus TEXT NOT NULL,
+        presented TEXT NOT NULL, -- 'uv' or 'vu'
+        replicate INTEGER NOT NULL,
+        prompt TEXT NOT NULL REFERENCES prompts (hash),
+        judge TEXT NOT NULL,
+        protocol TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE replies (
+        trial TEXT PRIMARY KEY REFERENCES trials (key),
+        body TEXT NOT NULL,      -- canonical JSON of the reply
+        digest TEXT NOT NULL,    -- content hash of trial and body
+        attempts INTEGER NOT NULL,
+        latency_ms REAL NOT NULL,
+        received REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE failures (
+        id INTEGER PRIMARY KEY,
+        trial TEXT NOT NULL REFERENCES trials (key),
+        reason TEXT NOT NULL,
+        message TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE INDEX failures_by_trial ON failures (trial);
+    """,
+    """
+    CREATE TABLE planned (
+        position INTEGER PRIMARY KEY,
+        trial TEXT NOT NULL,     -- key of the trial, answered or not
+        judge TEXT NOT NULL,
+        protocol TEXT NOT NULL,
+        stimulus TEXT NOT NULL,
+        presented TEXT NOT NULL,
+        replicate INTEGER NOT NULL,
+        probes TEXT NOT NULL     -- JSON list of names
+    );
+    """,
+    """
+    CREATE TABLE exchanges (
+        key TEXT PRIMARY KEY,    -- content hash of role, fingerprint, prompt and attempt
+        role TEXT NOT NULL,      -- 'author', 'validator' or 'embedder'
+        fingerprint TEXT NOT NULL,
+        prompt TEXT NOT NULL REFERENCES prompts (hash),
+        attempt INTEGER NOT NULL,
+        model TEXT NOT NULL,     -- provider and model
+        prices TEXT NOT NULL,    -- JSON: what was stated about its price
+        question TEXT NOT NULL,  -- the protocol of the model
+        brief TEXT NOT NULL,     -- the stimulus that was wanted
+        body TEXT NOT NULL,      -- canonical JSON of the reply
+        digest TEXT NOT NULL,    -- content hash of key and body
+        attempts INTEGER NOT NULL,
+        latency_ms REAL NOT NULL,
+        received REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE exchange_failures (
+        id INTEGER PRIMARY KEY,
+        exchange TEXT NOT NULL,
+        role TEXT NOT NULL,
+        brief TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        message TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE TABLE authored (
+        stimulus TEXT PRIMARY KEY, -- id of the stimulus
+        brief TEXT NOT NULL,     -- content hash of what was asked for
+        roles TEXT NOT NULL,     -- content hash of author, validator and their settings
+        body TEXT NOT NULL,      -- canonical JSON: the stimulus and the tries it took
+        digest TEXT NOT NULL     -- content hash of the columns before it
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE batches (
+        name TEXT PRIMARY KEY,   -- ours, told to vendors that keep one
+        judge TEXT NOT NULL,
+        keys TEXT NOT NULL,      -- JSON list of the calls
+        dialect TEXT NOT NULL,   -- JSON: forms of fields that the calls were put in
+        created REAL NOT NULL,
+        state TEXT NOT NULL,     -- 'intended', 'submitted' or 'settled'
+        remote TEXT              -- the vendor's name, once it is known
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a run file to this version; each step and its record are one transaction."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"the run file has format {version}, this version knows {len(MIGRATIONS)}: upgrade Steelyard."
+        )
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
 
 _PRIMARY = 0xFF
 """The bits of a result code of SQLite that tell its kind."""

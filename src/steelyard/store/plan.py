@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from steelyard.core.arrays import Digests, Ints
-from steelyard.core.hash_index import NO_DIGESTS, digests_in, digests_of, hash_of
-from steelyard.store.chunks import NO_NUMBERS, Numbers
+from steelyard.core.content_hash import NO_DIGESTS, digests_in, digests_of, hash_of
+from steelyard.store.rows import NO_NUMBERS, Numbers
 
 STEP = 16_384
 """Rows that are read at a time."""

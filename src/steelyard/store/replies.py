@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from steelyard.core.arrays import Digests, Floats, Ints
-from steelyard.core.identity import canonical_json, canonical_text, digest_of
+from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.trials.reply import Reply, Usage
 
 SHORT = 500
@@ -104,7 +104,7 @@ def _value(value: Any) -> str:
         return str(value)
     if value is None or value is True or value is False:
         return _WORDS[value]
-    return canonical_text(value) if type(value) is str else "{}" if value == {} else canonical_json(value)
+    return "{}" if value == {} else canonical_json(value)
 
 
 class ReplyBody:
@@ -116,11 +116,11 @@ class ReplyBody:
         """The latency is not part of it."""
         self.text = reply_body(reply)
         """Canonical JSON."""
-        self._quoted = canonical_text(self.text)
+        self._quoted = canonical_json(self.text)
 
     def digest(self, key: str) -> str:
         """Content hash of a call's key and the body; a key's spelling needs no care."""
-        return digest_of(f'["{key}",{self._quoted}]')
+        return hash_json(f'["{key}",{self._quoted}]')
 
 
 class ReplyBodies:

@@ -1,11 +1,15 @@
-"""Rows on their way into a run file; many of one table go in with one statement."""
+"""Rows of a run file: inserted many at a time with one statement, read back as columns."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from steelyard.core.arrays import Ints
 
 PORTIONS = (64, 32, 16, 8, 4, 2, 1)
 """Rows of one statement: few lengths, so that SQLite keeps the statements it has read.
@@ -36,3 +40,28 @@ def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any,
             statement = f"{into} {', '.join([marks] * portion)}"
             connection.execute(statement, tuple(chain.from_iterable(rows[start : start + portion])))
             start += portion
+
+
+CHUNK = 1024
+"""Rows that are read at a time: what they hold is let go while it is still at hand."""
+NO_NUMBERS: Ints = np.empty(0, dtype=np.int64)
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+def chunks(cursor: sqlite3.Cursor) -> Iterator[tuple[tuple[Any, ...], ...]]:
+    """The columns of some rows at a time."""
+    while rows := cursor.fetchmany(CHUNK):
+        yield tuple(zip(*rows, strict=True))
+
+
+class Numbers(dict[Value, int]):
+    """Values, each with a number; those that are met first are numbered on."""
+
+    def __missing__(self, value: Value) -> int:
+        self[value] = number = len(self)
+        return number
+
+    def of(self, values: Iterable[Value]) -> Ints:
+        """The number of each value."""
+        return np.array(list(map(self.__getitem__, values)), dtype=np.int64)

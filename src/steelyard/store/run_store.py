@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.store import authoring, batches, plan, trials
 from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.batches import StoredBatch
-from steelyard.store.connection import connected, snapshot, transaction, usable
+from steelyard.store.connection import connected, migrate, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial, PlannedTrials
 from steelyard.store.replies import (
     FailureColumns,
@@ -21,7 +21,6 @@ from steelyard.store.replies import (
     StoredReply,
 )
 from steelyard.store.rows import Row
-from steelyard.store.schema import migrate
 from steelyard.store.trials import StoredCall
 from steelyard.store.writer import Writer
 from steelyard.trials.exchange import Call, Exchange

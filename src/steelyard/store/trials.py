@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Digests, Floats, Ints
-from steelyard.core.hash_index import NO_DIGESTS, digests_of
-from steelyard.core.identity import content_hash, plain
-from steelyard.store.chunks import NO_NUMBERS, Numbers, chunks
+from steelyard.core.content_hash import NO_DIGESTS, content_hash, digests_of, plain
 from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
-from steelyard.store.rows import Row, insert
+from steelyard.store.rows import NO_NUMBERS, Numbers, Row, chunks, insert
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.core.validation import Expected, checked, shown
 from steelyard.errors import ConfigError, UsageError
 from steelyard.importing.replay import recorded_judge

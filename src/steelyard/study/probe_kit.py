@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Probe
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.study.editing import Editing

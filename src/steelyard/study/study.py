@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.run_facts import Look
 from steelyard.errors import ConfigError
-from steelyard.probes.probe import Design, Probe, WrittenProbe, covers, form_of, forms_of
+from steelyard.probes.probe import AuthoredProbe, Design, Probe, covers, form_of, forms_of
 from steelyard.stimuli.packed import packed_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.data_source import DataSource
@@ -64,7 +64,7 @@ class Study:
     def design(self) -> Design:
         """What the probes build from, with every text that was written for them."""
         design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
-        asking = [probe for probe in self.build_probes() if isinstance(probe, WrittenProbe)]
+        asking = [probe for probe in self.build_probes() if isinstance(probe, AuthoredProbe)]
         packed = packed_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
         written: dict[str, list[Stimulus]] = {}
         for stimulus in (*packed, *self.authored):

@@ -16,7 +16,7 @@ from steelyard.core.validation import Expected, checked
 from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
-from steelyard.probes.suites import asks_for_runs, asks_for_scores, expanded, named_probes
+from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suites, probe_names
 from steelyard.providers.planted.baselines import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.study.data_source import data_source
@@ -111,7 +111,7 @@ def build_study(
 
     `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
     """
-    named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
+    named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
     kit = ProbeKit()
     runs = config.data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
@@ -121,7 +121,7 @@ def build_study(
     of_runs = any(item.transcript is not None for item in items)
     config = _with_defaults(config, task, of_runs)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
-    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
+    probes = probe_specs(expand_suites(config.probes, scales, packed=config.data is None), kit)
     if config.data is not None and not config.data.asks_for_truth():
         probes = without_claims(probes, kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}

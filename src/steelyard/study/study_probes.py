@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from steelyard.core.plurals import counted
 from steelyard.core.registry import Spec
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
-from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, form_of, needs_of
+from steelyard.probes.probe import POINTWISE, AuthoredProbe, Probe, form_of, needs_of
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.packed import packed
 from steelyard.study.probe_kit import ProbeKit
@@ -97,7 +97,7 @@ def _busy(probe: Probe, study: Study) -> bool:
 
 def _lack(probe: Probe, study: Study) -> str:
     needs = needs_of(probe) or "items that its edit can be made to"
-    return f"needs {needs}, and none of the {counted(len(study.items), 'item')} has what it needs"
+    return f"needs {needs}, and none of the {pluralize(len(study.items), 'item')} has what it needs"
 
 
 def without_unwritten(study: Study, named: Collection[str]) -> Study:
@@ -132,5 +132,5 @@ def open_briefs(study: Study) -> tuple[Brief, ...]:
 
 
 def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
-    briefs = probe.briefs(study.design) if isinstance(probe, WrittenProbe) else ()
+    briefs = probe.briefs(study.design) if isinstance(probe, AuthoredProbe) else ()
     return (brief for brief in briefs if not packed(brief))

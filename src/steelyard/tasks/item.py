@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.identity import plain
+from steelyard.core.content_hash import plain
 from steelyard.tasks.scale import Binary, Scale
 from steelyard.tasks.transcripts.transcript import Transcript
 

@@ -48,7 +48,7 @@ class Calls:
         if not made:
             return cls(trials, np.arange(len(trials)))
         own = np.flatnonzero(trials.where(lambda asked: asked.judge.composition is None))
-        parts = [_Part(own, trials.rows(own))]
+        parts = [_Part(own, trials.take(own))]
         for judge in made:
             parts += _parts(trials, judge)
         joined, number = _joined(parts)
@@ -91,7 +91,7 @@ class _Part:
 def _parts(trials: Trials, judge: Judge) -> list[_Part]:
     """The calls behind the trials of a judge that is made of others, one after the other."""
     rows = np.flatnonzero(trials.of_judge(judge.name))
-    mine = trials.rows(rows)
+    mine = trials.take(rows)
     parts = []
     for place, replicate in enumerate(repeats_behind(judge, mine.replicate)):
         questions, number = _asked(mine, judge, place)

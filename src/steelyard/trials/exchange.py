@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from steelyard.core.identity import canonical_json, content_hash, digest_of
+from steelyard.core.content_hash import canonical_json, content_hash, hash_json
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.trial import Trial
@@ -49,7 +49,7 @@ class Exchange:
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding."""
-        return digest_of(self.prompt_body)
+        return hash_json(self.prompt_body)
 
     @property
     def prompt_body(self) -> str:

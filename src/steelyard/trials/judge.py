@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.trials.presentation import Decoding
 from steelyard.trials.prompt import PromptTemplate

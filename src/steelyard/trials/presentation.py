@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from steelyard.core.identity import canonical_json, canonical_text
+from steelyard.core.content_hash import canonical_json
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Message:
     @cached_property
     def spelled(self) -> str:
         """The text in JSON, which is hashed, kept and sent."""
-        return canonical_text(self.content)
+        return canonical_json(self.content)
 
 
 @dataclass(frozen=True)

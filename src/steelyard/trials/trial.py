@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from steelyard.core.identity import content_hash, digest_of, seed_for
+from steelyard.core.content_hash import content_hash, hash_json
+from steelyard.core.rng import seed_for
 from steelyard.errors import PermanentError
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
@@ -180,7 +181,7 @@ class Trial:
     def key(self) -> str:
         """Identity of the trial."""
         before, after = self.key_frame
-        return digest_of(f"{before}{self.replicate}{after}")
+        return hash_json(f"{before}{self.replicate}{after}")
 
     @property
     def key_frame(self) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from steelyard.core.arrays import Digests, Ints, Mask
-from steelyard.core.hash_index import DigestIndex, column, digests_of, hash_of
+from steelyard.core.content_hash import HashIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, repeated
 
@@ -90,7 +90,7 @@ class Trials(Sequence[Trial]):
     def __iter__(self) -> Iterator[Trial]:
         return map(self._made, self.question.tolist(), self.replicate.tolist(), self.key.tolist())
 
-    def rows(self, rows: Ints | Mask) -> Trials:
+    def take(self, rows: Ints | Mask) -> Trials:
         """The trials of these rows."""
         return self._taken(rows)
 
@@ -160,17 +160,17 @@ class Trials(Sequence[Trial]):
     # Finding
 
     @cached_property
-    def _index(self) -> DigestIndex:
-        return DigestIndex(self.key)
+    def _index(self) -> HashIndex:
+        return HashIndex(self.key)
 
     @property
     def by_key(self) -> Trials:
         """The same in the order of their keys."""
-        return self.rows(self._index.order)
+        return self.take(self._index.order)
 
-    def places(self, keys: Digests) -> Ints:
+    def lookup(self, keys: Digests) -> Ints:
         """Row of each key; -1 where it is of no trial here."""
-        return self._index.places(keys)
+        return self._index.lookup(keys)
 
     def find(self, place: Place, replicate: int) -> int | None:
         """Row of a trial; None where it is not here."""

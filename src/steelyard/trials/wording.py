@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from steelyard.core.identity import canonical_text, digest_of
+from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.expected_tokens import expected_tokens
@@ -33,7 +33,7 @@ class Wording:
     def hash(self, decoding: str) -> str:
         """Content hash of messages and decoding, from the canonical JSON of the decoding."""
         if decoding not in self._hashes:
-            self._hashes[decoding] = digest_of(self.body(decoding))
+            self._hashes[decoding] = hash_json(self.body(decoding))
         return self._hashes[decoding]
 
     @cached_property
@@ -56,7 +56,7 @@ def _spelled(message: Message) -> str:
     return f'{{"content":{message.spelled},"role":{_role(message.role)},"type":"Message"}}'
 
 
-_role = cache(canonical_text)
+_role = cache(canonical_json)
 """Roles are few."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import bare
+from steelyard.verdicts.answers import ABSTAIN, bare
 from steelyard.verdicts.readers import READERS, json_key, without_reasoning
 from steelyard.verdicts.reasons import EMPTY, NO_LOGPROBS, REFUSAL, TRUNCATED
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
@@ -45,6 +45,11 @@ _SLOT_WORDS = (
 
 _TIE_WORDS = ("C", "neither", "equal", "draw", "same", "both")
 """Words that they have for a tie."""
+
+_DECLINES = re.compile(
+    r"(?i)\b(can ?not|can[’']t|unable|not able|sorry|declin\w*|refus\w*|insufficient|not enough)\b"
+)
+"""Words of a model that does not judge."""
 
 _CURES = {
     TRUNCATED: "the answer is cut off: raise max_tokens",
@@ -185,5 +190,9 @@ def _own_words(scale: Scale, replies: Sequence[Reply]) -> str | None:
     if not all(0 < len(word) <= 30 for word in words) or len(words) > MOST_WORDS:
         return None
     means = "1 or 0" if isinstance(scale, Binary) else f"one of {', '.join(scale.answers)}"
-    listed = ", ".join(f"{word}: …" for word in words)
-    return f"say what its words mean with reader: choice and answers: {{{listed}}}, each {means}"
+    declined = {word for word in words if _DECLINES.search(word)}
+    listed = ", ".join(f"{word}: {ABSTAIN if word in declined else '…'}" for word in words)
+    if len(declined) == len(words):
+        return f"it does not judge: change the prompt; if that is as it should be, add answers: {{{listed}}}"
+    each = "each other word" if declined else "each"
+    return f"say what its words mean with reader: choice and answers: {{{listed}}}, {each} {means}"

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, in_order, numbered
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Ints, Mask, in_order, numbered, weak_cache
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Verdict
 from steelyard.verdicts.vote import Rule, agreement, turned
@@ -29,7 +28,7 @@ def any_both_orders(seen: Observations) -> bool:
     return len(_in_both_orders(seen)) > 0
 
 
-@remembered
+@weak_cache
 def _in_both_orders(seen: Observations) -> Ints:
     """Numbers of the rows of each pair and repeat that was shown in both orders (pairs × 2)."""
     return _together([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
@@ -53,7 +52,7 @@ def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = Fals
 
 def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str) -> Observations:
     """Showings that all of these judges were asked, each one verdict of a judge of this name."""
-    sitting = seen.where(np.isin(seen.judge, [seen.judges.index(member) for member in members]))
+    sitting = seen.filter(calls=np.isin(seen.judge, [seen.judges.index(member) for member in members]))
     keys = [sitting.protocol, sitting.stimulus, sitting.replicate, sitting.order]
     voted = _voted(sitting, _together(keys, sitting.judge, len(members)), rule)
     return replace(voted, judges=(name,), judge=np.zeros(len(voted), dtype=np.int64)).in_order()
@@ -61,7 +60,7 @@ def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str)
 
 def as_base(seen: Observations, protocol: str) -> Observations:
     """The calls under another protocol, as if it were the judge's base."""
-    chosen = seen.among(protocol=protocol)
+    chosen = seen.filter(protocol=protocol)
     if chosen.protocols == ("base",):
         return chosen
     return replace(chosen, protocols=("base",), protocol=np.zeros(len(chosen), dtype=np.int64))
@@ -71,7 +70,7 @@ def shared(first: Observations, second: Observations) -> tuple[Observations, Obs
     """The calls of one judge that the other has too, by stimulus, order and repeat; in the same order."""
     repeats = int(max(first.replicate.max(initial=0), second.replicate.max(initial=0))) + 1
     keys = [(seen.stimulus * repeats + seen.replicate) * 2 + seen.order for seen in (first, second)]
-    return first.where(np.isin(keys[0], keys[1])), second.where(np.isin(keys[1], keys[0]))
+    return first.filter(calls=np.isin(keys[0], keys[1])), second.filter(calls=np.isin(keys[1], keys[0]))
 
 
 def _together(keys: Sequence[Ints], within: Ints, size: int) -> Ints:
@@ -99,7 +98,7 @@ def _voted(seen: Observations, rows: Ints, rule: Rule, turned_from: int | None =
     verdicts: tuple[Verdict, ...] = tuple(dict.fromkeys(voted))
     place = np.array([verdicts.index(verdict) for verdict in voted], dtype=np.int64)
     own = np.asarray(seen.own_label[rows].any(axis=1))
-    return replace(seen.rows(rows[:, 0]), verdicts=verdicts, verdict=place[number], own_label=own)
+    return replace(seen.take(rows[:, 0]), verdicts=verdicts, verdict=place[number], own_label=own)
 
 
 def _distinct_lines(codes: Ints, kinds: int) -> tuple[Ints, Ints]:

@@ -1,14 +1,14 @@
 """Observations in columns: a million verdicts without a million objects.
 
 They are a sequence of `Observation`, and an object is made only for who asks for one. What counts takes the
-columns instead: `among` to choose, `metrics.collect` and `metrics.collect_scores` to bring calls together.
+columns instead: `filter` to choose, `metrics.collect` and `metrics.collect_scores` to bring calls together.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -159,37 +159,37 @@ class Observations(Sequence[Observation]):
                 mirrored=self.judges[judge] in self.symmetric,
             )
 
-    def where(self, mask: Mask) -> Observations:
-        """The rows that the mask keeps."""
-        kept = np.flatnonzero(mask)
-        return self if len(kept) == len(self) else self._taken(kept)
-
-    def rows(self, numbers: Ints) -> Observations:
+    def take(self, rows: Ints) -> Observations:
         """The rows of these numbers, in their order."""
-        return self._taken(numbers)
+        return self._taken(rows)
 
     def of_judge(self, name: str) -> Observations:
         """The rows of one judge; none where it was never asked."""
-        return self.where(self.judge == _place(self.judges, name))
+        return self.filter(calls=self.judge == _place(self.judges, name))
 
-    def among(
+    def filter(
         self,
         probe: str | None = None,
         protocol: str | None = None,
         kinds: Collection[str] | None = None,
         *,
         labelled: bool = False,
+        stimuli: Mask | None = None,
+        calls: Mask | None = None,
     ) -> Observations:
-        """The rows that meet every given condition; `labelled` leaves out unknown expectations."""
-        chosen = self.shown.chosen(probe, None if kinds is None else frozenset(kinds), labelled)
-        mine = self if chosen is None else self.showing(chosen)
-        if protocol is None or mine.protocols == (protocol,):
-            return mine
-        return mine.where(mine.protocol == _place(mine.protocols, protocol))
+        """The rows that meet every given condition.
 
-    def showing(self, stimuli: Mask) -> Observations:
-        """The rows whose stimulus the mask over `shown` keeps."""
-        return self.where(stimuli[self.stimulus])
+        `labelled` leaves out unknown expectations; `stimuli` is a mask over `shown`, `calls` one over rows.
+        """
+        masks = [calls] if calls is not None else []
+        chosen = self.shown.chosen(probe, None if kinds is None else frozenset(kinds), labelled)
+        masks += [mask[self.stimulus] for mask in (chosen, stimuli) if mask is not None]
+        if protocol is not None and self.protocols != (protocol,):
+            masks.append(self.protocol == _place(self.protocols, protocol))
+        if not masks:
+            return self
+        kept = np.flatnonzero(masks[0] if len(masks) == 1 else np.logical_and.reduce(masks))
+        return self if len(kept) == len(self) else self._taken(kept)
 
     @property
     def stimuli_seen(self) -> list[Stimulus]:
@@ -254,8 +254,11 @@ class Observations(Sequence[Observation]):
         return self._taken(in_order((self.judge, self.protocol, self.stimulus, self.replicate, self.order)))
 
 
-_COLUMNS = tuple(f.name for f in fields(Observations))[7:]
-"""What has a value in each row."""
+_COLUMNS = (
+    *("judge", "protocol", "stimulus", "order", "replicate"),
+    *("verdict", "usage", "prompt", "own_label"),
+)
+"""Fields that have a value in each row, in the order in which `__iter__` takes them."""
 
 
 def _rows_of(column: Any, rows: slice | Ints) -> Any:

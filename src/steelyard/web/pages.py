@@ -11,10 +11,10 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from steelyard.core.surrogates import whole_signs
+from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.visible import lines
+from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.version import __version__
 
 _DATASHEET = "steelyard.datasheet.render.html"
@@ -37,14 +37,18 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
 def environment() -> Environment:
     """The templates of the pages, and what they all may use."""
     return templates_of(
-        "steelyard.web", version=__version__, shown=lines, static="/static/", probe_title=probe_title
+        "steelyard.web",
+        version=__version__,
+        shown=escape_keeping_lines,
+        static="/static/",
+        probe_title=probe_title,
     )
 
 
 def page(request: Request, template: str, **content: Any) -> Response:
     """A template as a page, or as the part of one that a script asked for."""
     made = environment().get_template(template)
-    return HTMLResponse(whole_signs(made.render(csrf=request.scope.get("csrf", ""), **content)))
+    return HTMLResponse(replace_lone_surrogates(made.render(csrf=request.scope.get("csrf", ""), **content)))
 
 
 @cache

@@ -6,7 +6,7 @@ from html import escape
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.text import capital
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.commands.gate.policy import Policy
 from steelyard.commands.gate.ruling import PASS, Ruling, worst
-from steelyard.core.identity import content_hash, short_hash
+from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry

@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.commands.gate.policy import Policy
+from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
-from steelyard.commands.gate.selection import select
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.rows import interval, probability
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words import numbers
@@ -107,7 +106,7 @@ def _together(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=counted(len(known), "figure"),
+            figure=pluralize(len(known), "figure"),
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,
@@ -139,5 +138,5 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         low=row.intervals[0].low,
         high=row.intervals[0].high,
         reason=f"{row.said} (q {probability(row.q)}); smallest detectable drift {detectable}, "
-        f"{counted(row.n_shared, row.unit)}",
+        f"{pluralize(row.n_shared, row.unit)}",
     )

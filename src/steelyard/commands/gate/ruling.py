@@ -12,15 +12,14 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from steelyard.commands.gate.policy import Policy, PolicyRule
-from steelyard.commands.gate.selection import select, select_read, unmatched
-from steelyard.core.plurals import counted
+from steelyard.commands.gate.policy import Policy, PolicyRule, select, select_read, unmatched
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
@@ -34,9 +33,10 @@ from steelyard.metrics.findings import (
     estimate_word,
 )
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
@@ -99,7 +99,7 @@ class Ruling:
     """What else should be known."""
 
     def __repr__(self) -> str:
-        return f"<Ruling on {', '.join(self.judges)}: {self.result}, {counted(len(self.checks), 'check')}>"
+        return f"<Ruling on {', '.join(self.judges)}: {self.result}, {pluralize(len(self.checks), 'check')}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the result, then every check, the worst first."""
@@ -107,7 +107,9 @@ class Ruling:
             (check.result, check.judge, check.rule, check.found, check.reason)
             for check in sorted(self.checks, key=lambda check: ORDER.index(check.result))
         ]
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(visible(c))}</td>' for c in row)}</tr>" for row in cells)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(escape_control_chars(c))}</td>' for c in row)}</tr>" for row in cells
+        )
         return f"<p><b>{self.result}</b></p><table>{rows}</table>"
 
     @property
@@ -155,6 +157,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     absent: dict[str, None] = {}
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
+        of_agents = any(estimate.probe == RUNS for estimate in mine)
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:
@@ -163,7 +166,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
                 checks.append(_unmeasured(judge, rule))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            checks += _enough(rule, [check(rule, estimate) for estimate in figures])
+            checks += _enough(rule, [check(rule, estimate, of_agents=of_agents) for estimate in figures])
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -177,7 +180,9 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
     """
     figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
-    moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    moving = (
+        label_changing_probes() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
+    )
     figures = [figure for figure in figures if figure.probe not in moving]
     if not shipped or rule.metric == MERIT.id:
         return figures
@@ -219,7 +224,7 @@ def _withheld(check: Check, sheet: Datasheet) -> Check:
     return replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
 
 
-def check(rule: PolicyRule, estimate: Estimate) -> Check:
+def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
     """One rule against one figure."""
     result, reason, needed = _judge(rule, estimate)
     probe = probe_title(estimate.probe)
@@ -231,7 +236,7 @@ def check(rule: PolicyRule, estimate: Estimate) -> Check:
         found="undefined" if numbers.undefined(estimate) else numbers.figure(estimate),
         reason=reason,
         calls_needed=needed,
-        more=None if needed is None else more_data(estimate, max(1, needed)),
+        more=None if needed is None else more_data(estimate, max(1, needed), of_agents=of_agents),
         metric=rule.metric,
         value=estimate.value,
         low=estimate.interval.low if estimate.interval else None,
@@ -253,11 +258,11 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
         reason = _open(rule, estimate)
         undecided = REACHES_OVER if rule.bounded else "undecided on the datasheet"
         return GATE_INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
-    apart = estimate.left_out
+    apart = 0 if rule.metric == MERIT.id else estimate.left_out  # merit holds with them taken for chance
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
             GATE_INCONCLUSIVE,
-            f"{counted(apart, 'call')} abstained, which it leaves out and accuracy counts",
+            f"{pluralize(apart, 'call')} abstained, which it leaves out and accuracy counts",
             None,
         )
     return PASS, f"the whole interval lies within{_aside(estimate)}", None
@@ -289,5 +294,5 @@ def _missing(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | No
 def _aside(estimate: Estimate) -> str:
     """How often a judge abstained that passes."""
     if estimate.left_out:
-        return f"; {counted(estimate.left_out, 'call')} abstained, which it leaves out"
+        return f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"
     return numbers.abstentions(estimate)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.commands.view.viewed_run import Loaded, ViewedRun
-from steelyard.datasheet.exhibits.cases import Cases
-from steelyard.datasheet.exhibits.why import why as reason_to_count
-from steelyard.run_folder.evidence import reader_words, reply_words
+from steelyard.datasheet.examples.explain import explain as reason_to_count
+from steelyard.datasheet.examples.selection import ExampleSelector
+from steelyard.run_folder.call_examples import reader_words, reply_words
 from steelyard.store.trials import StoredCall
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
@@ -132,6 +132,6 @@ def reason_of_count(loaded: Loaded, row: int) -> str:
     calls = loaded.index.calls
     mine = calls.of_judge(calls.judges[int(calls.judge[row])])
     item, stimulus = calls.shown.item, int(calls.stimulus[row])
-    near = mine.where((item[mine.stimulus] == item[stimulus]) & (mine.protocol == calls.protocol[row]))
-    cases = Cases(near).choose(None, 1, loaded.index.evidence.seed, near.stimulus == stimulus)
+    near = mine.filter(calls=(item[mine.stimulus] == item[stimulus]) & (mine.protocol == calls.protocol[row]))
+    cases = ExampleSelector(near).choose(None, 1, loaded.index.evidence.seed, near.stimulus == stimulus)
     return reason_to_count(cases[0]) if cases else ""

@@ -1,23 +1,58 @@
-"""Every call of a run in columns, so that a filter over a hundred thousand of them costs a page nothing."""
+"""Index of every call of a run in columns, and the filter over it, quick for a hundred thousand calls."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from steelyard.commands.view.call_filter import CallFilter
 from steelyard.core.arrays import Ints, Mask
-from steelyard.core.identity import canonical_json
-from steelyard.core.plurals import counted
-from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
-from steelyard.run_folder.evidence import Evidence
+from steelyard.core.content_hash import canonical_json
+from steelyard.core.text import pluralize
+from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
+from steelyard.run_folder.call_examples import Evidence
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
+
+
+@dataclass(frozen=True)
+class CallFilter:
+    """Conditions that a call must meet; an empty one lets everything pass."""
+
+    figure: str = ""
+    """Name of a figure: the calls behind it."""
+    judge: str = ""
+    """Name of the judge."""
+    probe: str = ""
+    """Probe that shows the stimulus."""
+    protocol: str = ""
+    """`base`, `strict`, …"""
+    kind: str = ""
+    """Condition within the probe."""
+    stratum: str = ""
+    """Domain."""
+    delta: str = ""
+    """Quality step of a pair."""
+    outcome: str = ""
+    """`wrong`, `flip`, `positional`, `unreadable` or `failed`."""
+    text: str = ""
+    """Words that stimulus or reply contain."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> CallFilter:
+        """The filter of an address; what it does not know is left alone."""
+        return cls(**{field.name: given.get(field.name, "")[:300] for field in fields(cls)})
+
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """Every condition that says something."""
+        for field in fields(self):
+            if value := getattr(self, field.name):
+                yield field.name, value
+
 
 Place = tuple[str, str, str, str, int]
 """Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
@@ -53,10 +88,10 @@ class CallCounts:
     def __str__(self) -> str:
         """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
         if not self.baselines:
-            return counted(self.judges, "call")
+            return pluralize(self.judges, "call")
         if not self.judges:
-            return f"{counted(self.baselines, 'call')} of baselines"
-        return f"{counted(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
+            return f"{pluralize(self.baselines, 'call')} of baselines"
+        return f"{pluralize(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +134,7 @@ class CallIndex:
         masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
         for number in range(len(self.calls.judges)):
             mine = self.calls.judge == number
-            cases = Cases(self.calls.where(mine))
+            cases = ExampleSelector(self.calls.filter(calls=mine))
             for outcome in OUTCOMES:
                 masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
         masks[WRONG] = self.answers.wrong
@@ -190,7 +225,7 @@ class CallIndex:
 
     def taken(self, rows: Ints | Sequence[int]) -> list[Observation]:
         """The calls of these rows."""
-        return list(self.calls.rows(np.asarray(rows, dtype=np.int64)))
+        return list(self.calls.take(np.asarray(rows, dtype=np.int64)))
 
     def ended(self, row: int) -> list[str]:
         """Every outcome that a call is a case of."""

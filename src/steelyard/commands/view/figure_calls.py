@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.commands.view.call_index import CallIndex
 from steelyard.core.arrays import Mask
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.basis import Items, labelled
 from steelyard.metrics.estimate import Estimate

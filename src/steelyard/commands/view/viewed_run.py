@@ -16,15 +16,14 @@ from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.commands.view.call_index import NO_ROWS, CallIndex
 from steelyard.commands.view.figure_calls import figure_name
 from steelyard.core.arrays import Ints
-from steelyard.core.hash_index import digests_of
+from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.metrics.estimate import Estimate
-from steelyard.run_folder.datasheet_file import read_datasheet
-from steelyard.run_folder.evidence import Evidence
-from steelyard.run_folder.frozen_run import load_plan
-from steelyard.run_folder.published import JSON
-from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.call_examples import Evidence
+from steelyard.run_folder.published_files import read_datasheet
+from steelyard.run_folder.run_folder import JSON, RunFolder
+from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import Record
@@ -81,7 +80,7 @@ class Loaded:
         """Rows of the calls of these trials; those of no call here are left out."""
         if self.plan is None:
             return NO_ROWS
-        planned = self.plan.trials.places(digests_of(keys))
+        planned = self.plan.trials.lookup(digests_of(keys))
         return np.flatnonzero(np.isin(self.planned_rows, planned[planned >= 0]))
 
     def price(self, judge: Judge) -> Callable[[Usage], float] | None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.core.plurals import counted, planned
+from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.comparison.rows import label
+from steelyard.datasheet.readings.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.stats.significance import PAIRS
-from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
+from steelyard.probes.probe_metadata import probes_in
 
 AT_MOST = 3
 """Figures that a sentence names; others are counted."""
@@ -67,7 +68,7 @@ class Answer:
         else:
             yield "Neither is shown to be better."
         if self.here:
-            clusters = counted(max(row.n_clusters for row in self.here), "cluster")
+            clusters = pluralize(max(row.n_clusters for row in self.here), "cluster")
             differ = _listed(self.here, _both)
             yield f"In these {clusters} alone, which say nothing of others, differ {differ}."
         if self.neither:
@@ -75,7 +76,9 @@ class Answer:
         if self.alike:
             yield f"Alike within ±{margin:g}: {_listed(self.alike, _quoted)}."
         if self.open:
-            yield f"Not told apart: {_listed(self.open, _undecided)}."
+            largest = max(self.open, key=lambda row: abs(row.difference or 0.0))
+            others = [row for row in self.open if row is not largest]
+            yield f"Not told apart: {_listed([largest, *others], _undecided)}."
 
 
 def winner(row: Comparison) -> str | None:
@@ -95,7 +98,7 @@ def winner(row: Comparison) -> str | None:
 
 def main_first(rows: Iterable[Comparison]) -> list[Comparison]:
     """Agreement with labels, then what a datasheet has limits for, then the rest; edited texts last."""
-    edits = frozenset(gathered(EDITS))
+    edits = frozenset(probes_in(EDITS))
     return sorted(rows, key=lambda row: _rank(row, edits))
 
 
@@ -117,7 +120,7 @@ def _listed(rows: Sequence[Comparison], words: Callable[[Comparison], str]) -> s
         main.setdefault(row.metric, row)
     named = list(main.values())[:AT_MOST]
     more = len(rows) - len(named)
-    return "; ".join([*map(words, named), *([counted(more, "more figure")] if more else [])])
+    return "; ".join([*map(words, named), *([pluralize(more, "more figure")] if more else [])])
 
 
 def _quoted(row: Comparison, figures: str = "") -> str:
@@ -155,9 +158,12 @@ def _undecided(row: Comparison) -> str:
     detectable, difference = row.minimum_detectable, abs(row.difference or 0.0)
     if not detectable or not difference or detectable <= difference:
         return _quoted(row)
-    more = round(row.n_clusters * ((detectable / difference) ** 2 - 1))
+    signed, times = numbers.decimal(row.difference or 0.0, signed=True), (detectable / difference) ** 2
+    more = round(row.n_clusters * (times - 1))
     if more < 1 or more > 100 * row.n_clusters:
-        return _quoted(row)
+        return _quoted(row, signed)
+    if row.probe in BUILT_IN:
+        profile = profile_with(row.probe, row.group, row.n_pairs * times)
+        return _quoted(row, f"{signed}; {f'profile {profile}' if profile else 'no profile'} would show that")
     unit = "row" if row.n_pairs == row.n_clusters else "cluster"
-    signed = numbers.decimal(row.difference or 0.0, signed=True)
-    return _quoted(row, f"{signed}; about {counted(planned(more), f'more {unit}')} would show that")
+    return _quoted(row, f"{signed}; about {pluralize(round_up(more), f'more {unit}')} would show that")

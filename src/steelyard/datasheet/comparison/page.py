@@ -6,7 +6,7 @@ from steelyard.datasheet.comparison import rows
 from steelyard.datasheet.comparison.forest import forest
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.html.document import document
-from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
+from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
 
 
 def render(comparison: ComparisonSheet) -> str:

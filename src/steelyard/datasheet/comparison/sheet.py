@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.answer import Answer, main_first
 from steelyard.datasheet.comparison.rows import probability
 from steelyard.datasheet.run_facts import held_against
 from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.faults import Fault
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 
 LONG_NAME = 32
 """Letters of a judge's name beyond which sentences say A and B."""
@@ -95,7 +95,7 @@ class ComparisonSheet:
         }
 
     def __repr__(self) -> str:
-        return f"<Comparison, {self.title}: {counted(len(self.defined), 'figure')}>"
+        return f"<Comparison, {self.title}: {pluralize(len(self.defined), 'figure')}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the answer, then what all figures together say."""
@@ -109,7 +109,7 @@ class ComparisonSheet:
 
     def shown(self) -> ComparisonSheet:
         """The same with every name made visible."""
-        part = None if self.stratum is None else visible(self.stratum)
+        part = None if self.stratum is None else escape_control_chars(self.stratum)
         return replace(self, first=_visible(self.first), second=_visible(self.second), stratum=part)
 
     @property
@@ -130,7 +130,7 @@ class ComparisonSheet:
                 what = f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}"
                 line = f"{what}: {_unpaired(row)}"
                 counts[line] = counts.get(line, 0) + 1
-        return [f"{line} ({counted(count, 'figure')})" for line, count in counts.items()]
+        return [f"{line} ({pluralize(count, 'figure')})" for line, count in counts.items()]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -165,7 +165,7 @@ class ComparisonSheet:
         """Whether the judges differ, and what was found of each figure."""
         words = [row.finding for row in self.defined]
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "inconclusive", "clear"))
-        summary = f"{counted(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
+        summary = f"{pluralize(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
         return f"{self.verdict()} {summary}" if self.p is not None else summary
 
     def answer(self) -> list[str]:
@@ -190,11 +190,11 @@ class ComparisonSheet:
 def _visible(side: Side) -> Side:
     return replace(
         side,
-        judge=visible(side.judge),
-        model=visible(side.model),
-        made=visible(side.made),
-        folder=visible(side.folder),
-        stimulus_set=visible(side.stimulus_set),
+        judge=escape_control_chars(side.judge),
+        model=escape_control_chars(side.model),
+        made=escape_control_chars(side.made),
+        folder=escape_control_chars(side.folder),
+        stimulus_set=escape_control_chars(side.stimulus_set),
     )
 
 

@@ -13,8 +13,7 @@ from steelyard.datasheet.comparison.rows import condition, dropped, interval, la
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.signs import MARKS
+from steelyard.datasheet.words.glossary import MARKS, metric_named
 from steelyard.metrics.comparison.comparison import BEYOND, Comparison
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.stats.significance import PAIRS

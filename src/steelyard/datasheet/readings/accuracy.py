@@ -5,6 +5,7 @@ from __future__ import annotations
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.more_data import more_calls
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, reason, times
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
@@ -102,7 +103,7 @@ def _beyond_chance(kappa: Estimate | None) -> str:
         return ""
     if not defined(kappa) or kappa.finding is None:
         return f"agreement beyond chance says nothing: {reason(kappa)}"
-    floor = KAPPA.limit
+    floor = metric_named(kappa.metric).limit
     return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")
 
 

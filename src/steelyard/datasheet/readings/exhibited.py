@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Mask
-from steelyard.datasheet.exhibits.cases import FLIP, POSITIONAL, WRONG, Case, Cases
+from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, WRONG, CallGroup, ExampleSelector
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
@@ -32,7 +32,7 @@ class Behind:
     among: Callable[[StimulusColumns], Mask]
     """The stimuli that the reading rests on."""
     unlike: str | None = None
-    """Cases of this outcome belong to another reading."""
+    """ExampleSelector of this outcome belong to another reading."""
 
 
 def _natural(shown: StimulusColumns) -> Mask:
@@ -61,8 +61,8 @@ BEHIND: dict[str, Behind] = {
 
 
 def cases_behind(
-    reading: Reading, cases: Cases, estimates: Iterable[Estimate], limit: int, seed: int
-) -> list[Case]:
+    reading: Reading, cases: ExampleSelector, estimates: Iterable[Estimate], limit: int, seed: int
+) -> list[CallGroup]:
     """At most so many cases behind a reading, most telling first; none for one without calls of its own."""
     behind = BEHIND.get(reading.title)
     if behind is None:

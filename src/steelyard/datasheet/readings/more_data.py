@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from steelyard.core.plurals import counted, planned
 from steelyard.core.registry import Spec
+from steelyard.core.text import pluralize, round_up
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import BY_LOSS, INCONCLUSIVE
+from steelyard.metrics.findings import BY_LOSS, INCONCLUSIVE, WHOLE_RUN
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
     BIAS,
@@ -35,6 +36,8 @@ BEYOND_FULL = (
     "no profile would decide it in four runs of five: write checklists of your own, or bring your data"
 )
 """Where more clusters are missing than the catalogue has."""
+WHENCE = "a larger profile, or {} of your own"
+"""What buys more than there is."""
 
 
 def more_calls(estimate: Estimate | None) -> str:
@@ -50,18 +53,23 @@ def more_calls(estimate: Estimate | None) -> str:
     return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
 
 
-def more_data(estimate: Estimate, calls: int) -> str:
+def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str:
     """`about 36 more labelled rows (72 calls) would decide …`; of the catalogue, the profile that would.
 
-    Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows.
+    Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows. Where
+    runs `of_agents` were judged, a row is a run.
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
     single = clusters < 2
-    if not made or estimate.probe == "run" or (single and estimate.probe in BUILT_IN):
-        return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
-    count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
-    told = f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
-    return _in_profiles(estimate, made + calls) if _built_in(estimate) else told
+    price = pluralize(round_up(calls), "call")
+    if not made or estimate.probe == WHOLE_RUN or (single and estimate.probe in BUILT_IN):
+        return f"about {pluralize(round_up(calls), 'more call')} ({WHENCE.format('rows')}) {CHANCE}"
+    if _built_in(estimate):
+        return _in_profiles(estimate, made + calls)
+    count = round_up(-(-calls * (estimate.n_units if single else clusters) // made))
+    if of_agents or estimate.probe == RUNS:
+        return f"about {pluralize(count, 'more run')} of agents ({WHENCE.format('runs')}; {price}) {CHANCE}"
+    return f"about {pluralize(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
 
 
 def _built_in(estimate: Estimate) -> bool:
@@ -72,16 +80,21 @@ def _built_in(estimate: Estimate) -> bool:
 def _in_profiles(estimate: Estimate, wanted: int) -> str:
     """The smallest profile with so many calls of this kind; the catalogue has no more than it has."""
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
-    for profile, calls in profile_calls(estimate.probe, _condition(estimate)).items():
+    for profile, calls in profile_calls(estimate.probe, _condition(estimate.group)).items():
         if made < calls * repeats >= wanted:
-            return (
-                f"profile {profile} ({counted(calls * repeats, 'call')} of this kind, here {made:,}) {CHANCE}"
-            )
+            there = pluralize(calls * repeats, "call")
+            return f"profile {profile} ({there} of this kind, here {made:,}) {CHANCE}"
     return BEYOND_FULL
 
 
-def _condition(estimate: Estimate) -> tuple[tuple[str, str | float], ...]:
-    return tuple((key, estimate.group[key]) for key in ("kind", "delta") if key in estimate.group)
+def profile_with(probe: str, group: Mapping[str, str | float], pairs: float) -> str | None:
+    """The smallest profile with so many pairs of a kind, each in both orders; None where none has."""
+    sizes = profile_calls(probe, _condition(group))
+    return next((profile for profile, calls in sizes.items() if calls >= 2 * pairs), None)
+
+
+def _condition(group: Mapping[str, str | float]) -> tuple[tuple[str, str | float], ...]:
+    return tuple((key, group[key]) for key in ("kind", "delta") if key in group)
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.constant import says_nothing
@@ -17,7 +17,7 @@ from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
-from steelyard.probes.catalogue import keeping_label
+from steelyard.probes.probe_metadata import label_keeping_probes
 from steelyard.stimuli.original import ORIGINAL
 
 MEASURED = "measured"
@@ -28,7 +28,7 @@ EXTREME = 0.9
 
 def robustness(figures: Figures) -> Answer | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
-    asked = {probe: _effect(figures, probe) for probe in keeping_label()}
+    asked = {probe: _effect(figures, probe) for probe in label_keeping_probes()}
     estimates = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
     unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
     if not estimates:
@@ -75,11 +75,8 @@ def repeatability(figures: Figures) -> Answer | None:
     beside = "" if held is again else f"; {metric_named(held.metric).name} {figure(held)}"
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
-    apart = f"; {counted(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
-    word = held.finding or MEASURED
-    if word == CLEAR and again.finding != CLEAR and held.left_out:
-        word = MEASURED  # the scores are steady, and whether one is given is not shown to be
-    return word, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
+    apart = f"; {pluralize(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
+    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
 
 
 def _between_equals(figures: Figures) -> Answer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered, worst
 from steelyard.datasheet.readings.constant import says_nothing
@@ -16,8 +16,8 @@ from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.scores.change import ACCURACY_CHANGE
-from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
+from steelyard.probes.probe_metadata import probes_in
 
 
 def volatility(figures: Figures) -> Answer | None:
@@ -33,7 +33,7 @@ def volatility(figures: Figures) -> Answer | None:
         return nothing
     mean, least, most, spread, sampling = known
     right = f"right in {figure(mean)} of calls in the mean over probes"
-    changes = [figures.of_probe(probe, ACCURACY_CHANGE.id, protocol="base") for probe in gathered(EDITS)]
+    changes = [figures.of_probe(probe, ACCURACY_CHANGE.id, protocol="base") for probe in probes_in(EDITS)]
     defined_changes = sorted(
         (change for change in changes if defined(change)), key=lambda change: change.value or 0.0
     )
@@ -74,7 +74,7 @@ def failures(figures: Figures) -> Answer | None:
     if not known:
         return None
     if not any(rate.numerator for rate in known):
-        sentence = f"each of {counted(known[0].n_calls, 'call')} ended in a verdict"
+        sentence = f"each of {pluralize(known[0].n_calls, 'call')} ended in a verdict"
         return CLEAR, f"{sentence}{abstentions(known[0])}"
     word = worst(*(rate.finding or CLEAR for rate in known))
     parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]

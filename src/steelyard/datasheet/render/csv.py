@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.words.inert import inert
+from steelyard.datasheet.words.text import escape_formula
 
 GROUPS = ("protocol", "kind", "delta", "base_level", "slot", "stratum")
 COLUMNS = (
@@ -40,4 +40,4 @@ def render(datasheet: Datasheet) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return inert(value) if isinstance(value, str) else value
+    return escape_formula(value) if isinstance(value, str) else value

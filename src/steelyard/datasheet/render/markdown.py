@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render.exhibited import exhibited
-from steelyard.datasheet.render.exhibits_markdown import code_block, exhibit_block, fenced
-from steelyard.datasheet.render.figures_markdown import _row, figure_tables
-from steelyard.datasheet.render.markdown_text import escape, table
-from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
-from steelyard.datasheet.sections.confusion import TITLE as CONFUSION
-from steelyard.datasheet.sections.confusion import confusion_tables
-from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
-from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
-from steelyard.datasheet.sections.instrument_cards import card_texts
-from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
-from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
-from steelyard.datasheet.sections.spending import spending
-from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
-from steelyard.datasheet.sections.strata import TITLE as STRATA
-from steelyard.datasheet.sections.strata import strata_tables
-from steelyard.datasheet.sections.summary import Summary, summarise
-from steelyard.datasheet.sections.together import TITLE, TogetherTable, alone, together
+from steelyard.datasheet.examples.example import Example, absent, describe_call, describe_reply, named_texts
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render.examples import examples_by_judge
+from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, INSTRUMENTS_TITLE, card_texts
+from steelyard.datasheet.sections.remedies import (
+    REMEDIES_COMMAND,
+    REMEDIES_QUESTION,
+    REMEDIES_TITLE,
+    remedy_brief,
+    remedy_tables,
+)
+from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.summary import Summary, cost_summary, summarise
+from steelyard.datasheet.sections.tables import (
+    CONFUSION_QUESTION,
+    CONFUSION_TITLE,
+    MULTI_JUDGE_TITLE,
+    STRATA_QUESTION,
+    STRATA_TITLE,
+    TextTable,
+    confusion_tables,
+    multi_judge_tables,
+    single_judge_note,
+    strata_tables,
+)
 from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS
-from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
-from steelyard.datasheet.words.verdict_text import brought, capital
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.glossary import FINDINGS, MARKS, interval_meanings, metric_meanings
+from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_lines
+from steelyard.datasheet.words.verdict_text import brought
+from steelyard.metrics.estimate import Estimate
 
 
 def render(datasheet: Datasheet) -> str:
@@ -62,10 +71,10 @@ def render(datasheet: Datasheet) -> str:
 def _provenance(summary: Summary) -> Iterator[str]:
     sheet = summary.datasheet
     yield f"- stimulus set `{sheet.stimulus_set}`"
-    calls = f" · {counted(summary.calls, 'call')}" if summary.calls else ""
+    calls = f" · {pluralize(summary.calls, 'call')}" if summary.calls else ""
     yield f"- study {escape(sheet.name)}"
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
-    if spent := spending(sheet.facts):
+    if spent := cost_summary(sheet.facts):
         yield f"- spent: {escape(spent)}"
     if sheet.reference_told:
         yield f"- reference: {escape(sheet.reference_told)}"
@@ -129,15 +138,15 @@ def _readings(summary: Summary) -> Iterator[str]:
 def _remedies(summary: Summary) -> Iterator[str]:
     tables = remedy_tables(summary)
     if tables:
-        yield f"## {REMEDIES}"
-        yield QUESTION
+        yield f"## {REMEDIES_TITLE}"
+        yield REMEDIES_QUESTION
     for shown in tables:
         yield f"### {escape(shown.judge)}"
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
         if shown.definitions:
-            yield f"{MEASURE} {', '.join(f'`{each}`' for each in shown.definitions)}"
+            yield f"{REMEDIES_COMMAND} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 
@@ -151,7 +160,7 @@ def _authored(datasheet: Datasheet) -> Iterator[str]:
 def _confusion(summary: Summary) -> Iterator[str]:
     matrices = confusion_tables(summary)
     if matrices:
-        yield f"## {CONFUSION}"
+        yield f"## {CONFUSION_TITLE}"
         yield escape(CONFUSION_QUESTION)
     for whole, parts in matrices:
         yield f"### {escape(whole.title)}"
@@ -164,14 +173,14 @@ def _confusion(summary: Summary) -> Iterator[str]:
             yield "</details>"
 
 
-def _plain_table(shown: TogetherTable) -> str:
+def _plain_table(shown: TextTable) -> str:
     return table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
 
 
 def _strata(summary: Summary) -> Iterator[str]:
     tables = strata_tables(summary)
     if tables:
-        yield f"## {STRATA}"
+        yield f"## {STRATA_TITLE}"
         yield escape(STRATA_QUESTION)
     for shown in tables:
         yield f"### {escape(shown.title)}"
@@ -181,11 +190,13 @@ def _strata(summary: Summary) -> Iterator[str]:
 def _instruments(datasheet: Datasheet) -> Iterator[str]:
     cards = card_texts(datasheet)
     if cards:
-        yield f"## {INSTRUMENTS}"
+        yield f"## {INSTRUMENTS_TITLE}"
         yield escape(INSTRUMENTS_QUESTION)
     for card in cards:
         yield f"### {escape(card.judge)}"
-        yield "\n".join(f"- {escape(name)}: {escape(visible(text))}" for name, text in card.facts)
+        yield "\n".join(
+            f"- {escape(name)}: {escape(escape_control_chars(text))}" for name, text in card.facts
+        )
         if card.texts:
             yield "<details><summary>Prompts and rubric</summary>"
             yield from (part for name, text in card.texts for part in fenced(name, text, escape))
@@ -196,7 +207,7 @@ def _exhibits(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.exhibits:
         yield "## Exhibits"
         yield "Calls behind the flagged readings, and one for each way in which a verdict is missing."
-    for judge, readings in exhibited(datasheet):
+    for judge, readings in examples_by_judge(datasheet):
         yield f"### {escape(judge)}"
         for group in readings:
             yield from (exhibit_block(exhibit, escape) for exhibit in group.exhibits)
@@ -210,15 +221,15 @@ def _baselines(summary: Summary) -> Iterator[str]:
 
 
 def _together(summary: Summary) -> Iterator[str]:
-    tables = together(summary)
-    if tables or alone(summary):
-        yield f"## {TITLE}"
+    tables = multi_judge_tables(summary)
+    if tables or single_judge_note(summary):
+        yield f"## {MULTI_JUDGE_TITLE}"
     for shown in tables:
         yield f"### {shown.title}"
         yield escape(shown.question)
         yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
-    if alone(summary):
-        yield alone(summary)
+    if single_judge_note(summary):
+        yield single_judge_note(summary)
 
 
 def _notes(summary: Summary) -> Iterator[str]:
@@ -236,3 +247,96 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     methods = interval_meanings(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(f"- interval `{name}`: {escape(meaning)}" for name, meaning in methods)
     yield "\n".join(f"- *{word}*: {meaning}." for word, meaning in FINDINGS.items())
+
+
+def figure_tables(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
+    """A table for each section, under its question."""
+    for section in summary.sections:
+        yield f"### {escape(section.title)}"
+        if section.question:
+            yield escape(section.question)
+        yield _section_table(summary, section, judges)
+
+
+def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
+    rows = [_row(summary, row, judges) for row in section.rows]
+    behind = f"*calls/{summary.datasheet.units}/clusters*"
+    rows.append([behind, *(_basis(section.basis(judge.name)) for judge in judges)])
+    return table(["", *(escape(judge.name) for judge in judges)], rows)
+
+
+def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
+    label = "– " * row.depth + escape(row.name)
+    return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
+
+
+def cell(summary: Summary, estimate: Estimate | None) -> str:
+    """A figure for a table cell; the reason of an undefined one is a lettered note."""
+    if not numbers.defined(estimate):
+        return escape(summary.absence(estimate))
+    parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
+    word = summary.finding(estimate)
+    if word in MARKS:
+        parts.append(f"**{word}**" if word == "flagged" else f"*{word}*")
+    return " ".join(part for part in parts if part)
+
+
+def _basis(estimate: Estimate | None) -> str:
+    return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
+
+
+def exhibit_block(exhibit: Example, escape: Callable[[str], str]) -> str:
+    """The exhibit as `<details>`."""
+    return "\n\n".join(_parts(exhibit, escape))
+
+
+def _parts(exhibit: Example, escape: Callable[[str], str]) -> Iterator[str]:
+    stimulus = exhibit.shown[-1]
+    heading = f"{exhibit.reading}: {escape_control_chars(stimulus.id)}"
+    yield f"<details><summary>{html.escape(heading)}</summary>"
+    yield f"Why: {escape(escape_control_chars(exhibit.why))}."
+    yield from fenced("request", stimulus.request, escape)
+    for name, text in named_texts(exhibit.shown):
+        yield from fenced(name, text, escape)
+    for call in exhibit.calls:
+        reply = call.message or call.reason if call.verdict == "failed" else call.reply
+        name = (
+            f"{describe_call(call, exhibit)}, read as {escape_control_chars(describe_reply(call, exhibit))}"
+        )
+        yield from fenced(name, reply, escape)
+    yield "</details>"
+
+
+def fenced(name: str, text: str | None, escape: Callable[[str], str]) -> Iterator[str]:
+    """A name, and the text behind a fence that is longer than any in it."""
+    if text is None or absent(text):
+        yield f"{escape(name)}: {absent(text)}"
+        return
+    yield f"{escape(name)}:"
+    yield code_block(escape_keeping_lines(text))
+
+
+def code_block(text: str, language: str = "text") -> str:
+    """The text behind a fence that is longer than any in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~]|&(?=#?\w+;))")
+"""Signs of Markdown, and an ampersand that would begin an entity."""
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table from cells that are already escaped; the first column is text, the others figures."""
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "|" + "|".join([" :-- "] + [" --: "] * (len(header) - 1)) + "|",
+    ]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)

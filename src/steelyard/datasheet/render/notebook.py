@@ -12,7 +12,7 @@ from steelyard.core.registry import require_known
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words.glossary import declared
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 
@@ -77,7 +77,9 @@ class NotebookSheet(Datasheet):
         names = [judge.name for judge in self.judges if not judge.baseline]
         titles = dict.fromkeys(reading.title for reading in self.readings)
         cells = {(r.title, r.judge): f"<b>{escape(r.word)}</b>: {escape(r.sentence)}" for r in self.readings}
-        head = "".join(f'<th style="{CELL}">{escape(visible(name))}</th>' for name in ("", *names))
+        head = "".join(
+            f'<th style="{CELL}">{escape(escape_control_chars(name))}</th>' for name in ("", *names)
+        )
         rows = "".join(
             f'<tr><th style="{CELL}">{escape(title)}</th>'
             + "".join(f'<td style="{CELL}">{cells.get((title, name), "")}</td>' for name in names)
@@ -108,9 +110,14 @@ def _verdict(verdict: Verdict) -> str:
     """One judge: the word, the facts, what follows, what to do next."""
     facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
     so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""
-    step = "" if verdict.next is None else f"<p><b>next</b> {escape(visible(verdict.next.sentence))}</p>"
-    step += f"<pre>{escape(visible(verdict.command))}</pre>" if verdict.command else ""
-    return f"<h4>{escape(visible(verdict.judge))}: {escape(verdict.word)}</h4><ul>{facts}</ul>{so}{step}"
+    step = (
+        ""
+        if verdict.next is None
+        else f"<p><b>next</b> {escape(escape_control_chars(verdict.next.sentence))}</p>"
+    )
+    step += f"<pre>{escape(escape_control_chars(verdict.command))}</pre>" if verdict.command else ""
+    heading = f"{escape_control_chars(verdict.judge)}: {verdict.word}"
+    return f"<h4>{escape(heading)}</h4><ul>{facts}</ul>{so}{step}"
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.opening import Opening
+from steelyard.datasheet.render.printer import Opening
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 
 WORD = len("inconclusive") + 2

@@ -12,14 +12,13 @@ from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.opening import Opening
-from steelyard.datasheet.render.printer import STYLES
+from steelyard.datasheet.render.printer import STYLES, Opening
 from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
-from steelyard.datasheet.sections.together import alone, together
+from steelyard.datasheet.sections.tables import multi_judge_tables, single_judge_note
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.signs import MARKS
+from steelyard.datasheet.words.glossary import MARKS
 from steelyard.metrics.estimate import Estimate
 
 MOST_ROWS = 20
@@ -161,7 +160,7 @@ class _Page(Opening):
             self.console.print(table)
 
     def _together(self) -> None:
-        for shown in together(self.summary, short=True):
+        for shown in multi_judge_tables(self.summary, short=True):
             self.console.print()
             self.line(shown.title, "bold")
             self.line(shown.question, "dim")
@@ -173,9 +172,9 @@ class _Page(Opening):
             self.console.print(table)
             if len(shown.rows) > MOST_ROWS:
                 self.line(f"{len(shown.rows) - MOST_ROWS} more in the Markdown and HTML reports", "dim")
-        if alone(self.summary):
+        if single_judge_note(self.summary):
             self.console.print()
-            self.line(alone(self.summary), "dim")
+            self.line(single_judge_note(self.summary), "dim")
 
     def _legend(self) -> None:
         self.console.print()

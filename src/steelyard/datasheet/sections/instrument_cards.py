@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from steelyard.core.json_dataclasses import from_body
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 
-TITLE = "Instruments"
-QUESTION = (
+INSTRUMENTS_TITLE = "Instruments"
+INSTRUMENTS_QUESTION = (
     "What was measured: prompts, decoding, reader, server and price, as the folder of the run has them."
 )
 
@@ -49,7 +49,7 @@ def _facts(card: InstrumentCard, service: Service) -> Iterator[tuple[str, str]]:
     yield "scale", card.scale
     if card.prompted:
         yield "temperature", "left to the server" if card.temperature is None else f"{card.temperature:g}"
-        yield "longest answer", counted(card.max_tokens, "token")
+        yield "longest answer", pluralize(card.max_tokens, "token")
         yield "seed", "none" if card.seed is None else str(card.seed)
     yield "reader", ", ".join(dict.fromkeys(_reader(prompt, card) for prompt in card.prompts))
     yield from card.settings.items()
@@ -85,7 +85,7 @@ def _served(service: Service) -> Iterator[tuple[str, str]]:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} in {counted(number, 'call')}" for name, number in counts.items())
+    return ", ".join(f"{name} in {pluralize(number, 'call')}" for name, number in counts.items())
 
 
 def _texts(card: InstrumentCard) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.verdict import TOO_LITTLE, UNFIT
@@ -23,10 +23,10 @@ from steelyard.metrics.remedies.cured import Cured, CuredFigure
 from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL, UNCURED
 from steelyard.metrics.scores.against_labels import MAE
 
-TITLE = "Remedies"
-MEASURE = "To measure one, or use it as a judge:"
+REMEDIES_TITLE = "Remedies"
+REMEDIES_COMMAND = "To measure one, or use it as a judge:"
 """What stands before the definitions of cured judges."""
-QUESTION = (
+REMEDIES_QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
     "Beside each figure stands its change against the judge as measured, on the same calls."
 )
@@ -216,7 +216,7 @@ def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
     changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
     main = [each for each in changed if each.estimate.metric in metrics] or changed
     changes = ", ".join(_moved(each.estimate, each.change) for each in main if each.change is not None)
-    return f"{cured.title} ({counted(cured.calls, 'call')} per verdict): {changes}"
+    return f"{cured.title} ({pluralize(cured.calls, 'call')} per verdict): {changes}"
 
 
 def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:

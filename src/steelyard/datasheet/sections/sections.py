@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Group
-from steelyard.datasheet.sections.criterion_shift import CRITERION, criterion_shift
-from steelyard.datasheet.sections.reliability import reliability_rows
 from steelyard.datasheet.sections.rows import FigureRows, Row, Section
 from steelyard.datasheet.words import numbers, titles
-from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title
+from steelyard.datasheet.words.numbers import steps_apart
+from steelyard.datasheet.words.text import capital
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -35,8 +35,12 @@ from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.run_cost import PROBE as COST
+from steelyard.metrics.scores.border import BORDER_NOISE
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.repeats import SELF_AGREEMENT
 from steelyard.metrics.scores.vacuum import MEAN_SCORE
-from steelyard.probes.catalogue import section_of, told_whole
+from steelyard.probes.probe import EDITS, REPEATS
+from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL
 
 VACUUM, LADDER, NATURAL = "vacuum", "ladder", "position"
@@ -222,7 +226,7 @@ def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
     rows: list[Row] = []
     metrics = list(dict.fromkeys(metric for _, metric, _ in addresses))
     whole = {metric for _, metric, group in addresses if group <= {BASE}}
-    gathered = section_of(probe) and not told_whole(probe)
+    gathered = section_of(probe) and not is_reported_whole(probe)
     for _, name, group in sorted(addresses, key=lambda address: metrics.index(address[1])):
         metric = metric_named(name)
         words = numbers.condition(dict(group - {BASE}))
@@ -232,3 +236,64 @@ def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
         shown = shown and not index.free(probe, metric, group)
         rows += index.row(probe, metric, dict(group), label=label, depth=int(part), essential=shown)
     return tuple(rows)
+
+
+CRITERION = "criterion"
+"""The probe of the shifts."""
+
+
+def criterion_shift(index: FigureRows) -> Section:
+    """The change of ties and of sensitivity under each protocol other than base."""
+    rows: list[Row] = []
+    arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
+    for protocol in arms:
+        rows += _shifts(index, protocol, named=len(arms) > 1)
+    question = "How many more ties does another tie instruction bring, and what does sensitivity pay?"
+    return Section("Criterion shift", question, tuple(rows))
+
+
+def _shifts(index: FigureRows, protocol: str, *, named: bool) -> Iterator[Row]:
+    """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
+    for step in index.steps(CRITERION, CRITERION_SHIFT, protocol):
+        label = "same quality" if step == 0 else steps_apart(step)
+        first = named and step == 0
+        yield from index.row(
+            CRITERION,
+            CRITERION_SHIFT,
+            {"protocol": protocol, "delta": step},
+            label=f"{protocol}, equals" if first else label,
+            depth=int(named and not first),
+            essential=step in (0, 1),
+        )
+    extra: tuple[tuple[str, Metric, Group], ...] = (
+        ("vacuum", CRITERION_SHIFT, {"kind": "vacuum"}),
+        ("sensitivity", SENSITIVITY_SHIFT, {"delta": 1}),
+        ("sensitivity, all steps", SENSITIVITY_SHIFT, {}),
+    )
+    for label, metric, where in extra:
+        group: Group = {"protocol": protocol, **where}
+        shown = where == {"delta": 1}
+        yield from index.row(CRITERION, metric, group, label=label, depth=int(named), essential=shown)
+
+
+_UNCHANGED = "unchanged items"
+_BASE: Mapping[str, str | float] = {"protocol": "base"}
+_ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
+
+
+def reliability_rows(index: FigureRows) -> Iterator[Row]:
+    """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
+    yield from index.row(ORIGINAL, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
+    for probe in probes_in(EDITS):
+        yield from index.row(probe, ACCURACY, _BASE, label=probe_label(probe), headline=True)
+        yield from index.row(probe, INVARIANCE, _BASE, label="verdict kept", depth=1)
+        for row in index.row(probe, EXCESS_FLIP, _BASE, depth=1):
+            # Without repeats nobody has one: a short report need not say so for every edit.
+            yield replace(row, essential=any(map(numbers.defined, row.cells.values())))
+        for level in sorted(index.values(probe, INVARIANCE, "level"), key=float):
+            words = f"kept, {numbers.condition({'level': level})}"
+            yield from index.row(probe, INVARIANCE, {**_BASE, "level": level}, label=words, depth=2)
+    for probe in probes_in(REPEATS):
+        yield from index.row(probe, SELF_AGREEMENT, _BASE, label=probe_label(probe), headline=True)
+        yield from index.row(probe, SELF_AGREEMENT, _ORIGINAL, label=_UNCHANGED, depth=1)
+        yield from index.row(probe, BORDER_NOISE, _BASE, depth=1)

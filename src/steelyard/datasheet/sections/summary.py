@@ -6,15 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.reading import Reading
+from steelyard.datasheet.run_facts import RunFacts, Writing
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.visible import visible
+from steelyard.datasheet.words.numbers import dollars
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.remedies.cured import Cured
@@ -88,7 +91,7 @@ class Summary:
     def calls(self) -> int:
         """Calls of the measured judges, as far as the rates of calls without a verdict tell.
 
-        Judges made of others rest on calls that they share, and the run has counted those.
+        Judges made of others rest on calls that they share, and the run has pluralize those.
         """
         made = [judge for judge in self.measured if judge.members]
         if made and isinstance(calls := self.datasheet.run.get("calls"), int):
@@ -119,7 +122,7 @@ def summarise(datasheet: Datasheet) -> Summary:
 
 
 def _calls(datasheet: Datasheet, judge: str) -> int:
-    """Calls of the whole run, else those of each probe and protocol, each counted once."""
+    """Calls of the whole run, else those of each probe and protocol, each pluralize once."""
     whole = [e.n_calls for metric in _MISSING for e in datasheet.of(judge, metric, RUN) if not e.group]
     if whole:
         return max(whole)
@@ -139,17 +142,17 @@ def _visible(datasheet: Datasheet) -> Datasheet:
     """The same datasheet with every text made visible; names stay equal wherever they were equal."""
     return replace(
         datasheet,
-        name=visible(datasheet.name),
-        profile=visible(datasheet.profile),
-        version=visible(datasheet.version),
-        stimulus_set=visible(datasheet.stimulus_set),
-        reference=None if datasheet.reference is None else visible(datasheet.reference),
+        name=escape_control_chars(datasheet.name),
+        profile=escape_control_chars(datasheet.profile),
+        version=escape_control_chars(datasheet.version),
+        stimulus_set=escape_control_chars(datasheet.stimulus_set),
+        reference=None if datasheet.reference is None else escape_control_chars(datasheet.reference),
         judges=tuple(
             replace(
                 judge,
-                name=visible(judge.name),
-                model=visible(judge.model),
-                members=tuple(map(visible, judge.members)),
+                name=escape_control_chars(judge.name),
+                model=escape_control_chars(judge.model),
+                members=tuple(map(escape_control_chars, judge.members)),
             )
             for judge in datasheet.judges
         ),
@@ -159,10 +162,10 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         readings=tuple(
             replace(
                 reading,
-                judge=visible(reading.judge),
-                title=visible(reading.title),
-                word=visible(reading.word),
-                sentence=visible(reading.sentence),
+                judge=escape_control_chars(reading.judge),
+                title=escape_control_chars(reading.title),
+                word=escape_control_chars(reading.word),
+                sentence=escape_control_chars(reading.sentence),
             )
             for reading in datasheet.readings
         ),
@@ -171,34 +174,73 @@ def _visible(datasheet: Datasheet) -> Datasheet:
 
 
 def _visible_verdict(verdict: Verdict) -> Verdict:
-    facts = (replace(fact, sentence=visible(fact.sentence)) for fact in verdict.facts)
+    facts = (replace(fact, sentence=escape_control_chars(fact.sentence)) for fact in verdict.facts)
     return replace(
         verdict,
-        judge=visible(verdict.judge),
+        judge=escape_control_chars(verdict.judge),
         facts=tuple(facts),
-        so=visible(verdict.so),
+        so=escape_control_chars(verdict.so),
         next=None if verdict.next is None else _visible_step(verdict.next),
     )
 
 
 def _visible_step(step: NextStep) -> NextStep:
-    command = None if step.command is None else visible(step.command)
-    return replace(step, purpose=visible(step.purpose), command=command, price=visible(step.price))
+    command = None if step.command is None else escape_control_chars(step.command)
+    return replace(
+        step,
+        purpose=escape_control_chars(step.purpose),
+        command=command,
+        price=escape_control_chars(step.price),
+    )
 
 
 def _visible_remedy(cured: Cured) -> Cured:
     figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
-    return replace(cured, judge=visible(cured.judge), title=visible(cured.title), figures=tuple(figures))
+    return replace(
+        cured,
+        judge=escape_control_chars(cured.judge),
+        title=escape_control_chars(cured.title),
+        figures=tuple(figures),
+    )
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:
     texts = (estimate.judge, estimate.note, estimate.rival, *estimate.group.values())
-    if not any(isinstance(text, str) and text != visible(text) for text in texts):
+    if not any(isinstance(text, str) and text != escape_control_chars(text) for text in texts):
         return estimate
     return replace(
         estimate,
-        judge=visible(estimate.judge),
-        note=None if estimate.note is None else visible(estimate.note),
-        rival=None if estimate.rival is None else visible(estimate.rival),
-        group={key: visible(v) if isinstance(v, str) else v for key, v in estimate.group.items()},
+        judge=escape_control_chars(estimate.judge),
+        note=None if estimate.note is None else escape_control_chars(estimate.note),
+        rival=None if estimate.rival is None else escape_control_chars(estimate.rival),
+        group={
+            key: escape_control_chars(v) if isinstance(v, str) else v for key, v in estimate.group.items()
+        },
     )
+
+
+def cost_summary(facts: RunFacts) -> str:
+    """`$0.024, 128 of 144 calls in batches; $0.0012 for 12 calls that …`; empty where all was free."""
+    return "; ".join(part for part in (_judging(facts), _writing(facts.authoring)) if part)
+
+
+def _judging(facts: RunFacts) -> str:
+    if not facts.calls or facts.dollars == 0:
+        return ""
+    amount = _amount(facts.dollars, bool(facts.uncounted))
+    if not facts.batched_calls:
+        return amount
+    return f"{amount}, {facts.batched_calls:,} of {pluralize(facts.calls, 'call')} in batches"
+
+
+def _writing(writing: Writing | None) -> str:
+    if writing is None or not writing.calls or writing.dollars == 0:
+        return ""
+    return f"{_amount(writing.dollars)} for {pluralize(writing.calls, 'call')} that wrote and confirmed texts"
+
+
+def _amount(paid: float | None, estimated: bool = False) -> str:
+    """Dollars; some were estimated where no server pluralize tokens."""
+    if paid is None:
+        return "price not known"
+    return f"{'about ' if estimated else ''}{dollars(paid)}"

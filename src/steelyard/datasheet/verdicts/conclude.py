@@ -44,7 +44,11 @@ PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
 NO_GROUND = "Neither trust nor blame it on these data."
-STILL_UNKNOWN = "Measure more before you use it: a fault is shown, and whether it can judge at all is not."
+STILL_UNKNOWN = (
+    "Do not use it yet: a fault is shown, and whether it can judge at all is not. Mend the fault, or measure "
+    "more."
+)
+UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
 UNKNOWN = "Unknown"
 """Title of the fact that says that merit is undecided."""
 NO_SERVER = "The server has to answer before the judge can be judged."
@@ -104,6 +108,8 @@ class Case:
             return self._told(TOO_LITTLE, facts, self._no_ground(flagged))
         if not flagged:
             return self._faultless()
+        if self.unfinished is not None:
+            return self._told(TOO_LITTLE, [*flagged[: MOST_FACTS - 1], *self._partial()], UNFINISHED)
         return self._told(CARE, flagged, self._remedy(faults[0]) if faults else PLUGGED)
 
     def _remedy(self, rule: Rule) -> str:

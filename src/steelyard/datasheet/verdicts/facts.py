@@ -23,8 +23,8 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
-from steelyard.probes.catalogue import section_of
 from steelyard.probes.probe import EDITS, PROBES
+from steelyard.probes.probe_metadata import section_of
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -55,7 +55,7 @@ def beyond_limits(figures: Figures) -> list[Estimate]:
     return [
         e
         for e in figures.every.of_judge(figures.judge)
-        if e.finding == FLAGGED and e.whole and PROBES.added(e.probe) and section_of(e.probe) != EDITS
+        if e.finding == FLAGGED and e.is_overall and PROBES.added(e.probe) and section_of(e.probe) != EDITS
     ]
 
 

@@ -1,13 +1,13 @@
-"""What metrics, conditions, interval methods and words mean, for every report."""
+"""What metrics, conditions, interval methods and status words mean, and the symbols of the words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.of_runs import OF_RUNS
-from steelyard.probes.catalogue import probed_metrics, title_of
+from steelyard.probes.probe_metadata import probe_metrics, title_of
 
 INTERVALS: dict[str, str] = {
     "wilson": "Wilson score interval on single calls; it claims nothing about clusters.",
@@ -116,7 +116,7 @@ def metric_named(name: str) -> Metric:
 @cache
 def declared() -> Mapping[str, Metric]:
     """Every metric by its id: of the built-in probes, of the whole run, of plug-ins."""
-    return {metric.id: metric for metric in (*probed_metrics(), *OF_RUNS)}
+    return {metric.id: metric for metric in (*probe_metrics(), *OF_RUNS)}
 
 
 def probe_title(probe: str) -> str:
@@ -131,3 +131,19 @@ def probe_label(probe: str) -> str:
 
 
 _PROPER = ("Markdown",)
+
+
+def metric_meanings(metrics: Iterable[str]) -> list[Metric]:
+    """Each metric that has a meaning, once, in order of first appearance."""
+    return [metric for metric in map(metric_named, dict.fromkeys(metrics)) if metric.meaning]
+
+
+def interval_meanings(methods: Iterable[str]) -> list[tuple[str, str]]:
+    """How each kind of interval is made, each once, in order of first appearance."""
+    return [(name, INTERVALS.get(name, "see the note of the figure.")) for name in dict.fromkeys(methods)]
+
+
+SYMBOLS = {"clear": "✓", "flagged": "!", "inconclusive": "?", "measured": "·", "undefined": "–"}
+"""Of every word."""
+MARKS = {word: SYMBOLS[word] for word in ("flagged", "inconclusive")}
+"""Of the words that are told beside a figure; that it is clear needs no mark."""

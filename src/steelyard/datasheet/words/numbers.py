@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeGuard
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import ShownAs
@@ -136,12 +136,12 @@ def times(estimate: Estimate, noun: str) -> str:
     calls = f"{estimate.numerator} of {total} {plural(total, noun)}"
     if estimate.row_events is None:
         return calls
-    rows = f"of {counted(estimate.n_units, 'row')}"
+    rows = f"of {pluralize(estimate.n_units, 'row')}"
     every, some = estimate.row_events
     if some:
         return f"{calls} (all on {every} {rows}, some on {some})"
     each, rest = divmod(estimate.n_calls, estimate.n_units)
-    calls = f"{counted(estimate.n_calls, 'call')} in all" if rest else f"{counted(each, 'call')} each"
+    calls = f"{pluralize(estimate.n_calls, 'call')} in all" if rest else f"{pluralize(each, 'call')} each"
     return f"{every} {rows} ({calls})"
 
 
@@ -155,9 +155,9 @@ def abstentions(estimate: Estimate) -> str:
 def basis(estimate: Estimate) -> str:
     """`100 calls · 50 pairs · 10 clusters · design effect 1.1`."""
     parts = [
-        counted(estimate.n_calls, "call"),
-        counted(estimate.n_units, _unit(estimate)),
-        counted(estimate.n_clusters, "cluster"),
+        pluralize(estimate.n_calls, "call"),
+        pluralize(estimate.n_units, _unit(estimate)),
+        pluralize(estimate.n_clusters, "cluster"),
         f"design effect {design_effect(estimate)}",
     ]
     return " · ".join(parts)
@@ -192,7 +192,7 @@ def remarks(estimate: Estimate) -> str:
         f"bounds {bounds(estimate)}" if bounds(estimate) else "",
         f"chance {decimal(estimate.chance)}" if estimate.chance is not None else "",
         _detectable(estimate),
-        f"decided after about {counted(estimate.calls_needed, 'call')}, if the share stays"
+        f"decided after about {pluralize(estimate.calls_needed, 'call')}, if the share stays"
         if estimate.calls_needed is not None
         else "",
         f"reading {estimate.reading}" if estimate.reading is not None else "",

@@ -12,8 +12,3 @@ def brought(fact: Fact) -> str:
     *others, last = (title.lower() for title in fact.brings)
     listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
     return f"; {listed} flagged with it"
-
-
-def capital(text: str) -> str:
-    """The text with a capital at its beginning."""
-    return text[:1].upper() + text[1:]

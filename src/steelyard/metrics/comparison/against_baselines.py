@@ -17,12 +17,12 @@ from math import ceil
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE, by_loss, moved_by
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import collect_scores
@@ -30,7 +30,7 @@ from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import UNBOUNDED, Span
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -107,44 +107,44 @@ def gain_estimates(
     """The judge's gain over the best rule: on single texts as they are, and on natural pairs."""
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
-        if len(plain := rows.among(ORIGINAL)):
-            heading = Heading.under(judge, ORIGINAL, protocol, seed)
-            estimates += _of_scores(heading, plain, {n: seen.among(ORIGINAL) for n, seen in others.items()})
-        if len(natural := rows.among(NATURAL_PROBE)):
-            heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
-            rivals = {n: choice_of_people(seen.among(NATURAL_PROBE)) for n, seen in others.items()}
-            estimates.append(_gain(heading, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
+        rows = observations.filter(protocol=protocol)
+        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
+        if len(plain := rows.filter(ORIGINAL)):
+            context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
+            estimates += _of_scores(context, plain, {n: seen.filter(ORIGINAL) for n, seen in others.items()})
+        if len(natural := rows.filter(NATURAL_PROBE)):
+            context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
+            rivals = {n: choice_of_people(seen.filter(NATURAL_PROBE)) for n, seen in others.items()}
+            estimates.append(_gain(context, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
     return estimates
 
 
 def _of_scores(
-    heading: Heading, rows: Observations, baselines: Mapping[str, Observations]
+    context: EstimateContext, rows: Observations, baselines: Mapping[str, Observations]
 ) -> Iterable[Estimate]:
     scores = collect_scores(on_original_range(rows))
     others = {name: collect_scores(on_original_range(seen)) for name, seen in baselines.items()}
     lacking = OWN_LABELS if np.any(scores.own_label) else NO_LABELS
     if np.any(scores.binary):
         rivals = {name: right_or_wrong(seen.where(seen.binary)) for name, seen in others.items()}
-        yield _gain(heading, ACCURACY_GAIN, right_or_wrong(scores.where(scores.binary)), rivals, lacking)
+        yield _gain(context, ACCURACY_GAIN, right_or_wrong(scores.where(scores.binary)), rivals, lacking)
     if not np.all(scores.binary):
         rivals = {name: distance_from_label(seen.where(~seen.binary)) for name, seen in others.items()}
-        yield _gain(heading, ERROR_GAIN, distance_from_label(scores.where(~scores.binary)), rivals, lacking)
+        yield _gain(context, ERROR_GAIN, distance_from_label(scores.where(~scores.binary)), rivals, lacking)
 
 
 def _gain(
-    heading: Heading, metric: Metric, held: Held, baselines: Mapping[str, Held], lacking: str
+    context: EstimateContext, metric: Metric, held: Held, baselines: Mapping[str, Held], lacking: str
 ) -> Estimate:
     if not np.any(held.read):
-        return heading.undefined(metric, NO_VERDICT if len(held) else lacking, "call", held.excluded)
+        return context.undefined(metric, NO_VERDICT if len(held) else lacking, "call", held.excluded)
     rules = _rules(held, baselines)
     gaps = {name: _gap(held, values) for name, values in rules.items()}
     best = max(gaps, key=lambda name: float(gaps[name].rule.mean()))
     gap, bounds = gaps[best], _bounds(held, rules[best])
     seen, word = (_word(gaps.values(), gap, moved) for moved in ((0.0, 0.0), moved_by(gap.value, bounds)))
     level = float(gap.rule.mean())
-    return heading.estimate(
+    return context.estimate(
         metric,
         unit="call",
         value=gap.value,
@@ -163,7 +163,7 @@ def _gain(
             [
                 f"against {best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
-                f"best of {counted(len(rules), 'rule')} that read nothing",
+                f"best of {pluralize(len(rules), 'rule')} that read nothing",
                 ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,
                 by_loss(seen, word),
             ]

@@ -9,8 +9,8 @@ from typing import Any
 from steelyard.metrics.comparison.question import Question
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
+from steelyard.metrics.multiplicity import Sums
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.joint_flips import Sums
 from steelyard.metrics.stats.significance import CLUSTERS
 
 WITHIN, BEYOND = "within", "beyond"

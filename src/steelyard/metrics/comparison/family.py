@@ -16,9 +16,9 @@ from steelyard.metrics.comparison.unit_events import UnitEvents
 from steelyard.metrics.comparison.units import Units
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, difference_word
+from steelyard.metrics.multiplicity import JointSignFlip
 from steelyard.metrics.proportions import join
-from steelyard.metrics.stats.joint_flips import JointFlips
-from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.sample_size import ALPHA, POWER
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,13 @@ def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> Family:
     tested = [row for row in rows if row.p is not None]
     if not tested:
         return Family(tuple(rows), None)
-    flips = JointFlips.of([row.sums for row in tested])
-    together = flips.together()
+    flips = JointSignFlip.of([row.sums for row in tested])
+    together = flips.global_p()
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
-    corrected = (max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(), tested, strict=True))
-    demands = iter(flips.demands(POWER))
+    corrected = (
+        max(q, row.p or 0.0, together) for q, row in zip(flips.adjusted_p_values(), tested, strict=True)
+    )
+    demands = iter(flips.detectable_factors(POWER))
     worded = (
         row if row.p is None else _worded(_demanding(row, next(demands)), next(corrected), margin)
         for row in rows

@@ -99,7 +99,7 @@ def _held(rows: Scores, least: Floats, most: Floats, constants: Mapping[str, Flo
 
 def choice_of_people(observations: Observations) -> Held:
     """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
-    pairs = collect(observations.among(labelled=True))
+    pairs = collect(observations.filter(labelled=True))
     asked = shown(pairs.calls).ravel()
     row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
     calls = pairs.calls.ravel()[asked]

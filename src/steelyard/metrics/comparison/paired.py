@@ -10,13 +10,12 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct
+from steelyard.metrics.multiplicity import JointSignFlip
 from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Span, clipped, score, tango
-from steelyard.metrics.stats.joint_flips import JointFlips
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.sample_size import ALPHA, POWER
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
-from steelyard.metrics.stats.student_law import t_quantile
 
 _ROUNDING = 1e-9
 
@@ -137,9 +136,9 @@ class Paired:
         if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
             p = sign_flip(whole.astype(np.int64))
         else:
-            p = JointFlips.of([dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]).alone(
-                0
-            )
+            p = JointSignFlip.of(
+                [dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]
+            ).unadjusted_p(0)
         return p, CLUSTERS if by_clusters else PAIRS
 
     @property

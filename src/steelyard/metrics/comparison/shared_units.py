@@ -13,11 +13,10 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.question import UnitEvent
 from steelyard.metrics.comparison.units import Units
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.stats import mcnemar
+from steelyard.metrics.multiplicity import Sums
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.joint_flips import Sums
-from steelyard.metrics.stats.power import ALPHA
-from steelyard.metrics.stats.significance import CLUSTERS
+from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.significance import CLUSTERS, mcnemar_exact, mcnemar_mid_p
 
 THESE_CLUSTERS = "these clusters only"
 NO_SHARED = "no unit has a verdict of both judges"
@@ -87,8 +86,8 @@ def _measured(head: Comparison, paired: Paired, bounds: Span) -> Comparison:
         bounds=bounds,
         p=p,
         flipped=flipped,
-        mcnemar_exact=mcnemar.exact(paired.gained, paired.lost) if paired.of_events else None,
-        mcnemar_mid_p=mcnemar.mid_p(paired.gained, paired.lost) if paired.of_events else None,
+        mcnemar_exact=mcnemar_exact(paired.gained, paired.lost) if paired.of_events else None,
+        mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
         detectable=paired.detectable,
         reach=paired.reach,
         note=None if flipped == CLUSTERS else THESE_CLUSTERS,

@@ -17,8 +17,7 @@ from steelyard.core.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
 from steelyard.metrics.instrument.patterns import Patterns
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 
 SPREAD_FROM = 6
 """Clusters from which the spread between them is worth an interval."""

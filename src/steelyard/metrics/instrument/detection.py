@@ -18,7 +18,7 @@ from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at, reaches
-from steelyard.metrics.stats.normal_law import normal_probabilities
+from steelyard.metrics.stats.distributions import normal_probabilities
 
 SEEN = 0.95
 """Share of calls that name the better text at the limit of detection."""

@@ -7,12 +7,11 @@ is undefined. Fits cost more than counting, so they are made for judges under te
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 from steelyard.metrics.basis import FITTED
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM
 from steelyard.metrics.instrument.detection import detection
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
@@ -25,7 +24,7 @@ from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.reasons import Reason
-from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
 
 GOODNESS_OF_FIT = Metric(
@@ -87,57 +86,57 @@ class Arms:
     def __init__(self, judge: str, observations: Observations, seed: int) -> None:
         """The fits begin at once."""
         self.judge, self.seed = judge, seed
-        self.shown = observations.among(PROBE)
+        self.shown = observations.filter(PROBE)
         self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
         """Names of the protocols, base first."""
         threads = ThreadPoolExecutor(max(1, len(self.protocols)))
         self._fits = {name: self._begun(name, threads) for name in self.protocols}
         threads.shutdown(wait=False)
 
-    def heading(self, protocol: str) -> Heading:
+    def context(self, protocol: str) -> EstimateContext:
         """What the figures of a protocol are about."""
-        return Heading.under(self.judge, PROBE, protocol, self.seed)
+        return EstimateContext.for_protocol(self.judge, PROBE, protocol, self.seed)
 
     def estimates(self, protocol: str) -> list[Estimate]:
         """The figures of one protocol."""
-        return arm_estimates(self.heading(protocol), *self._fitted(protocol))
+        return arm_estimates(self.context(protocol), *self._fitted(protocol))
 
     def ratios(self, protocol: str) -> list[Estimate]:
         """The resolution under a protocol against that under base; nothing for base itself."""
         if protocol == "base" or "base" not in self.protocols:
             return []
         base, other = (self._fitted(name)[1] for name in ("base", protocol))
-        return [ratio_estimate(self.heading(protocol), base, other)]
+        return [ratio_estimate(self.context(protocol), base, other)]
 
     def _begun(self, protocol: str, threads: ThreadPoolExecutor) -> Future[_Fitted]:
         """The fit of a protocol, on its way; what goes wrong is raised to who asks for it."""
         try:
-            pairs = collect(self.shown.among(protocol=protocol))
+            pairs = collect(self.shown.filter(protocol=protocol))
         except Exception as error:
             failed: Future[_Fitted] = Future()
             failed.set_exception(error)
             return failed
-        seed = self.heading(protocol).bootstrap_seed("instrument_model")
+        seed = self.context(protocol).bootstrap_seed("instrument_model")
         return threads.submit(lambda: (pairs, fit_instrument(pairs, seed)))
 
     def _fitted(self, protocol: str) -> _Fitted:
         return self._fits[protocol].result()
 
 
-def arm_estimates(heading: Heading, pairs: Pairs, fit: InstrumentFit | None) -> list[Estimate]:
+def arm_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFit | None) -> list[Estimate]:
     """The figures of one protocol, or for each the reason why there is none."""
     missing = excluded(pairs)
     if fit is None:
         reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS
-        return [heading.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
-    return _Arm(heading, fit, missing).estimates()
+        return [context.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
+    return _Arm(context, fit, missing).estimates()
 
 
 class _Arm:
     """The estimates of one fit."""
 
-    def __init__(self, heading: Heading, found: InstrumentFit, missing: dict[str, int]) -> None:
-        self.heading, self.found, self.missing = heading, found, missing
+    def __init__(self, context: EstimateContext, found: InstrumentFit, missing: dict[str, int]) -> None:
+        self.context, self.found, self.missing = context, found, missing
         self.pairs = int(found.patterns.weights.sum())
 
     def estimates(self) -> list[Estimate]:
@@ -150,15 +149,32 @@ class _Arm:
         parameters = [self._parameter(index, float(errors[index])) for index in range(len(NAMES))]
         return [*parameters, *self._fit(), self._detection()]
 
-    def _row(self, metric: Metric, **fields: Any) -> Estimate:
-        return self.heading.estimate(
+    def _row(
+        self,
+        metric: Metric,
+        value: float | None,
+        note: str | None,
+        *,
+        intervals: tuple[Interval, ...] = (),
+        censored: str | None = None,
+        finding: str | None = None,
+        counts: tuple[int, int] | None = None,
+    ) -> Estimate:
+        events, trials = counts or (None, None)
+        return self.context.estimate(
             metric,
             unit="pair",
+            value=value,
+            numerator=events,
+            denominator=trials,
+            intervals=intervals,
             n_calls=int(self.found.patterns.weights @ self.found.patterns.counts.sum(axis=1)),
             n_units=self.pairs,
             n_clusters=len(self.found.patterns.by_cluster),
             excluded=self.missing,
-            **fields,
+            censored=censored,
+            finding=finding,
+            note=note,
         )
 
     def _parameter(self, index: int, error: float) -> Estimate:
@@ -226,8 +242,7 @@ class _Arm:
             self._row(
                 FIT_PROBABILITY,
                 value=test.probability,
-                numerator=test.as_far,
-                denominator=test.refits + 1,
+                counts=(test.as_far, test.refits + 1),
                 finding=finding,
                 note=f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in",
             ),

@@ -17,7 +17,7 @@ from steelyard.metrics.basis import FITTED
 from steelyard.metrics.instrument.patterns import Patterns
 from steelyard.metrics.instrument.surface_nodes import NODES, SurfaceNodes, node_counts, surface_nodes
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.stats.normal_law import normal_sides
+from steelyard.metrics.stats.distributions import normal_sides
 
 RESOLUTION = Metric(
     "resolution",

@@ -16,7 +16,7 @@ from steelyard.core.arrays import Floats, Mask
 from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.patterns import Patterns
-from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.distributions import normal_quantile
 
 NEAR = 0.1
 """Root of twice a loss that no data could tell from none."""

@@ -16,14 +16,18 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.stats.normal_law import normal_probability, normal_quantile
-from steelyard.metrics.stats.student_law import t_probability, t_quantile
+from steelyard.metrics.stats.distributions import (
+    normal_probability,
+    normal_quantile,
+    t_probability,
+    t_quantile,
+)
 
 RESOLUTION_RATIO = Metric(
     "resolution_ratio",
@@ -151,13 +155,15 @@ def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | No
     return FLAGGED if outside else INCONCLUSIVE
 
 
-def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: InstrumentFit | None) -> Estimate:
-    """Resolution under the heading's protocol over that under base."""
-    name = str(heading.group["protocol"])
+def ratio_estimate(
+    context: EstimateContext, base: InstrumentFit | None, other: InstrumentFit | None
+) -> Estimate:
+    """Resolution under the context's protocol over that under base."""
+    name = str(context.group["protocol"])
     for arm, fit in (("base", base), (name, other)):
         reason = _why_not(arm, fit)
         if reason:
-            return heading.undefined(RESOLUTION_RATIO, reason, "pair")
+            return context.undefined(RESOLUTION_RATIO, reason, "pair")
     if base is None or other is None:
         raise AssertionError("both arms were found fit")
     value = float(other.theta[0] / base.theta[0])
@@ -168,7 +174,7 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     )
     method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
     by_cluster = spread.limits(value)
-    return heading.estimate(
+    return context.estimate(
         RESOLUTION_RATIO,
         unit="pair",
         value=value,

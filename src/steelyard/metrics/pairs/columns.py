@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, Words, numbered, unwritable
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Floats, Ints, Mask, Words, numbered, unwritable, weak_cache
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -102,7 +101,7 @@ def collect(observations: Iterable[Observation]) -> Pairs:
     return pairs
 
 
-@remembered
+@weak_cache
 def _collected(seen: Observations) -> Pairs:
     shown, orders = seen.shown, seen.order
     repeats = int(seen.replicate.max(initial=0)) + 1

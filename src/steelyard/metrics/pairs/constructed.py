@@ -6,8 +6,8 @@ import numpy as np
 
 from steelyard.core.arrays import distinct
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
@@ -17,10 +17,10 @@ BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can 
 _METHOD = "by_construction"
 
 
-def by_construction(heading: Heading, metric: Metric, pairs: Pairs, unit: str = "call") -> Estimate:
+def by_construction(context: EstimateContext, metric: Metric, pairs: Pairs, unit: str = "call") -> Estimate:
     """Nothing, exactly: both orders of a pair have one verdict."""
     calls = int(count_calls(pairs, readable).sum())
-    return heading.estimate(
+    return context.estimate(
         metric,
         unit=unit,
         value=0.0,

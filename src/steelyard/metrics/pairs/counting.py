@@ -7,12 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
@@ -41,7 +40,7 @@ def calls_with(pairs: Pairs, answer: Answer) -> int:
     return int(_endings(pairs)[answer])
 
 
-@remembered
+@weak_cache
 def _endings(pairs: Pairs) -> Ints:
     """Calls by how they ended."""
     return np.bincount(pairs.calls.ravel(), minlength=len(Answer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.metrics.basis import Basis, climbs
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
@@ -35,28 +35,32 @@ CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: choices(pa
 
 
 def criterion_estimates(
-    heading: Heading, base_vacuum: Pairs, strict_vacuum: Pairs, base: Pairs, strict: Pairs
+    context: EstimateContext, base_vacuum: Pairs, strict_vacuum: Pairs, base: Pairs, strict: Pairs
 ) -> list[Estimate]:
     """`criterion_shift` for vacuum and for each step that either arm measured."""
-    shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, heading.protocol)]
+    shifts = [
+        criterion_shift(context.for_subgroup(kind="vacuum"), base_vacuum, strict_vacuum, context.protocol)
+    ]
     strict = aligned(strict, base.names)
     for delta in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
-        here = heading.within(delta=step(delta))
-        shifts.append(criterion_shift(here, _at(base, delta), _at(strict, delta), heading.protocol))
+        here = context.for_subgroup(delta=step(delta))
+        shifts.append(criterion_shift(here, _at(base, delta), _at(strict, delta), context.protocol))
     return shifts
 
 
-def criterion_shift(heading: Heading, base: Pairs, strict: Pairs, strict_name: str = "strict") -> Estimate:
+def criterion_shift(
+    context: EstimateContext, base: Pairs, strict: Pairs, strict_name: str = "strict"
+) -> Estimate:
     """Tie rate of the strict arm less that of the base arm, on the pairs that both arms saw."""
-    return arm_shift(heading, TIES, base, strict, strict_name)
+    return arm_shift(context, TIES, base, strict, strict_name)
 
 
-def sensitivity_shifts(heading: Heading, base: Pairs, arm: Pairs) -> list[Estimate]:
+def sensitivity_shifts(context: EstimateContext, base: Pairs, arm: Pairs) -> list[Estimate]:
     """`sensitivity_shift` at one step, and over all steps as the design weighs them."""
     arm = aligned(arm, base.names)
     return [
-        arm_shift(heading.within(delta=1), CORRECT, _at(base, 1.0), _at(arm, 1.0), heading.protocol),
-        arm_shift(heading, CORRECT, on_ladder(base), on_ladder(arm), heading.protocol),
+        arm_shift(context.for_subgroup(delta=1), CORRECT, _at(base, 1.0), _at(arm, 1.0), context.protocol),
+        arm_shift(context, CORRECT, on_ladder(base), on_ladder(arm), context.protocol),
     ]
 
 

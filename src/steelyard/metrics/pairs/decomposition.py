@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask
-from steelyard.core.plurals import counted
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Ints, Mask, weak_cache
+from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
@@ -175,7 +174,7 @@ class Decomposition:
         complete = int(self.complete.sum())
         if parts != commits or stable + positional + one_sided + none != complete:
             raise AssertionError(
-                f"decomposition of {counted(len(self.pairs), 'pair')}: 2·{stable} + 2·{positional} + "
+                f"decomposition of {pluralize(len(self.pairs), 'pair')}: 2·{stable} + 2·{positional} + "
                 f"{one_sided} + {self.conflicting} is {parts}, expected {commits} committed calls, and with "
                 f"{none} pairs without preference {complete} complete pairs; look for answer codes "
                 "outside 0 … 5."
@@ -190,24 +189,24 @@ def decompose(pairs: Pairs) -> Decomposition:
     return result
 
 
-@remembered
+@weak_cache
 def _in_both_orders(pairs: Pairs) -> Pairs:
     return pairs.where(shown(pairs.u_first) & shown(pairs.v_first))
 
 
-@remembered
+@weak_cache
 def _cells(rows: Pairs) -> tuple[Mask, Mask, Mask, Mask, Mask]:
     """The masks of a decomposition, in its order."""
     return stable(rows), positional(rows), one_sided(rows), undecided(rows), complete(rows)
 
 
-@remembered
+@weak_cache
 def _commits(rows: Pairs) -> Ints:
     """Counted by code and not by `decided`, so that the identity can fail."""
     return count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND)))
 
 
-@remembered
+@weak_cache
 def _whole(rows: Pairs) -> Pairs:
     return rows.where(complete(rows))
 

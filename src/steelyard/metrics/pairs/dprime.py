@@ -20,18 +20,17 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, excluded, tally
 from steelyard.metrics.pairs.sensitivity import choices
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
-from steelyard.metrics.stats.clusters import percentile_limits, resample, wilson_cluster
+from steelyard.metrics.stats.clusters import Tally, percentile_limits, resample, wilson_cluster
+from steelyard.metrics.stats.distributions import normal_quantile, normal_quantiles
 from steelyard.metrics.stats.intervals import Span, clopper_pearson
-from steelyard.metrics.stats.normal_law import normal_quantile, normal_quantiles
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
-from steelyard.metrics.stats.tally import Tally
 
 DPRIME = Metric(
     "dprime",
@@ -51,9 +50,9 @@ HELD = "an answer that never or always came: held by the log-linear correction, 
 BOUND = "every call agrees: a function of the number of calls alone, so a bound"
 
 
-def dprime_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def dprime_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`dprime` and its two-alternative form, which is smaller by √2; `pairs` hold one step."""
-    yes_no = dprime(heading, pairs)
+    yes_no = dprime(context, pairs)
     if yes_no.value is None:
         return [yes_no, replace(yes_no, metric=DPRIME_2AFC.id)]
     intervals = tuple(replace(i, low=_shrink(i.low), high=_shrink(i.high)) for i in yes_no.intervals)
@@ -63,24 +62,24 @@ def dprime_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     ]
 
 
-def dprime(heading: Heading, pairs: Pairs) -> Estimate:
+def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
     """d′ of one step."""
     counts = slot_counts(pairs)
     totals = counts.sum(axis=0)
     if not totals[2] or not totals[5]:
         reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
-        return heading.undefined(DPRIME, reason, excluded=excluded(pairs))
+        return context.undefined(DPRIME, reason, excluded=excluded(pairs))
     seen = choices(pairs)
     hits = tally(pairs, seen.correct, seen.readable)
     wrong = seen.decided.sum() - seen.correct.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
-    drawn = _drawn(heading, counts)
+    drawn = _drawn(context, counts)
     intervals = agreeing(hits, edge) if edge else (from_shares(counts), *drawn)
     alike = NO_SPREAD if hits.n_clusters > 1 and (edge or not drawn) else None
     held = None
     if not edge and any(_saturated(totals)):
         intervals, edge, held = _opened(intervals, *_saturated(totals))
-    return heading.estimate(
+    return context.estimate(
         DPRIME,
         unit="call",
         value=float(separation(totals)),
@@ -141,11 +140,11 @@ def separation(totals: Ints | Floats) -> Floats:
     return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
 
 
-def _drawn(heading: Heading, counts: Ints) -> tuple[Interval, ...]:
+def _drawn(context: EstimateContext, counts: Ints) -> tuple[Interval, ...]:
     """Percentiles of a bootstrap over clusters, where they have width."""
     if len(counts) < 2:
         return ()
-    draws = separation(resample(counts, heading.bootstrap_seed(DPRIME.id)))
+    draws = separation(resample(counts, context.bootstrap_seed(DPRIME.id)))
     limits = percentile_limits(draws, len(counts))
     return (Interval("bootstrap_cluster", *limits),) if limits else ()
 

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, Metric
+from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.constructed import by_construction
@@ -37,7 +38,6 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.flip_estimates import order_test
 from steelyard.metrics.pairs.position import position_test, two_sided_counts
 from steelyard.metrics.proportions import join, proportion
-from steelyard.metrics.tested import Tested, alone, family_of
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
@@ -74,42 +74,50 @@ ONE_VERDICT = "both orders have one verdict by construction"
 
 
 def direction_estimates(
-    heading: Heading, pairs: Pairs, family: Mapping[str, Tested] | None = None
+    context: EstimateContext, pairs: Pairs, family: Mapping[str, AdjustedTest] | None = None
 ) -> list[Estimate]:
     """Raw false preference, tie rate, and the decomposition, pooled and by slot.
 
     `family` are the tests between equals, see `equals_tests`.
     """
-    return [*call_rates(heading, pairs), *_decomposition_estimates(heading, pairs, family or {})]
+    return [*call_rates(context, pairs), *_decomposition_estimates(context, pairs, family or {})]
 
 
-def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def call_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
-    raw = proportion(heading, RAW_FALSE_PREFERENCE, share_of_calls(pairs, RAW_FALSE_PREFERENCE))
-    return [raw, tie_rate(heading, pairs)]
+    raw = proportion(context, RAW_FALSE_PREFERENCE, share_of_calls(pairs, RAW_FALSE_PREFERENCE))
+    return [raw, tie_rate(context, pairs)]
 
 
-def tie_rate(heading: Heading, pairs: Pairs) -> Estimate:
+def tie_rate(context: EstimateContext, pairs: Pairs) -> Estimate:
     """Ties and valid abstentions among calls with a verdict."""
-    return proportion(heading, TIE_RATE, share_of_calls(pairs, TIE_RATE))
+    return proportion(context, TIE_RATE, share_of_calls(pairs, TIE_RATE))
 
 
-def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str, Tested]) -> list[Estimate]:
+def _decomposition_estimates(
+    context: EstimateContext, pairs: Pairs, family: Mapping[str, AdjustedTest]
+) -> list[Estimate]:
     parts = decompose(pairs)
     if not parts.complete.any():
-        return _undefined(heading, pairs, parts)
+        return _undefined(context, pairs, parts)
     count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
     tests = (
         {}
         if pairs.mirrored
         else {
-            STABLE_CROSS_SENSITIVITY.id: ("stable excess", family.get(STABLE, alone(test.stable_p))),
-            POSITIONAL_FALSE_PREFERENCE.id: ("position test", family.get(POSITION, alone(test.p))),
+            STABLE_CROSS_SENSITIVITY.id: (
+                "stable excess",
+                family.get(STABLE, AdjustedTest.single(test.stable_p)),
+            ),
+            POSITIONAL_FALSE_PREFERENCE.id: (
+                "position test",
+                family.get(POSITION, AdjustedTest.single(test.p)),
+            ),
         }
     )
-    cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
+    cells = [cell_estimate(context, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
     by_slot = [
-        cell_estimate(heading.within(slot=slot), metric, parts, metric, slot)
+        cell_estimate(context.for_subgroup(slot=slot), metric, parts, metric, slot)
         for metric in SPLIT
         for slot in SLOTS
     ]
@@ -118,17 +126,17 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str
         worded = [
             _without_word(cell) if cell.metric == STABLE_CROSS_SENSITIVITY.id else cell for cell in worded
         ]
-    return [*worded, *by_slot, _other_conflict(heading, parts)]
+    return [*worded, *by_slot, _other_conflict(context, parts)]
 
 
-def _as_tested(cell: Estimate, name: str, test: Tested) -> Estimate:
+def _as_tested(cell: Estimate, name: str, test: AdjustedTest) -> Estimate:
     """A coin fills these cells too: beyond the limit, a cell is flagged only where its test agrees."""
     if cell.finding is None:
         return cell
-    cell = replace(cell, p=test.p, p_corrected=test.corrected)
-    if cell.finding != FLAGGED or test.shown:
+    cell = replace(cell, p=test.unadjusted_p, p_corrected=test.adjusted_p)
+    if cell.finding != FLAGGED or test.is_significant:
         return cell
-    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.told()}"])
+    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.format()}"])
     return replace(cell, finding=INCONCLUSIVE, reading=BY_CHANCE, note=note)
 
 
@@ -144,13 +152,13 @@ def _without_word(cell: Estimate) -> Estimate:
     )
 
 
-def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Estimate]:
+def _undefined(context: EstimateContext, pairs: Pairs, parts: Decomposition) -> list[Estimate]:
     why, missing = undecomposed(pairs, parts), excluded(pairs)
-    cells = [(heading, metric) for metric in CELLS]
-    by_slot = [(heading.within(slot=slot), metric) for metric in SPLIT for slot in SLOTS]
+    cells = [(context, metric) for metric in CELLS]
+    by_slot = [(context.for_subgroup(slot=slot), metric) for metric in SPLIT for slot in SLOTS]
     return [
         *(here.undefined(metric, why, "pair", missing) for here, metric in [*cells, *by_slot]),
-        heading.undefined(OTHER_CONFLICT, why, "call", missing),
+        context.undefined(OTHER_CONFLICT, why, "call", missing),
     ]
 
 
@@ -158,14 +166,14 @@ def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
     """A remark on pairs that were shown in one order only."""
     dropped = len(pairs) - len(parts.pairs)
     return (
-        [f"{counted(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
+        [f"{pluralize(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
         if dropped
         else []
     )
 
 
 def cell_estimate(
-    heading: Heading,
+    context: EstimateContext,
     metric: Metric,
     parts: Decomposition,
     cell: Metric,
@@ -179,12 +187,12 @@ def cell_estimate(
     `cells` is the number of cells for which the interval holds at once.
     """
     if parts.pairs.mirrored and cell in SPLIT:
-        return by_construction(heading, metric, parts.pairs, "pair")
+        return by_construction(context, metric, parts.pairs, "pair")
     rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
     counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
     designed = len(parts.pairs)
     return proportion(
-        heading,
+        context,
         metric,
         counts,
         unit="pair",
@@ -195,16 +203,16 @@ def cell_estimate(
     )
 
 
-def _other_conflict(heading: Heading, parts: Decomposition) -> Estimate:
+def _other_conflict(context: EstimateContext, parts: Decomposition) -> Estimate:
     """Commits in pairs that lack the other verdict, among the two calls of every pair."""
     rows = np.where(parts.complete, 0, parts.commits)
     counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
-    return proportion(heading, OTHER_CONFLICT, counts)
+    return proportion(context, OTHER_CONFLICT, counts)
 
 
 def equals_tests(
-    heading: Heading, pairs: Pairs, members: Sequence[str] = (POSITION, STABLE, ORDER)
-) -> Mapping[str, Tested]:
+    context: EstimateContext, pairs: Pairs, members: Sequence[str] = (POSITION, STABLE, ORDER)
+) -> Mapping[str, AdjustedTest]:
     """The position test, the test for stable preferences, and with replicates order against noise.
 
     A test that has nothing to count is none: stable preferences need a pair that was decided in both orders.
@@ -214,5 +222,5 @@ def equals_tests(
         return {}
     position = position_test(parts)
     stable = position.stable_p if any(two_sided_counts(parts.whole)) else None
-    chances = {POSITION: position.p, STABLE: stable, ORDER: order_test(heading, pairs)}
-    return family_of({name: p for name in members if (p := chances[name]) is not None})
+    chances = {POSITION: position.p, STABLE: stable, ORDER: order_test(context, pairs)}
+    return adjust_for_multiplicity({name: p for name in members if (p := chances[name]) is not None})

@@ -10,9 +10,10 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Limit, Metric
+from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
@@ -21,11 +22,9 @@ from steelyard.metrics.pairs.position import first_replicates
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
+from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
-from steelyard.metrics.stats.power import first_number
-from steelyard.metrics.stats.tally import Tally
-from steelyard.metrics.tested import Tested, alone
+from steelyard.metrics.stats.sample_size import smallest_sufficient
 from steelyard.stimuli.natural import NATURAL
 
 
@@ -84,15 +83,17 @@ NEVER = "replicates never differed, as at temperature 0: they tell nothing of no
 SAMPLED = "comparisons of one pair share its calls"
 
 
-def order_test(heading: Heading, pairs: Pairs) -> float | None:
+def order_test(context: EstimateContext, pairs: Pairs) -> float | None:
     """p of "order adds nothing to noise"; None where replicates tell nothing of noise."""
     flips = count_flips(pairs).comparable()
     if not len(flips.cluster) or not flips.repeat_flips.any():
         return None
-    return relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id))
+    return relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id))
 
 
-def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
+def flip_estimates(
+    context: EstimateContext, pairs: Pairs, tested: AdjustedTest | None = None
+) -> list[Estimate]:
     """Repeat and swap flip rates and their difference, where pairs have replicates in both orders.
 
     `tested` is the order test among the tests that were declared with it.
@@ -106,9 +107,9 @@ def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None)
     swap = _tally(flips, flips.swap_flips, flips.swap, missing)
     repeats, swaps, between = flip_bounds(asked)
     return [
-        proportion(heading, REPEAT_FLIP_RATE, repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
-        proportion(heading, SWAP_FLIP_RATE, swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
-        _excess(heading, flips, repeat, swap, between, tested),
+        proportion(context, REPEAT_FLIP_RATE, repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
+        proportion(context, SWAP_FLIP_RATE, swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
+        _excess(context, flips, repeat, swap, between, tested),
     ]
 
 
@@ -133,27 +134,27 @@ def _whole(flips: Flips, column: Ints) -> Ints:
 
 
 def _excess(
-    heading: Heading,
+    context: EstimateContext,
     flips: Flips,
     repeat: Tally,
     swap: Tally,
     bounds: Span,
-    tested: Tested | None,
+    tested: AdjustedTest | None,
 ) -> Estimate:
     clusters = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_cluster = ClusterMean(_by_cluster(flips, flips.excess), _whole(flips, ones))
     means = by_cluster if clusters > 1 else ClusterMean(flips.excess, ones)
-    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id)))
+    test = tested or AdjustedTest.single(relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id)))
     informative = repeat.k > 0 and not means.even
-    declared = heading.group.get("protocol") == DECLARED_PROTOCOL
+    declared = context.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
         limits = means.limits(SURE, DIFFERENCE)
-        seen = difference_word(limits, test.corrected)
-        word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
-    intervals, remark = _intervals(heading, means, clusters, repeat, swap)
-    return heading.estimate(
+        seen = difference_word(limits, test.adjusted_p)
+        word = difference_word(limits, test.adjusted_p, moved=moved_by(means.mean, bounds))
+    intervals, remark = _intervals(context, means, clusters, repeat, swap)
+    return context.estimate(
         FLIP_EXCESS,
         unit=UNIT,
         value=means.mean,
@@ -168,16 +169,16 @@ def _excess(
         missing_decides=seen != word,
         minimum_detectable=means.detectable if informative else None,
         note=join(
-            [f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
+            [f"relabelling test {test.format()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
         ),
-        p=test.p if word else None,
-        p_corrected=test.corrected if word else None,
-        calls_needed=_calls_needed(means, repeat.n_calls) if seen == INCONCLUSIVE else None,
+        p=test.unadjusted_p if word else None,
+        p_corrected=test.adjusted_p if word else None,
+        calls_needed=_calls_total(means, repeat.n_calls) if seen == INCONCLUSIVE else None,
     )
 
 
 def _intervals(
-    heading: Heading, means: ClusterMean, clusters: int, repeat: Tally, swap: Tally
+    context: EstimateContext, means: ClusterMean, clusters: int, repeat: Tally, swap: Tally
 ) -> tuple[tuple[Interval, ...], str | None]:
     """Student's t over clusters, then clusters drawn again; from both shares where no cluster differs."""
     remark = ONE_CLUSTER if clusters < 2 else None
@@ -185,23 +186,23 @@ def _intervals(
         shares = swap.k / swap.n, repeat.k / repeat.n
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
-    drawn = _drawn(heading, means) if clusters > 1 else None
+    drawn = _drawn(context, means) if clusters > 1 else None
     intervals = {"t_cluster": means.limits(SURE, DIFFERENCE), "bootstrap_cluster": drawn}
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 
 
-def _drawn(heading: Heading, means: ClusterMean) -> Span | None:
+def _drawn(context: EstimateContext, means: ClusterMean) -> Span | None:
     columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
-    sums = resample(columns, heading.bootstrap_seed(FLIP_EXCESS.id))
+    sums = resample(columns, context.bootstrap_seed(FLIP_EXCESS.id))
     return percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
 
 
-def _calls_needed(means: ClusterMean, calls: int) -> int | None:
-    """Calls of more units like these after which the present excess is above 0, or within the margin."""
+def _calls_total(means: ClusterMean, calls: int) -> int | None:
+    """Calls in all after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
         low, high = means.planned(SURE, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
-    units = first_number(decided, means.units)
+    units = smallest_sufficient(decided, means.units)
     return None if units is None else ceil(units / means.units * calls)

@@ -18,8 +18,7 @@ from math import lgamma
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, numbered
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.intervals import Span
 
@@ -95,7 +94,7 @@ class Flips:
         return np.asarray(self.swap_flips / self.swap - self.repeat_flips / self.repeat)
 
 
-@remembered
+@weak_cache
 def count_flips(pairs: Pairs) -> Flips:
     """Sort the calls of each pair by order and winning content."""
     numbers, row = numbered(pairs.pair)

@@ -9,8 +9,8 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, SURE, Beyond, by_loss, calls_needed
-from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import distinct_pairs, excluded
@@ -23,28 +23,28 @@ ALL_TIES = "people call every pair a tie"
 ONE_SLOT = "what people chose stood in the same slot in every call"
 
 
-def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
+def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
     """Cohen's κ of slot 1, slot 2 or tie against what people chose, call by call.
 
     `lacking` says why there are no labels, where there are none.
     """
     answers = readable(pairs.calls)
     if not answers.any():
-        return heading.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
+        return context.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
     if not np.any(pairs.better > 0):
-        return heading.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
+        return context.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
     table = _table(pairs, as_tie(pairs.calls), answers)
     if np.count_nonzero(table.sum((0, 2))) < 2:
-        return heading.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
+        return context.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
     beyond = _beyond(table)
-    limit = KAPPA.limit_in(heading.group, heading.probe)
+    limit = KAPPA.limit_in(context.group, context.probe)
     seen = beyond.word(limit) if limit else None
     word = seen
     if limit and lost(pairs.calls).any():
         words = {_beyond(table + _missing(pairs, right=right)).word(limit) for right in (False, True)}
         word = seen if words == {seen} else INCONCLUSIVE
     clusters = len(distinct(pairs.cluster))
-    figure = heading.estimate(
+    figure = context.estimate(
         KAPPA,
         unit="call",
         value=beyond.value,

@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.metrics.basis import Basis, Ends
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.pairs.answer import decided
 from steelyard.metrics.pairs.columns import Pairs
@@ -40,17 +40,17 @@ PADDED_PREFERENCE = Metric(
 )
 
 
-def ladder_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def ladder_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
     return [
-        *_equals(heading, pairs),
-        *_climb(heading, pairs),
-        delta75(heading, pairs),
-        *missing_rates(heading, pairs),
+        *_equals(context, pairs),
+        *_climb(context, pairs),
+        delta75(context, pairs),
+        *missing_rates(context, pairs),
     ]
 
 
-def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """Figures of the kinds whose candidates are equally good; `same_subset` is always reported."""
     equal = ~(pairs.delta > 0)
     estimates: list[Estimate] = []
@@ -59,8 +59,8 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
         rows = pairs.where(equal & (pairs.kind == kind))
         if not len(rows) and kind != SAME:
             continue
-        here = heading.within(delta=0, kind=kind)
-        declared = kind == SAME and heading.group["protocol"] == DECLARED_PROTOCOL
+        here = context.for_subgroup(delta=0, kind=kind)
+        declared = kind == SAME and context.group["protocol"] == DECLARED_PROTOCOL
         family = equals_tests(here, rows) if declared else {}
         estimates += direction_estimates(here, rows, family)
         if kind == SAME:
@@ -74,29 +74,29 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
     return estimates
 
 
-def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def _climb(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """Figures of each step; the first step is always reported, with a reason where it was not measured."""
     ladder = on_ladder(pairs)
     estimates: list[Estimate] = []
     for delta in steps(ladder) or [1.0]:
         rows = ladder.where(np.asarray(ladder.delta == delta))
-        here = heading.within(delta=step(delta))
+        here = context.for_subgroup(delta=step(delta))
         estimates += sensitivity_estimates(here, rows)
         estimates += by_base_level(here, rows)
         estimates += dprime_estimates(here, rows)
-    return [*estimates, _pooled(heading, ladder)]
+    return [*estimates, _pooled(context, ladder)]
 
 
-def _pooled(heading: Heading, ladder: Pairs) -> Estimate:
+def _pooled(context: EstimateContext, ladder: Pairs) -> Estimate:
     """Target sensitivity over all steps, as the design weighs them."""
-    pooled = target_sensitivity(heading, ladder)
+    pooled = target_sensitivity(context, ladder)
     return replace(pooled, note=join(["all steps together", pooled.note]))
 
 
-def padded_preference(heading: Heading, pairs: Pairs) -> Estimate:
+def padded_preference(context: EstimateContext, pairs: Pairs) -> Estimate:
     """Decided calls that chose content v, the padded one; a judge blind to padding shows .5."""
     return proportion(
-        heading,
+        context,
         PADDED_PREFERENCE,
         tally(pairs, count_wins(pairs, "v"), count_calls(pairs, decided)),
         chance=0.5,

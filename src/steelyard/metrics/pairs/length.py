@@ -2,7 +2,7 @@
 
 Between texts of equal content, one of them padded, it should win as often as not. Of natural pairs people say
 how often it should; the judge errs towards the longer text where it names it though people chose the other,
-and towards the shorter where it names that though people chose the longer. The lean is half of the difference
+and towards the shorter where it names that though people chose the longer. The bias is half of the difference
 of these two rates: 0 for a judge that errs both ways alike, a coin among them, .5 for one that always names
 the longer text.
 """
@@ -16,16 +16,16 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.lean import Lean
-from steelyard.metrics.tested import Tested
 from steelyard.stimuli.natural import NATURAL
 
 FILLER = "filler"
@@ -81,9 +81,9 @@ ONE_SIDE = "people prefer the {} text in every pair: errors to one side only can
 
 
 def length_lean(
-    heading: Heading, pairs: Pairs, longer: Ints, lacking: str, others: int | None = None
+    context: EstimateContext, pairs: Pairs, longer: Ints, lacking: str, others: int | None = None
 ) -> Estimate:
-    """The lean of pairs whose better text is known, or that are equally good.
+    """The directional bias of pairs whose better text is known, or that are equally good.
 
     `longer` is the longer text of each row, 1 for u and 2 for v; `lacking` says why there are no pairs, where
     there are none. `others` counts the tests that were declared with this one; None where it is not declared,
@@ -92,38 +92,38 @@ def length_lean(
     rows, long = pairs.where(longer > 0), longer[longer > 0]
     if not len(rows) or not readable(rows.calls).any():
         why = lacking if not len(pairs) else NO_VERDICTS if len(rows) else SAME_LENGTH
-        return heading.undefined(LENGTH_LEAN, why, "pair", excluded(pairs))
-    lean = _lean(rows, long, None)
-    if not np.isfinite(lean.value):
-        side = "longer" if np.any(lean.wanted == 1) else "shorter"
-        return heading.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
-    p = lean.p(heading.deal_seed(LENGTH_LEAN.id))
+        return context.undefined(LENGTH_LEAN, why, "pair", excluded(pairs))
+    bias = _bias(rows, long, None)
+    if not np.isfinite(bias.value):
+        side = "longer" if np.any(bias.expected == 1) else "shorter"
+        return context.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
+    p = bias.p(context.permutation_seed(LENGTH_LEAN.id))
     bounds = _bounds(rows, long)
-    test = None if others is None else Tested(p, min(1.0, p * (others + 1)), others + 1)
-    seen, word = (_word(lean, test, moved) for moved in ((0.0, 0.0), moved_by(lean.value, bounds)))
-    needed = lean.units_to_decide(MARGIN) if seen == INCONCLUSIVE else None
+    test = None if others is None else AdjustedTest.bonferroni(p, others + 1)
+    seen, word = (_word(bias, test, moved) for moved in ((0.0, 0.0), moved_by(bias.value, bounds)))
+    needed = bias.units_total(MARGIN) if seen == INCONCLUSIVE else None
     calls = int(np.count_nonzero(readable(rows.calls)))
     clusters = len(distinct(rows.cluster))
-    return heading.estimate(
+    return context.estimate(
         LENGTH_LEAN,
         unit="pair",
-        value=lean.value,
-        intervals=(Interval("lean_cluster", *lean.limits(SURE)),),
+        value=bias.value,
+        intervals=(Interval("lean_cluster", *bias.limits(SURE)),),
         n_calls=calls,
-        n_units=lean.units,
+        n_units=bias.units,
         n_clusters=clusters,
         excluded=excluded(rows),
         bounds=bounds,
         chance=0.0,
         finding=word,
         missing_decides=seen != word,
-        minimum_detectable=lean.detectable,
-        calls_needed=None if needed is None else -(-needed * calls // lean.units),
+        minimum_detectable=bias.detectable,
+        calls_needed=None if needed is None else -(-needed * calls // bias.units),
         p=None if test is None else p,
-        p_corrected=None if test is None else test.corrected,
+        p_corrected=None if test is None else test.adjusted_p,
         note=join(
             [
-                f"p = {p:.2g}" if test is None else _told(test),
+                (test or AdjustedTest.single(p)).format(),
                 f"margin {MARGIN:g}",
                 ONE_CLUSTER if clusters < 2 else None,
                 by_loss(seen, word),
@@ -132,7 +132,7 @@ def length_lean(
     )
 
 
-def longer_chosen(heading: Heading, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
+def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
     """How often the longer text is named, whoever said what is better."""
     rows, long = pairs.where(longer > 0), longer[longer > 0]
     names_longer = np.equal(_named(rows), long[:, None])
@@ -142,7 +142,7 @@ def longer_chosen(heading: Heading, pairs: Pairs, longer: Ints, labelled: Mask) 
     chance = float(np.mean(preferred == wanted)) if len(wanted) else None
     reason = None if counts.n else NO_VERDICTS if len(rows) else SAME_LENGTH
     return proportion(
-        heading, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=["of decided calls"]
+        context, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=["of decided calls"]
     )
 
 
@@ -165,8 +165,8 @@ def _named(pairs: Pairs) -> Ints:
     return np.where(u, 1, np.where(v, 2, 0)).astype(np.int64)
 
 
-def _lean(pairs: Pairs, longer: Ints, fill: float | None) -> Lean:
-    """The lean, one row per pair; `fill` is what missing calls answered, None leaves them out."""
+def _bias(pairs: Pairs, longer: Ints, fill: float | None) -> DirectionalBias:
+    """The directional bias, one row per pair; `fill` is what missing calls answered, None leaves them out."""
     named = _named(pairs)
     answer = np.where(neither(pairs.calls), 0.5, np.equal(named, longer[:, None]).astype(np.float64))
     missing = lost(pairs.calls)
@@ -181,21 +181,17 @@ def _lean(pairs: Pairs, longer: Ints, fill: float | None) -> Lean:
     wanted = _wanted(better, long)
     kept = calls > 0
     mean: Floats = sums[kept] / calls[kept]
-    return Lean(mean, wanted[kept], pairs.cluster[first][kept], np.rint(calls[kept]).astype(np.int64))
+    return DirectionalBias(
+        mean, wanted[kept], pairs.cluster[first][kept], np.rint(calls[kept]).astype(np.int64)
+    )
 
 
 def _bounds(pairs: Pairs, longer: Ints) -> Span | None:
     if not lost(pairs.calls).any():
         return None
-    low, high = (_lean(pairs, longer, fill).value for fill in (0.0, 1.0))
+    low, high = (_bias(pairs, longer, fill).value for fill in (0.0, 1.0))
     return low, high
 
 
-def _word(lean: Lean, test: Tested | None, moved: Span) -> str | None:
-    return None if test is None else difference_word(lean.limits(SURE), test.corrected, moved=moved)
-
-
-def _told(test: Tested) -> str:
-    if test.family < 2:
-        return f"p = {test.p:.2g}"
-    return f"p = {test.p:.2g}, {test.corrected:.2g} as one of {test.family} tests"
+def _word(bias: DirectionalBias, test: AdjustedTest | None, moved: Span) -> str | None:
+    return None if test is None else difference_word(bias.limits(SURE), test.adjusted_p, moved=moved)

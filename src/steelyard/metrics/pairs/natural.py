@@ -17,8 +17,9 @@ from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import HIGH, LOW, Metric
+from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
@@ -42,7 +43,6 @@ from steelyard.metrics.pairs.position import position_test
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.significance import holm
 
 ORDER_CONSISTENCY = Metric(
     "order_consistency",
@@ -96,74 +96,75 @@ NO_GOLD = "no pair says which text is better"
 NO_BETTER = "no pair has a better text"
 
 
-def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, float]:
-    """The position test's p of each prompt, corrected for their number; empty where `base` is among them.
+def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, AdjustedTest]:
+    """The position test of each prompt, adjusted for their number; empty where `base` is among them.
 
     Verdicts recorded elsewhere often name every prompt: then none is the study's own, and all of them
     together are the family that was declared.
     """
     if DECLARED_PROTOCOL in prompts:
         return {}
-    tests = [position_test(decompose(pairs)).p for pairs in prompts.values()]
-    return dict(zip(prompts, holm(tests), strict=True))
+    return adjust_for_multiplicity(
+        {name: position_test(decompose(pairs)).p for name, pairs in prompts.items()}
+    )
 
 
 def natural_estimates(
-    heading: Heading,
+    context: EstimateContext,
     pairs: Pairs,
     labelled: Pairs,
-    corrected: float | None = None,
+    among_prompts: AdjustedTest | None = None,
     longer: Mapping[str, int] | None = None,
 ) -> list[Estimate]:
     """Every figure of natural pairs; `labelled` are those of which people said which text is better.
 
-    `corrected` is the position test's p among the judge's prompts, see `prompt_family`. `longer` is the
+    `among_prompts` is the position test among the judge's prompts, see `prompt_family`. `longer` is the
     longer text of each pair by its name, 1 for u and 2 for v.
     """
-    declared = heading.protocol == DECLARED_PROTOCOL
-    family = equals_tests(heading, pairs, (POSITION, ORDER)) if declared else {}
+    declared = context.protocol == DECLARED_PROTOCOL
+    family = equals_tests(context, pairs, (POSITION, ORDER)) if declared else {}
     return [
-        *_cells(heading, pairs),
-        net_slot_preference(heading, pairs, corrected, family),
-        *flip_estimates(heading, pairs, family.get(ORDER)),
-        tie_rate(heading, pairs),
-        _accuracy(heading, labelled),
-        *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),
-        _accuracy_both(heading, labelled),
-        kappa(heading, labelled, NO_GOLD),
-        *_length(heading, pairs, labelled, longer or {}, len(family) if declared else None),
-        *missing_rates(heading, pairs),
+        *_cells(context, pairs),
+        net_slot_preference(context, pairs, among_prompts, family),
+        *flip_estimates(context, pairs, family.get(ORDER)),
+        tie_rate(context, pairs),
+        _accuracy(context, labelled),
+        *(_accuracy_in_slot(context, labelled, slot) for slot in (1, 2)),
+        _accuracy_both(context, labelled),
+        kappa(context, labelled, NO_GOLD),
+        *_length(context, pairs, labelled, longer or {}, len(family) if declared else None),
+        *missing_rates(context, pairs),
     ]
 
 
-def stratum_estimates(heading: Heading, pairs: Pairs, labelled: Pairs) -> list[Estimate]:
+def stratum_estimates(context: EstimateContext, pairs: Pairs, labelled: Pairs) -> list[Estimate]:
     """The main figures of a part of the natural pairs."""
-    kept = [cell for cell in _cells(heading, pairs) if cell.metric == ORDER_CONSISTENCY.id]
-    return [_accuracy(heading, labelled), kappa(heading, labelled, NO_GOLD), *kept]
+    kept = [cell for cell in _cells(context, pairs) if cell.metric == ORDER_CONSISTENCY.id]
+    return [_accuracy(context, labelled), kappa(context, labelled, NO_GOLD), *kept]
 
 
-def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def _cells(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     parts = decompose(pairs)
     if not parts.complete.any():
         why, missing = undecomposed(pairs, parts), excluded(pairs)
-        return [heading.undefined(metric, why, "pair", missing) for metric in CELLS]
+        return [context.undefined(metric, why, "pair", missing) for metric in CELLS]
     count, notes = len(CELLS), left_out(pairs, parts)
     return [
-        cell_estimate(heading, metric, parts, cell, slot, cells=count, notes=notes)
+        cell_estimate(context, metric, parts, cell, slot, cells=count, notes=notes)
         for metric, (cell, slot) in CELLS.items()
     ]
 
 
 def _length(
-    heading: Heading, pairs: Pairs, labelled: Pairs, longer: Mapping[str, int], others: int | None
+    context: EstimateContext, pairs: Pairs, labelled: Pairs, longer: Mapping[str, int], others: int | None
 ) -> list[Estimate]:
     """Whether length wins; nothing where no text is known."""
     if not longer:
         return []
     known = np.isin(pairs.pair, _places(pairs, labelled))
     return [
-        length_lean(heading, labelled, longer_of(labelled, longer), NO_GOLD, others),
-        longer_chosen(heading, pairs, longer_of(pairs, longer), known),
+        length_lean(context, labelled, longer_of(labelled, longer), NO_GOLD, others),
+        longer_chosen(context, pairs, longer_of(pairs, longer), known),
     ]
 
 
@@ -173,13 +174,13 @@ def _places(pairs: Pairs, labelled: Pairs) -> Ints:
     return np.array([place[labelled.names[number]] for number in distinct(labelled.pair)], dtype=np.int64)
 
 
-def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:
+def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
     reason = None if len(pairs) else NO_GOLD
-    estimate = proportion(heading, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
+    estimate = proportion(context, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
     return over_slots(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
 
 
-def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
+def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Estimate:
     """Accuracy of the calls in which the better text stood in this slot."""
     rows = pairs.where(pairs.better > 0)
     u_shown = rows.better == slot
@@ -189,15 +190,15 @@ def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
     chosen = codes == SLOTS[slot]
     reason = None if len(rows) else NO_BETTER if len(pairs) else NO_GOLD
     counts = tally(calls, chosen, readable(codes))
-    return proportion(heading.within(slot=slot), ACCURACY, counts, reason=reason)
+    return proportion(context.for_subgroup(slot=slot), ACCURACY, counts, reason=reason)
 
 
-def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
+def _accuracy_both(context: EstimateContext, pairs: Pairs) -> Estimate:
     """Pairs on which both orders agree with people."""
     parts = decompose(pairs)
     if not parts.complete.any():
         why = undecomposed(pairs, parts) if len(pairs) else NO_GOLD
-        return heading.undefined(ACCURACY_BOTH, why, "pair", excluded(pairs))
+        return context.undefined(ACCURACY_BOTH, why, "pair", excluded(pairs))
     u, v = parts.pairs.right.T
     counts = tally(parts.pairs, u & v, parts.complete, calls_per_trial=2)
     lost_u, lost_v = ~readable(parts.pairs.u_first), ~readable(parts.pairs.v_first)
@@ -205,5 +206,5 @@ def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
     designed = len(parts.pairs)
     bounds = (counts.k / designed, (counts.k + possible) / designed)
     return proportion(
-        heading, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
+        context, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
     )

@@ -13,13 +13,12 @@ from math import lgamma, log
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, distinct
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Floats, Ints, distinct, weak_cache
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
 
@@ -72,7 +71,7 @@ def position_test(parts: Decomposition) -> PositionTest:
     return _of_complete(parts.whole)
 
 
-@remembered
+@weak_cache
 def _of_complete(complete: Pairs) -> PositionTest:
     balance = slot_balance(complete)
     by_clusters = len(distinct(complete.cluster)) >= ENOUGH_CLUSTERS

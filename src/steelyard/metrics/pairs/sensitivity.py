@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.core.arrays import Ints
 from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Limit, Metric, step
 from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
@@ -18,7 +18,7 @@ from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
 from steelyard.metrics.pairs.equals import tie_rate
 from steelyard.metrics.pairs.uneven_slots import Count, over_slots
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.clusters import Tally
 
 TARGET_SENSITIVITY = Metric(
     "target_sensitivity",
@@ -92,21 +92,21 @@ def steps(pairs: Pairs) -> list[float]:
     return [float(value) for value in np.unique(pairs.delta)]
 
 
-def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def sensitivity_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """All rates of one step; `pairs` hold that step alone."""
     undecided = "no call of this condition was decided"
     return [
-        target_sensitivity(heading, pairs),
-        _share(heading, NONTIE_ACCURACY, pairs, _right_of_decided, reason=undecided),
-        proportion(heading, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
-        _share(heading, WRONG_CHOICE, pairs),
-        tie_rate(heading, pairs),
+        target_sensitivity(context, pairs),
+        _share(context, NONTIE_ACCURACY, pairs, _right_of_decided, reason=undecided),
+        proportion(context, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
+        _share(context, WRONG_CHOICE, pairs),
+        tie_rate(context, pairs),
     ]
 
 
-def target_sensitivity(heading: Heading, pairs: Pairs) -> Estimate:
+def target_sensitivity(context: EstimateContext, pairs: Pairs) -> Estimate:
     """Calls choosing the better candidate among all with a verdict; ties are not correct."""
-    return _share(heading, TARGET_SENSITIVITY, pairs)
+    return _share(context, TARGET_SENSITIVITY, pairs)
 
 
 def _right_of_decided(pairs: Pairs) -> Tally:
@@ -115,18 +115,24 @@ def _right_of_decided(pairs: Pairs) -> Tally:
 
 
 def _share(
-    heading: Heading, metric: Metric, pairs: Pairs, count: Count | None = None, reason: str | None = None
+    context: EstimateContext,
+    metric: Metric,
+    pairs: Pairs,
+    count: Count | None = None,
+    reason: str | None = None,
 ) -> Estimate:
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
     count = count or partial(share_of_calls, metric=metric)
-    estimate = proportion(heading, metric, count(pairs), reason=reason)
-    return over_slots(estimate, metric.limit_in(heading.group, heading.probe), pairs, count)
+    estimate = proportion(context, metric, count(pairs), reason=reason)
+    return over_slots(estimate, metric.limit_in(context.group, context.probe), pairs, count)
 
 
-def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def by_base_level(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """Target sensitivity of one step, apart for each quality of the worse text."""
     qualities = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
     return [
-        target_sensitivity(heading.within(base_level=step(quality)), pairs.where(pairs.base_level == quality))
+        target_sensitivity(
+            context.for_subgroup(base_level=step(quality)), pairs.where(pairs.base_level == quality)
+        )
         for quality in qualities
     ]

@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_calls, tally
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
-from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
+from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import Span, newcombe, tango
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, sign_flip
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.metrics.stats.tally import Tally
 
 _ROUNDING = 1e-12
 
@@ -42,7 +41,7 @@ class Rate:
         return tally(pairs, self.events(pairs), count_calls(pairs, readable))
 
 
-def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: str) -> Estimate:
+def arm_shift(context: EstimateContext, rate: Rate, base: Pairs, arm: Pairs, arm_name: str) -> Estimate:
     """The rate of an arm less that of the base arm, paired."""
     shared = _shared(base, arm)
     arms = shared or (base, arm)
@@ -50,18 +49,18 @@ def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: s
     for name, rows, counts in zip(("base", arm_name), arms, tallies, strict=True):
         if not counts.n:
             what = "no call ended in a verdict" if len(rows) else "nothing was measured"
-            return heading.undefined(rate.metric, f"{what} in the {name} arm", excluded=_excluded(*tallies))
+            return context.undefined(rate.metric, f"{what} in the {name} arm", excluded=_excluded(*tallies))
     if shared is None:
-        return _estimate(heading, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
+        return _estimate(context, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
     dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
-    intervals, remark = _paired(heading, rate, *arms)
+    intervals, remark = _paired(context, rate, *arms)
     left_out = (
-        f"{counted(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
+        f"{pluralize(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
         if dropped
         else None
     )
     notes = [change_test(rate, *arms), left_out, remark]
-    return _estimate(heading, rate, tallies, intervals, notes)
+    return _estimate(context, rate, tallies, intervals, notes)
 
 
 def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
@@ -123,14 +122,16 @@ def _by_pair(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
     return np.rint(np.stack(columns, axis=1)).astype(np.int64)
 
 
-def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tuple[Interval, ...], str | None]:
+def _paired(
+    context: EstimateContext, rate: Rate, base: Pairs, arm: Pairs
+) -> tuple[tuple[Interval, ...], str | None]:
     """Tango's interval over clusters; beside it, clusters drawn again with both arms together."""
     table = _by_cluster(rate, base, arm)
     if len(table) < 2:
         return (), ONE_CLUSTER
     alike = not _residuals(table).any()
     intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
-    sums = resample(table, heading.bootstrap_seed(rate.metric.id))
+    sums = resample(table, context.bootstrap_seed(rate.metric.id))
     limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(table))
     if limits and not alike:
         intervals.append(Interval("bootstrap_cluster_paired", *limits))
@@ -175,7 +176,7 @@ def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:
 
 
 def _estimate(
-    heading: Heading,
+    context: EstimateContext,
     rate: Rate,
     tallies: tuple[Tally, Tally],
     intervals: tuple[Interval, ...],
@@ -184,7 +185,7 @@ def _estimate(
     base, arm = tallies
     same = base.n == arm.n
     rates = f"{rate.words} {base.k}/{base.n} → {arm.k}/{arm.n}"
-    return heading.estimate(
+    return context.estimate(
         rate.metric,
         unit="call",
         value=arm.k / arm.n - base.k / base.n,

@@ -13,6 +13,7 @@ from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import (
     CLEAR,
     INCONCLUSIVE,
@@ -23,8 +24,8 @@ from steelyard.metrics.findings import (
     judge_limit,
     moved_by,
 )
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Limit, Metric
+from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.answer import Answer, decided, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.constructed import by_construction
@@ -39,21 +40,19 @@ from steelyard.metrics.pairs.counting import (
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, undecomposed
 from steelyard.metrics.pairs.position import PositionTest, by_pair, position_test, reading_of, slot_balance
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
-from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import (
+    Tally,
     effective_size,
     percentile_limits,
     ratio,
     resample,
     wilson_cluster,
 )
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import first_number
+from steelyard.metrics.stats.sample_size import detectable_errors, smallest_sufficient
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.metrics.stats.tally import Tally
-from steelyard.metrics.tested import Tested, alone
 from steelyard.stimuli.natural import NATURAL
 
 NET_SLOT_PREFERENCE = Metric(
@@ -121,12 +120,12 @@ class SlotBalance:
             return self.means.detectable
         commits = self._tally(count_calls(self.complete, decided))
         most = wilson_cluster(commits)[1]
-        return reach_of_test(len(self.calls)) * sqrt(most / effective_size(commits))
+        return detectable_errors(len(self.calls) - 1) * sqrt(most / effective_size(commits))
 
     @property
-    def calls_needed(self) -> int | None:
-        """Calls of more units like these after which the present balance is beyond doubt, or within."""
-        count = first_number(self._decided, max(2, len(self.calls)))
+    def calls_total(self) -> int | None:
+        """Calls in all after which the present balance is beyond doubt, or within the margin."""
+        count = smallest_sufficient(self._decided, max(2, len(self.calls)))
         return None if count is None else ceil(count / len(self.calls) * int(self.calls.sum()))
 
     def _decided(self, units: int) -> bool:
@@ -153,41 +152,41 @@ def count_clusters(pairs: Pairs) -> int:
 
 
 def net_slot_preference(
-    heading: Heading,
+    context: EstimateContext,
     pairs: Pairs,
-    corrected: float | None = None,
-    family: Mapping[str, Tested] | None = None,
+    among_prompts: AdjustedTest | None = None,
+    family: Mapping[str, AdjustedTest] | None = None,
 ) -> Estimate:
     """Slot-1 commits less slot-2 commits per call of complete pairs, with the position test.
 
-    `corrected` is the test's p within a declared family of prompts, of which none is `base`; `family` are the
+    `among_prompts` is the test within a declared family of prompts, of which none is `base`; `family` are the
     tests that were declared with it under `base`.
     """
     parts = decompose(pairs)
     complete = parts.whole
     if not len(complete):
-        return heading.undefined(NET_SLOT_PREFERENCE, undecomposed(pairs, parts), excluded=excluded(pairs))
+        return context.undefined(NET_SLOT_PREFERENCE, undecomposed(pairs, parts), excluded=excluded(pairs))
     if pairs.mirrored:
-        return by_construction(heading, NET_SLOT_PREFERENCE, complete)
+        return by_construction(context, NET_SLOT_PREFERENCE, complete)
     test = position_test(parts)
     units = slot_units(complete)
-    position = (family or {}).get("position", alone(test.p))
-    stable = (family or {}).get("stable", alone(test.stable_p))
-    declared = heading.group.get("protocol") == DECLARED_PROTOCOL
-    p = position.corrected if declared else corrected
+    position = (family or {}).get("position", AdjustedTest.single(test.p))
+    stable = (family or {}).get("stable", AdjustedTest.single(test.stable_p))
+    declared = context.group.get("protocol") == DECLARED_PROTOCOL
+    family_test = position if declared else among_prompts
     bounds = _bounds(parts)
     seen = word = None
-    if p is not None:
+    if family_test is not None:
         limits = units.limits(SURE)
-        seen = difference_word(limits, p)
-        word = difference_word(limits, p, moved=moved_by(units.means.mean, bounds))
-    return heading.estimate(
+        seen = difference_word(limits, family_test.adjusted_p)
+        word = difference_word(limits, family_test.adjusted_p, moved=moved_by(units.means.mean, bounds))
+    return context.estimate(
         NET_SLOT_PREFERENCE,
         unit="call",
         value=units.means.mean,
         numerator=test.total,
         denominator=test.calls,
-        intervals=_intervals(heading, units),
+        intervals=_intervals(context, units),
         n_calls=test.calls,
         n_units=distinct_pairs(complete, np.ones(len(complete), dtype=np.bool_)),
         n_clusters=count_clusters(complete),
@@ -199,14 +198,16 @@ def net_slot_preference(
         minimum_detectable=units.detectable,
         note=join(
             [
-                _note(test, (position, stable), complete, _standing(declared, corrected)),
+                _note(test, (position, stable), complete, _standing(declared, among_prompts)),
                 by_loss(seen, word),
             ]
         ),
-        calls_needed=units.calls_needed if seen == INCONCLUSIVE else None,
-        reading=reading_of(position.shown, stable.shown, few_commits=few_commits(parts.pairs)),
+        calls_needed=units.calls_total if seen == INCONCLUSIVE else None,
+        reading=reading_of(
+            position.is_significant, stable.is_significant, few_commits=few_commits(parts.pairs)
+        ),
         p=None if word is None else test.p,
-        p_corrected=p,
+        p_corrected=None if family_test is None else family_test.adjusted_p,
     )
 
 
@@ -223,33 +224,35 @@ def _bounds(parts: Decomposition) -> Span:
     return (known - missing) / calls, (known + missing) / calls
 
 
-def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
+def _intervals(context: EstimateContext, units: SlotBalance) -> tuple[Interval, ...]:
     method = "wilson_cluster_difference" if units.means.even else "t_cluster"
     intervals = [Interval(method, *units.limits(SURE))]
     if count_clusters(units.complete) > 1:
         sums = resample(
-            np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(NET_SLOT_PREFERENCE.id)
+            np.stack([units.balance, units.calls], axis=1), context.bootstrap_seed(NET_SLOT_PREFERENCE.id)
         )
         resampled = percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(units.calls))
         intervals += [Interval("bootstrap_cluster", *resampled)] if resampled else []
     return tuple(intervals)
 
 
-def _standing(declared: bool, corrected: float | None) -> str:
+def _standing(declared: bool, among_prompts: AdjustedTest | None) -> str:
     if declared:
         return ""
-    if corrected is None:
+    if among_prompts is None:
         return "not the declared test, so nothing is flagged"
-    return f"p = {corrected:.2g} among all prompts of the judge (Holm)"
+    return f"p = {among_prompts.adjusted_p:.2g} among all prompts of the judge (Holm)"
 
 
-def _note(test: PositionTest, told: tuple[Tested, Tested], complete: Pairs, standing: str) -> str | None:
-    alone = ONE_CLUSTER if count_clusters(complete) == 1 else "these clusters only"
-    these = "" if test.flipped == CLUSTERS else alone
+def _note(
+    test: PositionTest, tests: tuple[AdjustedTest, AdjustedTest], complete: Pairs, standing: str
+) -> str | None:
+    scope = ONE_CLUSTER if count_clusters(complete) == 1 else "these clusters only"
+    these = "" if test.flipped == CLUSTERS else scope
     return join(
         [
-            f"position test {told[0].told()} (signs of {test.flipped} flipped)",
-            f"stable excess {told[1].told()}",
+            f"position test {tests[0].format()} (signs of {test.flipped} flipped)",
+            f"stable excess {tests[1].format()}",
             these,
             standing,
         ]

@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.basis import CLIMBS
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric, ShownAs, step
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, distinct_pairs, excluded, tally
@@ -95,19 +95,19 @@ def _crossings(deltas: Floats, fit: Floats, reached: Mask) -> Floats:
     return np.where(~ever, inf, np.where(index == 0, -inf, inside))
 
 
-def delta75(heading: Heading, pairs: Pairs) -> Estimate:
+def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
     """The step at which the better candidate wins three calls in four."""
     ladder = on_ladder(pairs)
     seen = choices(ladder)
     table = _Table(ladder, seen)
     if not len(table.deltas):
-        return heading.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
+        return context.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
     for slots in (Slots(ladder.where(ladder.delta == delta)) for delta in table.deltas):
         if slots.share >= THRESHOLD:
-            return heading.undefined(DELTA75, doubt_of(slots.calls), excluded=excluded(ladder))
+            return context.undefined(DELTA75, doubt_of(slots.calls), excluded=excluded(ladder))
     point = float(thresholds(table.deltas, table.correct.sum(0), table.calls.sum(0)))
-    interval, remark = table.interval(heading.bootstrap_seed(DELTA75.id))
-    return heading.estimate(
+    interval, remark = table.interval(context.bootstrap_seed(DELTA75.id))
+    return context.estimate(
         DELTA75,
         unit="call",
         value=table.clamp(point),

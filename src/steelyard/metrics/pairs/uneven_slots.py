@@ -20,9 +20,8 @@ from steelyard.metrics.pairs.answer import Answer, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.proportions import join
-from steelyard.metrics.stats.clusters import wilson_cluster
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.tally import Tally
 
 Count = Callable[[Pairs], Tally]
 """Events and trials among the calls of some pairs."""

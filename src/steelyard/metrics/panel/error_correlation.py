@@ -10,15 +10,15 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.ballots import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.stats.cluster_mean import around, left_out, left_out_error
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span
-from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
-from steelyard.metrics.stats.student_law import t_quantile
 
 ERROR_CORRELATION = Metric(
     "error_correlation",
@@ -32,16 +32,16 @@ NEVER_VARIES = "one of the two judges is always right or always wrong"
 TOO_FEW = "a single cluster decides whether a judge errs at all, or they err as one: no interval"
 
 
-def error_correlations(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
+def error_correlations(context: EstimateContext, votes: Ballots) -> Iterator[Estimate]:
     """Correlation of errors of every two judges."""
     wrong = np.where(np.isnan(votes.votes), np.nan, votes.votes != votes.labels[:, None])
     for first, second in combinations(range(len(votes.judges)), 2):
-        here = heading.within(**members((votes.judges[first], votes.judges[second])))
+        here = context.for_subgroup(**members((votes.judges[first], votes.judges[second])))
         both = ~np.isnan(wrong[:, first]) & ~np.isnan(wrong[:, second])
         yield error_correlation(here, wrong[both][:, [first, second]], votes.cluster[both])
 
 
-def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimate:
+def error_correlation(context: EstimateContext, wrong: Floats, cluster: Ints) -> Estimate:
     """φ of two columns of errors; inputs without a verdict of both are left out."""
     units = numbered(cluster)[1]
     columns = np.column_stack([np.ones(len(wrong)), wrong, wrong.prod(-1)])
@@ -50,9 +50,9 @@ def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimat
     value = float(_phi(table.sum(0)))
     if not np.isfinite(value):
         reason = NEVER_VARIES if len(wrong) else NO_VERDICTS
-        return heading.undefined(ERROR_CORRELATION, reason, "input")
+        return context.undefined(ERROR_CORRELATION, reason, "input")
     limits = _limits(table, value)
-    return heading.estimate(
+    return context.estimate(
         ERROR_CORRELATION,
         unit="input",
         value=value,

@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.core.arrays import numbered
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.ballots import Ballots, ballots
 from steelyard.metrics.panel.error_correlation import error_correlations
@@ -75,13 +75,13 @@ def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list
     votes = votes.where(~np.isnan(votes.labels))
     if len(judges) < 2 or not len(votes.votes):
         return []
-    heading = Heading.under(PANEL, PROBE, "base", seed)
-    by_agreement, jury = heading.within(rule="dawid_skene"), _scores(jury_of(base, judges))
+    context = EstimateContext.for_protocol(PANEL, PROBE, "base", seed)
+    by_agreement, jury = context.for_subgroup(rule="dawid_skene"), _scores(jury_of(base, judges))
     return [
-        *_told(heading, JURY_ACCURACY, jury, SPLITS),
+        *_told(context, JURY_ACCURACY, jury, SPLITS),
         *_told(by_agreement, JURY_ACCURACY, _weighted(votes, jury), WITHOUT_LABELS),
-        *_chosen(heading, base, judges),
-        *error_correlations(heading, votes),
+        *_chosen(context, base, judges),
+        *error_correlations(context, votes),
     ]
 
 
@@ -90,18 +90,20 @@ def jury_by_probe(
 ) -> Iterator[Estimate]:
     """The vote of all judges on each probe that has an accuracy of every judge, and on unchanged items."""
     right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
-    whole = [e for e in right if e.whole and e.judge in judges]
+    whole = [e for e in right if e.is_overall and e.judge in judges]
     probes = dict.fromkeys(e.probe for e in whole if e.probe != ORIGINAL)
     jury = jury_of(base, judges)
     for probe in (*probes, ORIGINAL):
         if probe == ORIGINAL or len([e for e in whole if e.probe == probe]) == len(judges):
             scores = _subject(probe_scores(probe, "base", jury, unchanged=True))
             if np.any(scores.labelled):
-                yield from _told(Heading.under(PANEL, probe, "base", seed), JURY_ACCURACY, scores, SPLITS)
+                yield from _told(
+                    EstimateContext.for_protocol(PANEL, probe, "base", seed), JURY_ACCURACY, scores, SPLITS
+                )
 
 
-def _told(heading: Heading, metric: Metric, jury: Scores, note: str) -> list[Estimate]:
-    return [accuracy(heading, metric, jury, note), *error_rates(heading, jury, note)]
+def _told(context: EstimateContext, metric: Metric, jury: Scores, note: str) -> list[Estimate]:
+    return [accuracy(context, metric, jury, note), *error_rates(context, jury, note)]
 
 
 def _scores(seen: Observations) -> Scores:
@@ -132,21 +134,21 @@ def _weighted(votes: Ballots, jury: Scores) -> Scores:
     )
 
 
-def _chosen(heading: Heading, base: Observations, judges: Sequence[str]) -> list[Estimate]:
+def _chosen(context: EstimateContext, base: Observations, judges: Sequence[str]) -> list[Estimate]:
     """The best trio of one half of the clusters, on that half and on the other, beside the best judge.
 
     Three judges make one trio, which nothing has chosen: its accuracy is that of all judges above.
     """
     if len(judges) < SIZE:
         return []
-    trio = choose_trio(base, judges, heading.seed)
+    trio = choose_trio(base, judges, context.seed)
     if isinstance(trio, str):
-        return [heading.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
-    split = halves(base, heading.seed)
+        return [context.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
+    split = halves(base, context.seed)
     if split is None:
-        return [heading.undefined(JURY_GAIN, ONE_HALF, INPUT)]
+        return [context.undefined(JURY_GAIN, ONE_HALF, INPUT)]
     choosing, telling = map(subject, split)
-    single, here = best_judge(choosing, judges), heading.within(**members(trio.members))
+    single, here = best_judge(choosing, judges), context.for_subgroup(**members(trio.members))
     jury, best = jury_of(telling, trio.members), telling.of_judge(single)
     flattering = _scores(jury_of(choosing, trio.members))
     figures = [
@@ -155,21 +157,21 @@ def _chosen(heading: Heading, base: Observations, judges: Sequence[str]) -> list
     ]
     return [
         *(figures if trio.choosing is not None else ()),
-        accuracy(heading.within(**members([single])), BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT),
+        accuracy(context.for_subgroup(**members([single])), BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT),
         _gain(here, *map(_scores, shared(jury, best))),
     ]
 
 
-def _gain(heading: Heading, jury: Scores, best: Scores) -> Estimate:
+def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
     """What the trio adds to the best judge, on calls that both have a verdict of."""
     both = jury.labelled & best.labelled & jury.readable & best.readable
     if not both.any():
-        return heading.undefined(JURY_GAIN, NO_VERDICTS, INPUT)
+        return context.undefined(JURY_GAIN, NO_VERDICTS, INPUT)
     rows = jury.where(both)
     differ = rows.right.astype(np.float64) - best.where(both).right
     mean = ClusterMean.of(numbered(rows.cluster)[1], differ)
     limits = mean.limits(0.975, DIFFERENCE)
-    return heading.estimate(
+    return context.estimate(
         JURY_GAIN,
         unit=INPUT,
         value=mean.mean,

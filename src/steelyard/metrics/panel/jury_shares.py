@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join
 from steelyard.metrics.scores import shares
@@ -36,18 +36,18 @@ INPUT = "input"
 """What a jury's figures count: a common verdict stands for one call of each member."""
 
 
-def accuracy(heading: Heading, metric: Metric, jury: Scores, *notes: str) -> Estimate:
+def accuracy(context: EstimateContext, metric: Metric, jury: Scores, *notes: str) -> Estimate:
     """Inputs whose verdict is the label; a split vote is not right."""
-    return _named(metric, shares.accuracy(heading, jury), notes)
+    return _named(metric, shares.accuracy(context, jury), notes)
 
 
-def error_rates(heading: Heading, jury: Scores, *notes: str) -> list[Estimate]:
+def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Estimate]:
     """Wrong verdicts on inputs of the label 0, of the label 1, and on all; nothing without yes/no inputs."""
     rows = jury.where(jury.labelled & jury.binary)
     if not len(rows):
         return []
     wrong = score_tally(rows, rows.decided & np.not_equal(rows.score, rows.expected), rows.readable)
-    every = [*shares.false_rates(heading, rows), share(heading, JURY_ERROR_RATE, rows, wrong)]
+    every = [*shares.false_rates(context, rows), share(context, JURY_ERROR_RATE, rows, wrong)]
     return [_named(metric, estimate, notes) for metric, estimate in zip(METRICS, every, strict=True)]
 
 

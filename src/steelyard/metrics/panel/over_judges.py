@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.share_table import accuracy_column, kept_column, sampling_sd, share_table
 from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
@@ -45,14 +45,14 @@ def over_judges(
     estimates: Iterable[Estimate], observations: Mapping[str, Observations], seed: int
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
-    defined = [e for e in estimates if e.whole and e.value is not None]
+    defined = [e for e in estimates if e.is_overall and e.value is not None]
     whole = [e for e in defined if e.judge in observations and e.metric in {share.id for share in SHARES}]
     for share in SHARES:
         for probe in dict.fromkeys(e.probe for e in whole if e.metric == share.id):
             shares = [e for e in whole if (e.probe, e.metric) == (probe, share.id)]
             if len(shares) > 1:
-                heading = Heading(PANEL, probe, {"protocol": "base", "of": share.id}, seed)
-                yield from _figures(heading, shares, _sampling(shares, observations))
+                context = EstimateContext(PANEL, probe, {"protocol": "base", "of": share.id}, seed)
+                yield from _figures(context, shares, _sampling(shares, observations))
 
 
 def _sampling(shares: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
@@ -62,10 +62,10 @@ def _sampling(shares: list[Estimate], observations: Mapping[str, Observations]) 
     return sampling_sd(share_table([column(scores) for scores in rows]))
 
 
-def _figures(heading: Heading, shares: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
+def _figures(context: EstimateContext, shares: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
     values = spread([share_of(e) for e in shares])
     least, most = min(shares, key=share_of).judge, max(shares, key=share_of).judge
-    over = f"over {counted(values.count, 'judge')}"
+    over = f"over {pluralize(values.count, 'judge')}"
     figures: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
         (values.mean, over, {}),
         (values.sd, over + ("" if sampling is None else f"; sampling alone would give {sampling:.2f}"), {}),
@@ -74,7 +74,7 @@ def _figures(heading: Heading, shares: list[Estimate], sampling: float | None) -
         (values.high, None, members([most])),
     )
     for metric, (value, note, who) in zip(METRICS, figures, strict=True):
-        yield heading.within(**who).estimate(
+        yield context.for_subgroup(**who).estimate(
             metric,
             unit="judge",
             value=value,

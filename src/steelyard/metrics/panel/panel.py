@@ -16,7 +16,7 @@ def panel_estimates(
     """Each probe over judges, juries and correlated errors; nothing for fewer than two judges."""
     if len(judges) < 2:
         return []
-    base = seen.among(protocol="base")
+    base = seen.filter(protocol="base")
     return [
         *over_judges(estimates, {name: seen.of_judge(name) for name in judges}, seed),
         *jury_estimates(base, judges, seed),

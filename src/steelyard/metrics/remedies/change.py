@@ -12,10 +12,9 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.remedies.figures import Calls, Figure
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import wilson_cluster
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import Ends, clipped, score
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, numbered
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
 from steelyard.metrics.stats.cluster_mean import ClusterMean
@@ -27,15 +27,15 @@ Priced = tuple[Observations, Dollars | None]
 """Calls of one judge, and its price."""
 
 
-def cost_per_verdict(heading: Heading, asked: Sequence[Priced], calls: int = 1) -> Estimate:
+def cost_per_verdict(context: EstimateContext, asked: Sequence[Priced], calls: int = 1) -> Estimate:
     """Dollars of one call to each of these judges, so many times; an interval where it is one judge."""
     for seen, price in asked:
         why = unpriced(seen, price) if len(seen) else NO_CALLS
         if price is None or why:
-            return heading.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
+            return context.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
     means = [_mean(seen, price) for seen, price in asked if price is not None]
     limits = means[0].limits(0.975, POSITIVE) if len(means) == 1 else None
-    return heading.estimate(
+    return context.estimate(
         COST_PER_VERDICT,
         unit="verdict",
         value=calls * sum(mean.mean for mean in means),

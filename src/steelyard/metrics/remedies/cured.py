@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.core.json_dataclasses import from_body
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.remedies.change import Change, change
 from steelyard.metrics.remedies.cost import cost_per_verdict
@@ -103,7 +103,7 @@ def merit_figures(
     return [
         CuredFigure(replace(each, group={**each.group, "remedy": remedy}))
         for each in merit_estimates(judge, after, baselines, seed)
-        if each.whole
+        if each.is_overall
     ]
 
 
@@ -125,11 +125,11 @@ class _Bench:
         self.priced = priced
         self.baselines = baselines
         self.seed = seed
-        self.base = seen.among(protocol="base")
+        self.base = seen.filter(protocol="base")
         self.figures = tuple(figures_of(self.base))
         self._units = {id(figure): figure.units(figure.columns(self.base)) for figure in self.figures}
         self._measured = {
-            id(figure): figure.estimate(self._heading(figure, AS_MEASURED), figure.columns(self.base))
+            id(figure): figure.estimate(self._context(figure, AS_MEASURED), figure.columns(self.base))
             for figure in self.figures
         }
 
@@ -156,20 +156,20 @@ class _Bench:
         if not self._tells(figure, rows):
             return None
         estimate = figure.estimate(
-            self._heading(figure, remedy), once(rows, figure) if remedy.symmetric else rows
+            self._context(figure, remedy), once(rows, figure) if remedy.symmetric else rows
         )
         return CuredFigure(estimate, change(figure, self.base, spread, self._measured[id(figure)]))
 
-    def _heading(self, figure: Figure, remedy: Remedy) -> Heading:
+    def _context(self, figure: Figure, remedy: Remedy) -> EstimateContext:
         group = {**figure.group, "protocol": "base", "remedy": remedy.id}
-        return Heading(self.judge, figure.probe, group, self.seed)
+        return EstimateContext(self.judge, figure.probe, group, self.seed)
 
     def _tells(self, figure: Figure, rows: Any) -> bool:
         """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""
         return figure.units(rows) > MOST * self._units[id(figure)]
 
     def _cost(self, remedy: Remedy) -> Estimate:
-        heading = Heading(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)
+        context = EstimateContext(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)
         return cost_per_verdict(
-            heading, [(self.seen.among(protocol=remedy.protocol), self.price)], remedy.calls
+            context, [(self.seen.filter(protocol=remedy.protocol), self.price)], remedy.calls
         )

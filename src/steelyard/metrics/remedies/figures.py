@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, weak_cache
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs, collect
@@ -58,7 +57,7 @@ class Figure:
     """Condition beside the protocol."""
     columns: Callable[[Observations], Any]
     """Its rows."""
-    estimate: Callable[[Heading, Any], Estimate]
+    estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
     calls: Callable[[Any], Calls]
     """Its rows, call by call."""
@@ -94,15 +93,15 @@ def _of_pairs(
     """A share of calls on pairs; with a step in the group, on pairs so far apart."""
 
     def columns(seen: Observations) -> Pairs:
-        pairs = collect(seen.among(probe, "base", None if kind is None else (kind,), labelled=labelled))
+        pairs = collect(seen.filter(probe, "base", None if kind is None else (kind,), labelled=labelled))
         return pairs.where(pairs.delta == group["delta"]) if "delta" in group else pairs
 
     return Figure(
         metric,
         probe,
         group,
-        remembered(columns),
-        lambda heading, pairs: proportion(heading, metric, share_of_calls(pairs, metric)),
+        weak_cache(columns),
+        lambda context, pairs: proportion(context, metric, share_of_calls(pairs, metric)),
         lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), readable(pairs.calls)),
     )
 
@@ -120,7 +119,7 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
         NET_SLOT_PREFERENCE,
         probe,
         group,
-        remembered(lambda seen: collect(seen.among(probe, "base", (kind,)))),
+        weak_cache(lambda seen: collect(seen.filter(probe, "base", (kind,)))),
         net_slot_preference,
         calls,
         lambda _: AGREEMENT,
@@ -135,7 +134,7 @@ def _of_scores(
     metric: Metric,
     probe: str,
     columns: Callable[[Scores], Scores],
-    estimate: Callable[[Heading, Scores], Estimate],
+    estimate: Callable[[EstimateContext, Scores], Estimate],
     value: Callable[[Scores], Any],
     ends: Callable[[Scores], Ends] = lambda _: SHARE,
 ) -> Figure:
@@ -147,7 +146,7 @@ def _of_scores(
         metric,
         probe,
         {},
-        remembered(lambda seen: columns(collect_scores(seen.among(probe, "base")))),
+        weak_cache(lambda seen: columns(collect_scores(seen.filter(probe, "base")))),
         estimate,
         calls,
         ends,
@@ -190,21 +189,21 @@ _SCORES = (
         FALSE_POSITIVE_RATE,
         ORIGINAL,
         _labelled(0),
-        lambda heading, scores: _only(FALSE_POSITIVE_RATE, false_rates(heading, scores)),
+        lambda context, scores: _only(FALSE_POSITIVE_RATE, false_rates(context, scores)),
         lambda scores: scores.decided & (scores.score == 1),
     ),
     _of_scores(
         FALSE_NEGATIVE_RATE,
         ORIGINAL,
         _labelled(1),
-        lambda heading, scores: _only(FALSE_NEGATIVE_RATE, false_rates(heading, scores)),
+        lambda context, scores: _only(FALSE_NEGATIVE_RATE, false_rates(context, scores)),
         lambda scores: scores.decided & (scores.score == 0),
     ),
     _of_scores(
         MAE,
         ORIGINAL,
         _one_range,
-        lambda heading, scores: _only(MAE, by_scale(heading, scores, (MAE,))),
+        lambda context, scores: _only(MAE, by_scale(context, scores, (MAE,))),
         lambda scores: np.abs(scores.score - scores.expected),
         lambda scores: (0.0, float(np.max(scores.high - scores.low))),
     ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.remedies.change import change
 from steelyard.metrics.remedies.cost import cost_per_verdict
 from steelyard.metrics.remedies.cured import Cured, CuredFigure, merit_figures
@@ -24,7 +24,7 @@ def jury_remedies(
 ) -> list[Cured]:
     """The jury beside each of these judges; where there is none, what it would take."""
     heard = [seen.judges.index(name) for name in judges if name in seen.judges]
-    base = as_base(seen.where(np.isin(seen.judge, heard)), BASE)
+    base = as_base(seen.filter(calls=np.isin(seen.judge, heard)), BASE)
     trio = choose_trio(base, judges, seed)
     if isinstance(trio, str):
         return [Cured(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]
@@ -34,9 +34,9 @@ def jury_remedies(
     for name in judges:
         figures = _figures(name, trio.calls.of_judge(name), voted, seed)
         if figures and prices is not None:
-            heading = _heading(name, "cost", {}, seed)
+            context = _context(name, "cost", {}, seed)
             asked = [(base.of_judge(member), prices.get(member)) for member in trio.members]
-            figures.append(CuredFigure(cost_per_verdict(heading, asked)))
+            figures.append(CuredFigure(cost_per_verdict(context, asked)))
         note = None if figures else NEEDS
         rows.append(Cured(name, JURY, JURY, title, SIZE, tuple(figures), note, _definition(trio.members)))
     return rows
@@ -46,14 +46,14 @@ def _figures(judge: str, before: Observations, voted: Observations, seed: int) -
     """The figures of the jury, each beside the same calls of one judge."""
     figures = []
     for figure in figures_of(voted):
-        heading = _heading(judge, figure.probe, figure.group, seed)
-        alone, together = (figure.estimate(heading, figure.columns(seen)) for seen in (before, voted))
+        context = _context(judge, figure.probe, figure.group, seed)
+        alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
         figures.append(CuredFigure(together, change(figure, before, voted, alone)))
     return figures + merit_figures(judge, voted, {}, seed, JURY) if figures else []
 
 
-def _heading(judge: str, probe: str, group: Mapping[str, str | float], seed: int) -> Heading:
-    return Heading(judge, probe, {**group, "protocol": BASE, "remedy": JURY}, seed)
+def _context(judge: str, probe: str, group: Mapping[str, str | float], seed: int) -> EstimateContext:
+    return EstimateContext(judge, probe, {**group, "protocol": BASE, "remedy": JURY}, seed)
 
 
 def _definition(members: Sequence[str]) -> str:

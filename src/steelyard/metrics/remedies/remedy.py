@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.combined import any_both_orders, as_base, both_orders, of_repeats
 from steelyard.verdicts.observations import Observations
@@ -61,7 +61,7 @@ class Remedy:
         calls = as_base(seen, self.protocol)
         if not len(calls):
             return f"calls under the {self.protocol} protocol (probe criterion)"
-        again = counted(self.repeats, "repeat")
+        again = pluralize(self.repeats, "repeat")
         needs = {
             "pairs shown in both orders": self.symmetric and not any_both_orders(calls),
             f"{again} of each call (--replicates {self.repeats})": not _often(calls, self.repeats),
@@ -118,7 +118,7 @@ def _stricter(seen: Observations) -> list[str]:
     """Protocols on record that ask for more before a winner is named; unknown ones are taken to."""
     lenient = GRADED[: GRADED.index(BASE) + 1]
     measured = sorted(name for name in seen.protocols_seen if name not in lenient)
-    graded = len(seen.among("ladder")) or len(seen.among("vacuum"))
+    graded = len(seen.filter("ladder")) or len(seen.filter("vacuum"))
     return measured or (["strict"] if graded else [])
 
 

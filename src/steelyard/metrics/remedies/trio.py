@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from steelyard.core.arrays import distinct
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.remedies.remedy import JURY
 from steelyard.metrics.scores.columns import collect_scores
@@ -86,7 +86,7 @@ def halves(base: Observations, seed: int) -> tuple[Observations, Observations] |
         return None
     rng_for(seed, "jury").shuffle(clusters)
     chosen = np.isin(base.shown.cluster, clusters[: len(clusters) // 2])
-    return base.showing(chosen), base.showing(~chosen)
+    return base.filter(stimuli=chosen), base.filter(stimuli=~chosen)
 
 
 def subject(seen: Observations) -> Observations:
@@ -95,16 +95,16 @@ def subject(seen: Observations) -> Observations:
     Unchanged items where any has a label, else all labelled texts; of pairs those of the first such figure.
     """
     if seen.pointwise:
-        plain = _known(seen.among(ORIGINAL))
+        plain = _known(seen.filter(ORIGINAL))
         return plain if len(plain) else _known(seen)
     aim = next((figure for figure in figures_of(seen) if figure.metric.labelled), None)
-    return seen[:0] if aim is None else seen.among(aim.probe)
+    return seen[:0] if aim is None else seen.filter(aim.probe)
 
 
 def _known(seen: Observations) -> Observations:
     """The showings of single texts with a label that no judge among these has given."""
     own = distinct(seen.stimulus[seen.own_label])
-    return seen.where(seen.shown.labelled[seen.stimulus] & ~np.isin(seen.stimulus, own))
+    return seen.filter(calls=seen.shown.labelled[seen.stimulus] & ~np.isin(seen.stimulus, own))
 
 
 def _right(seen: Observations) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Mask, Words, distinct
 from steelyard.metrics.basis import Basis, Group, Items, labelled
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.run.strata import MOST
 from steelyard.metrics.scores.columns import Scores, collect_scores
@@ -76,7 +76,7 @@ class Runs:
     def of(cls, observations: Observations) -> Runs:
         """The calls on runs of agents among these."""
         shown = observations.shown
-        scores = collect_scores(observations.showing(shown.run))
+        scores = collect_scores(observations.filter(stimuli=shown.run))
         places = {name: row for row, name in enumerate(shown.ids.tolist())}
         rows = np.array([places[name] for name in scores.stimuli], dtype=np.int64)[scores.stimulus]
         return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows])
@@ -114,48 +114,50 @@ class Runs:
 
 def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """The figures under the base protocol; nothing where no run of an agent was judged."""
-    rows = observations.among(protocol="base")
+    rows = observations.filter(protocol="base")
     if not np.any(rows.shown.run[rows.stimulus]):
         return []
     runs = Runs.of(rows)
-    heading = Heading.under(judge, PROBE, "base", seed)
-    return [_errors(heading, runs), *_rates(heading, runs), *_parts(heading, runs)]
+    context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
+    return [_errors(context, runs), *_rates(context, runs), *_parts(context, runs)]
 
 
-def _errors(heading: Heading, runs: Runs) -> Estimate:
+def _errors(context: EstimateContext, runs: Runs) -> Estimate:
     rows = runs.scores.where(runs.scores.labelled)
     tally = score_tally(rows, rows.decided & ~rows.right, rows.readable)
-    return share(heading, ERROR_RATE, rows, tally, reason=None if len(rows) else NO_LABELS)
+    return share(context, ERROR_RATE, rows, tally, reason=None if len(rows) else NO_LABELS)
 
 
-def _rates(heading: Heading, runs: Runs) -> list[Estimate]:
+def _rates(context: EstimateContext, runs: Runs) -> list[Estimate]:
     """Missed failures and false alarms; undefined where no run is of the kind."""
-    missed = _rate(heading, MISSED_FAILURES, runs.where(runs.should_fail), failed=False)
-    return [missed, _rate(heading, FALSE_ALARMS, runs.where(runs.should_pass), failed=True)]
+    missed = _rate(context, MISSED_FAILURES, runs.where(runs.should_fail), failed=False)
+    return [missed, _rate(context, FALSE_ALARMS, runs.where(runs.should_pass), failed=True)]
 
 
-def _rate(heading: Heading, metric: Metric, runs: Runs, *, failed: bool) -> Estimate:
+def _rate(context: EstimateContext, metric: Metric, runs: Runs, *, failed: bool) -> Estimate:
     rows = runs.scores
     events = rows.decided & (runs.failed == failed)
     tally = score_tally(rows, events, rows.readable)
-    return share(heading, metric, rows, tally, reason=None if len(rows) else NONE_SUCH.get(metric, NO_CALLS))
+    return share(context, metric, rows, tally, reason=None if len(rows) else NONE_SUCH.get(metric, NO_CALLS))
 
 
-def _parts(heading: Heading, runs: Runs) -> Iterator[Estimate]:
+def _parts(context: EstimateContext, runs: Runs) -> Iterator[Estimate]:
     """The two rates by what was done to the run and by stratum, then missed failures by place and by size."""
-    yield from _defined(_of_each(heading, "edit", runs, runs.edit))
+    yield from _defined(_of_each(context, "edit", runs, runs.edit))
     if 2 <= len(np.unique(runs.scores.stratum)) <= MOST:
-        yield from _defined(_of_each(heading, "stratum", runs, runs.scores.stratum))
+        yield from _defined(_of_each(context, "stratum", runs, runs.scores.stratum))
     broken = runs.where(runs.broken)
     for name, mask in (*_thirds(broken.depth), *_sizes(broken.words)):
         if mask.any():
             key = "place" if name in THIRDS else "size"
-            yield _rate(heading.within(**{key: name}), MISSED_FAILURES, broken.where(mask), failed=False)
+            yield _rate(
+                context.for_subgroup(**{key: name}), MISSED_FAILURES, broken.where(mask), failed=False
+            )
 
 
-def _of_each(heading: Heading, key: str, runs: Runs, names: Words) -> Iterator[Estimate]:
+def _of_each(context: EstimateContext, key: str, runs: Runs, names: Words) -> Iterator[Estimate]:
     for name in dict.fromkeys(sorted(set(names.tolist()))):
-        yield from _rates(heading.within(**{key: name}), runs.where(names == name))
+        yield from _rates(context.for_subgroup(**{key: name}), runs.where(names == name))
 
 
 def _defined(estimates: Iterable[Estimate]) -> Iterator[Estimate]:

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, distinct, numbered
 from steelyard.metrics.basis import EVERY_CALL
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
@@ -105,24 +105,24 @@ def pareto_front(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
 
 
 def cost_estimates(
-    heading: Heading, observations: Observations, price: Dollars | None, *, unchanged: bool = False
+    context: EstimateContext, observations: Observations, price: Dollars | None, *, unchanged: bool = False
 ) -> list[Estimate]:
     """Dollars per call of a probe; per point and in all on its labelled calls, lost ones included."""
-    mine = observations.among(protocol=heading.protocol)
+    mine = observations.filter(protocol=context.protocol)
     why = unpriced(mine, price)
     if price is None or why:
-        return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
-    scores = probe_scores(heading.probe, heading.protocol, mine, unchanged=unchanged)
+        return [context.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
+    scores = probe_scores(context.probe, context.protocol, mine, unchanged=unchanged)
     if not unchanged and not len(scores):
-        return [heading.undefined(metric, NO_TEXTS) for metric in PER_PROBE]
+        return [context.undefined(metric, NO_TEXTS) for metric in PER_PROBE]
     dollars = dollars_of_rows(scores, mine, price)
     edits = ~scores.original if np.any(~scores.original) else scores.original
     labelled = edits & scores.labelled
     lacking = unlabelled(scores.where(edits)) if len(scores) else NO_CALLS
     return [
-        per_call(heading, scores.where(edits), dollars[edits]),
-        _per_point(heading, scores.where(labelled), dollars[labelled], lacking),
-        _total(heading, scores.where(labelled), dollars[labelled], lacking),
+        per_call(context, scores.where(edits), dollars[edits]),
+        _per_point(context, scores.where(labelled), dollars[labelled], lacking),
+        _total(context, scores.where(labelled), dollars[labelled], lacking),
     ]
 
 
@@ -148,17 +148,17 @@ def _uncounted(observations: Observations, price: Dollars) -> bool:
     return bool(used) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in used)
 
 
-def per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
+def per_call(context: EstimateContext, scores: Scores, dollars: Floats) -> Estimate:
     """Mean dollars of these calls."""
     sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
-    return resampled(heading, COST_PER_CALL, sums, _mean, reason=NO_CALLS, ends=POSITIVE)
+    return resampled(context, COST_PER_CALL, sums, _mean, reason=NO_CALLS, ends=POSITIVE)
 
 
-def _per_point(heading: Heading, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
+def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     right = scores.decided & np.equal(scores.score, scores.expected)
     sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
-    return resampled(heading, COST_PER_POINT, sums, _point, reason=reason, ends=POSITIVE)
+    return resampled(context, COST_PER_POINT, sums, _point, reason=reason, ends=POSITIVE)
 
 
 def _mean(sums: Floats) -> Floats:
@@ -166,11 +166,11 @@ def _mean(sums: Floats) -> Floats:
     return ratio(sums[..., 0], sums[..., 1])
 
 
-def _total(heading: Heading, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
+def _total(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     """What was paid for these calls: counted, not estimated."""
     if not len(scores):
-        return heading.undefined(COST_TOTAL, lacking)
-    return heading.estimate(
+        return context.undefined(COST_TOTAL, lacking)
+    return context.estimate(
         COST_TOTAL,
         unit="call",
         value=fsum(dollars.tolist()),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
-from steelyard.core.identity import seed_for
+from steelyard.core.rng import seed_for
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable

@@ -14,15 +14,14 @@ from math import sqrt
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, judged
-from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.estimate_context import NO_CALLS
+from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, detectable_beyond, judged
 from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.run.loss_dependence import loss_test
-from steelyard.metrics.stats.clusters import design_effect, wilson_cluster
+from steelyard.metrics.stats.clusters import Tally, design_effect, wilson_cluster
 from steelyard.metrics.stats.intervals import wilson
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, POWER
-from steelyard.metrics.stats.tally import Tally
+from steelyard.metrics.stats.sample_size import detectable_errors
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
@@ -49,7 +48,7 @@ def _tested(
     test = loss_test(observations, kind, seed) if rate.numerator else None
     if test is None:
         return rate
-    uneven = test.p <= ALPHA / len(METRICS)
+    uneven = AdjustedTest.bonferroni(test.p, len(METRICS)).is_significant
     most = f", most in {test.worst}: {test.lost} of {test.calls}" if uneven else ""
     rate = replace(rate, note=f"{rate.note}; even over conditions: p = {test.p:.2g}{most}")
     return replace(rate, finding=FLAGGED, calls_needed=None, reading=UNEVEN) if uneven else rate
@@ -106,5 +105,4 @@ def _detectable(counts: Tally, limit: Limit) -> float:
     """Distance from the limit that a 95 % interval on these data shows with 80 % power."""
     if _spread(counts):
         return detectable_beyond(counts, limit)
-    error = sqrt(limit.value * (1 - limit.value) / counts.n)
-    return (normal_quantile(SURE) + normal_quantile(POWER)) * error
+    return detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n)

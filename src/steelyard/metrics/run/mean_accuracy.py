@@ -7,7 +7,7 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
@@ -21,9 +21,9 @@ ACCURACY_MEAN = Metric(
 )
 
 
-def mean_intervals(heading: Heading, table: Floats) -> tuple[Interval, ...]:
+def mean_intervals(context: EstimateContext, table: Floats) -> tuple[Interval, ...]:
     """Intervals of the mean of a table's shares, each counted once; none without spread."""
-    return intervals(table, _mean, heading.bootstrap_seed(ACCURACY_MEAN.id), SHARE)[0]
+    return intervals(table, _mean, context.bootstrap_seed(ACCURACY_MEAN.id), SHARE)[0]
 
 
 def _mean(sums: Floats) -> Floats:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import fsum
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.proportions import join
 from steelyard.metrics.run.cost import (
@@ -97,7 +97,7 @@ def run_costs(
 
     The probes that show items as they are go by the names in `unchanged`.
     """
-    scored = observations.showing(observations.shown.scored)
+    scored = observations.filter(stimuli=observations.shown.scored)
     if not scored:
         return []
     probes = [e.probe for e in estimates if _whole_accuracy(e, judge)]
@@ -105,10 +105,13 @@ def run_costs(
         figure
         for probe in probes
         for figure in cost_estimates(
-            Heading.under(judge, probe, "base", seed), scored, price, unchanged=probe in unchanged
+            EstimateContext.for_protocol(judge, probe, "base", seed),
+            scored,
+            price,
+            unchanged=probe in unchanged,
         )
     ]
-    totals = total_estimates(judge, scored.among(protocol="base"), price, seed)
+    totals = total_estimates(judge, scored.filter(protocol="base"), price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
 
 
@@ -116,20 +119,20 @@ def total_estimates(
     judge: str, observations: Observations, price: Dollars | None, seed: int
 ) -> list[Estimate]:
     """Tokens and dollars of all calls, in and out, and dollars per call; each call is counted once."""
-    heading = Heading.under(judge, PROBE, "base", seed)
+    context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
     scores = collect_scores(observations)
     used = [observations.usages[number] for number in observations.usage.tolist()]
     tokens = (sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
-    counted = _sums(heading, scores, TOKENS, tokens)
+    token_sums = _sums(context, scores, TOKENS, tokens)
     why = unpriced(observations, price)
     if price is None or why:
-        missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
-        return [*([] if why == NO_TOKENS else counted), *missing]
+        missing = [context.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
+        return [*([] if why == NO_TOKENS else token_sums), *missing]
     prompts = [_of_the_prompt(usage, price) for usage in used]
     # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
     paid = (fsum(prompts), fsum(price(u) - prompt for u, prompt in zip(used, prompts, strict=True)))
-    each = per_call(heading, scores, dollars_of_rows(scores, observations, price))
-    return [*counted, *_sums(heading, scores, DOLLARS, paid), each]
+    each = per_call(context, scores, dollars_of_rows(scores, observations, price))
+    return [*token_sums, *_sums(context, scores, DOLLARS, paid), each]
 
 
 def _of_the_prompt(usage: Usage, price: Dollars) -> float:
@@ -146,12 +149,18 @@ def _prompt_share(call: Usage, price: Dollars) -> float:
 
 
 def _sums(
-    heading: Heading, scores: Scores, metrics: Sequence[Metric], values: Sequence[float]
+    context: EstimateContext, scores: Scores, metrics: Sequence[Metric], values: Sequence[float]
 ) -> list[Estimate]:
     """Sums over the calls of a run: counted, not estimated."""
-    behind = {"n_calls": len(scores), "n_units": scores.n_items, "n_clusters": scores.n_clusters}
     return [
-        heading.estimate(metric, unit="call", value=float(value), **behind)
+        context.estimate(
+            metric,
+            unit="call",
+            value=float(value),
+            n_calls=len(scores),
+            n_units=scores.n_items,
+            n_clusters=scores.n_clusters,
+        )
         for metric, value in zip(metrics, values, strict=True)
     ]
 
@@ -164,30 +173,30 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
     rows = [CostRow(e.probe, e.value or 0.0, right[e.probe].value or 0.0) for e in known]
     if len(rows) < 2:
         return []
-    heading = Heading.under(judge, PROBE, "base", seed)
+    context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
     cost = overall_cost(rows)
     never = ", ".join(row.name for row in rows if row.per_point is None)
     unread = ", ".join(e.probe for e in paid if e not in known)
     left_out = f"left out, paid for without a verdict: {unread}" if unread else None
-    pooled = f"all dollars over 100 times the mean accuracy of {counted(len(rows), 'probe')}"
-    mean = f"mean of the costs per point of {counted(len(rows), 'probe')}"
+    pooled = f"all dollars over 100 times the mean accuracy of {pluralize(len(rows), 'probe')}"
+    mean = f"mean of the costs per point of {pluralize(len(rows), 'probe')}"
     figures = (
         (cost.pooled, pooled if cost.pooled is not None else NEVER_RIGHT),
         (cost.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),
     )
     return [
-        heading.estimate(metric, unit="probe", value=value, **_behind(known), note=join([note, left_out]))
+        context.estimate(
+            metric,
+            unit="probe",
+            value=value,
+            n_calls=sum(e.n_calls for e in known),
+            n_units=max(e.n_units for e in known),
+            n_clusters=max(e.n_clusters for e in known),
+            note=join([note, left_out]),
+        )
         for metric, (value, note) in zip(OVERALL, figures, strict=True)
     ]
 
 
-def _behind(costs: Sequence[Estimate]) -> dict[str, int]:
-    return {
-        "n_calls": sum(e.n_calls for e in costs),
-        "n_units": max(e.n_units for e in costs),
-        "n_clusters": max(e.n_clusters for e in costs),
-    }
-
-
 def _whole_accuracy(estimate: Estimate, judge: str) -> bool:
-    return estimate.judge == judge and estimate.metric == ACCURACY.id and estimate.whole
+    return estimate.judge == judge and estimate.metric == ACCURACY.id and estimate.is_overall

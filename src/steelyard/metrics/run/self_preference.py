@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, by_loss, moved_by
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
-from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
@@ -96,7 +96,7 @@ def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) ->
 
 
 def self_preference(
-    heading: Heading, treatments: Sequence[Treatment], observations: Sequence[Observation]
+    context: EstimateContext, treatments: Sequence[Treatment], observations: Sequence[Observation]
 ) -> Estimate:
     """The weighted difference, with clusters drawn again; undefined where there is nothing to compare."""
     lost = {
@@ -105,18 +105,18 @@ def self_preference(
     }
     known = [t for t in treatments if not t.lost]
     if not any(t.own for t in known):
-        return heading.undefined(SELF_PREFERENCE, NONE_OWN, excluded=lost)
+        return context.undefined(SELF_PREFERENCE, NONE_OWN, excluded=lost)
     table = _table(known)
     value = float(matched(table.sum(0)))
     if not np.isfinite(value):
-        return heading.undefined(SELF_PREFERENCE, NONE_ALIKE, excluded=lost)
-    found, remark = intervals(table, matched, heading.bootstrap_seed(SELF_PREFERENCE.id), AGREEMENT)
+        return context.undefined(SELF_PREFERENCE, NONE_ALIKE, excluded=lost)
+    found, remark = intervals(table, matched, context.bootstrap_seed(SELF_PREFERENCE.id), AGREEMENT)
     if not found:
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
     bounds = _bounds(treatments)
     seen, word = _word(found[0]), _word(found[0], moved_by(value, bounds))
-    return heading.estimate(
+    return context.estimate(
         SELF_PREFERENCE,
         unit="call",
         value=value,
@@ -174,7 +174,7 @@ def _means(treatments: Sequence[Treatment]) -> str:
     own = [t.value for t in treatments if t.own]
     others = [t.value for t in treatments if not t.own]
     return (
-        f"own {np.mean(own):.2f} in {counted(len(own), 'call')}, "
+        f"own {np.mean(own):.2f} in {pluralize(len(own), 'call')}, "
         f"others {np.mean(others):.2f} in {len(others)}, before labels are matched; margin {MARGIN:g}"
     )
 

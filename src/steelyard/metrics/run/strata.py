@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.natural import stratum_estimates as of_pairs
@@ -24,7 +24,7 @@ from steelyard.metrics.scores.against_labels import MAE, QWK
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers
@@ -50,43 +50,45 @@ METRICS = (STRATUM_GAP,)
 
 def strata_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """Figures of each stratum under each protocol, then the lowest; none where there are not several."""
-    parts: list[tuple[Observations, Callable[[Heading, Observations], list[Estimate]]]] = [
-        (observations.among(ORIGINAL), _scored),
-        (observations.among(kinds=(NATURAL,)), _compared),
+    parts: list[tuple[Observations, Callable[[EstimateContext, Observations], list[Estimate]]]] = [
+        (observations.filter(ORIGINAL), _scored),
+        (observations.filter(kinds=(NATURAL,)), _compared),
     ]
     estimates: list[Estimate] = []
     for rows, figures in parts:
         for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
-            mine = rows.among(protocol=protocol)
+            mine = rows.filter(protocol=protocol)
             probe = str(mine.shown.probe[mine.stimulus[0]])
-            estimates += _of_arm(Heading.under(judge, probe, protocol, seed), mine, figures)
+            estimates += _of_arm(EstimateContext.for_protocol(judge, probe, protocol, seed), mine, figures)
     return estimates
 
 
 def _of_arm(
-    heading: Heading, rows: Observations, figures: Callable[[Heading, Observations], list[Estimate]]
+    context: EstimateContext,
+    rows: Observations,
+    figures: Callable[[EstimateContext, Observations], list[Estimate]],
 ) -> Iterator[Estimate]:
     stratum = rows.shown.stratum
     names = sorted(set(stratum[rows.stimulus].tolist()))
     if not 2 <= len(names) <= MOST:
         return
     for name in names:
-        yield from figures(heading.within(stratum=name), rows.showing(stratum == name))
-    yield _gap(heading, rows, names)
+        yield from figures(context.for_subgroup(stratum=name), rows.filter(stimuli=stratum == name))
+    yield _gap(context, rows, names)
 
 
-def _scored(heading: Heading, rows: Observations) -> list[Estimate]:
+def _scored(context: EstimateContext, rows: Observations) -> list[Estimate]:
     scores = collect_scores(rows)
-    return [accuracy(heading, scores), *by_scale(heading, scores, TOLD)]
+    return [accuracy(context, scores), *by_scale(context, scores, TOLD)]
 
 
-def _compared(heading: Heading, rows: Observations) -> list[Estimate]:
-    return of_pairs(heading, collect(rows), collect(rows.among(labelled=True)))
+def _compared(context: EstimateContext, rows: Observations) -> list[Estimate]:
+    return of_pairs(context, collect(rows), collect(rows.filter(labelled=True)))
 
 
-def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
+def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Estimate:
     """The lowest accuracy against the rest, tested among all strata."""
-    held = rows.where(CallAnswers.of(rows).held)
+    held = rows.filter(calls=CallAnswers.of(rows).held)
     right = CallAnswers.of(held).right
     shown, row = held.shown, held.stimulus
     code = np.searchsorted(names, shown.stratum[row])
@@ -99,13 +101,13 @@ def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
     )
     scores = pieces.scores(pieces.stratum)
     if np.count_nonzero(~np.isnan(scores)) < 2:
-        return heading.undefined(
+        return context.undefined(
             STRATUM_GAP, "fewer than two strata have a verdict that is held against a label"
         )
     lowest = int(np.nanargmin(scores))
-    p, corrected = pieces.tested(lowest, heading.bootstrap_seed(STRATUM_GAP.id))
+    p, corrected = pieces.tested(lowest, context.bootstrap_seed(STRATUM_GAP.id))
     here = code == lowest
-    return heading.within(stratum=names[lowest]).estimate(
+    return context.for_subgroup(stratum=names[lowest]).estimate(
         STRATUM_GAP,
         unit="call",
         value=float(right[here].mean() - right[~here].mean()),
@@ -116,7 +118,7 @@ def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
         finding=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
         p=p,
         p_corrected=corrected,
-        note=f"lowest of {counted(len(names), 'stratum', 'strata')}",
+        note=f"lowest of {pluralize(len(names), 'stratum', 'strata')}",
     )
 
 

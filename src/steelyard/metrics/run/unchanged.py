@@ -15,9 +15,9 @@ from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.basis import Basis, Items, on_items
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.run.edit_family import read_as_family
+from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
@@ -58,12 +58,12 @@ def unchanged_estimates(judge: str, observations: Observations, seed: int) -> li
     """The figures of every protocol under which items were judged as they are; none where none was."""
     estimates: list[Estimate] = []
     for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
-        rows = observations.among(protocol=protocol)
-        plain = rows.among(ORIGINAL)
+        rows = observations.filter(protocol=protocol)
+        plain = rows.filter(ORIGINAL)
         if len(plain):
-            heading = Heading.under(judge, ORIGINAL, protocol, seed)
+            context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
             scores = collect_scores(plain)
-            estimates += _figures(heading, scores, _every(rows), _words(scores, plain))
+            estimates += _figures(context, scores, _every(rows), _words(scores, plain))
     return estimates
 
 
@@ -71,7 +71,7 @@ def _every(rows: Observations) -> Scores:
     """Items as they are and edited, all on the range of the former."""
     shown = rows.shown
     return collect_scores(
-        on_original_range(rows.showing(shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
+        on_original_range(rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
     )
 
 
@@ -83,33 +83,33 @@ def _words(scores: Scores, plain: Observations) -> Ints:
     return np.array([known[item] for item in scores.items], dtype=np.int64)
 
 
-def _figures(heading: Heading, plain: Scores, every: Scores, words: Ints) -> list[Estimate]:
-    figures = [accuracy(heading, plain), *by_scale(heading, plain, TOLD)]
+def _figures(context: EstimateContext, plain: Scores, every: Scores, words: Ints) -> list[Estimate]:
+    figures = [accuracy(context, plain), *by_scale(context, plain, TOLD)]
     if np.any(np.bincount(plain.stimulus) > 1):
-        figures += stability(heading, plain)
+        figures += stability(context, plain)
     known = {metric.id for metric in TOLD}
     return [
         *(figure for figure in figures if figure.metric in known),
-        *leaning_estimates(heading, plain, words),
-        _commonest(heading, every),
+        *leaning_estimates(context, plain, words),
+        _commonest(context, every),
     ]
 
 
-def leaning_estimates(heading: Heading, plain: Scores, words: Ints) -> list[Estimate]:
+def leaning_estimates(context: EstimateContext, plain: Scores, words: Ints) -> list[Estimate]:
     """Leniency, and length where texts are known: what errors lean to, tested as one family."""
-    estimates = leniency_estimates(heading, plain)
-    estimates += [length_gap(heading, plain, words)] if np.any(words) else []
-    return read_as_family(estimates, "leanings")
+    estimates = leniency_estimates(context, plain)
+    estimates += [length_gap(context, plain, words)] if np.any(words) else []
+    return adjust_estimates(estimates, "leanings")
 
 
-def _commonest(heading: Heading, scores: Scores) -> Estimate:
+def _commonest(context: EstimateContext, scores: Scores) -> Estimate:
     """The share of the commonest score, and which it is."""
     levels, counts = np.unique(scores.score[scores.decided], return_counts=True)
     answer = int(levels[np.argmax(counts)]) if len(levels) else 0
     tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
     if not len(levels):
-        return share(heading, COMMONEST_ANSWER, scores, tally)
-    found = share(heading, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"])
+        return share(context, COMMONEST_ANSWER, scores, tally)
+    found = share(context, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"])
     return replace(found, answer=answer)
 
 

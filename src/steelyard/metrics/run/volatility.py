@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from steelyard.core.arrays import Floats
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN, mean_intervals
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
@@ -90,8 +90,8 @@ def volatility_estimates(
     for protocol in sorted({str(e.group["protocol"]) for e in mine}, key=lambda name: (name != "base", name)):
         arm = [e for e in mine if e.group["protocol"] == protocol]
         if len(arm) > 1:
-            heading = Heading.under(judge, PROBE, protocol, seed)
-            figures += _over_probes(heading, arm, observations)
+            context = EstimateContext.for_protocol(judge, PROBE, protocol, seed)
+            figures += _over_probes(context, arm, observations)
     return figures
 
 
@@ -105,12 +105,12 @@ def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 
 def _over_probes(
-    heading: Heading, arm: list[Estimate], observations: Sequence[Observation]
+    context: EstimateContext, arm: list[Estimate], observations: Sequence[Observation]
 ) -> list[Estimate]:
     deviation = spread([share_of(e) for e in arm])
     least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
-    over = f"over {counted(deviation.count, 'probe')}"
-    table = _table(arm, str(heading.group["protocol"]), observations)
+    over = f"over {pluralize(deviation.count, 'probe')}"
+    table = _table(arm, str(context.group["protocol"]), observations)
     sampling = None if table is None else sampling_sd(table)
     beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"
     figures = (
@@ -120,9 +120,9 @@ def _over_probes(
         (deviation.low, f"probe {least}"),
         (deviation.high, f"probe {most}"),
     )
-    of_mean = () if table is None else mean_intervals(heading, table)
+    of_mean = () if table is None else mean_intervals(context, table)
     return [
-        heading.estimate(
+        context.estimate(
             metric,
             unit="probe",
             value=value,

@@ -11,9 +11,9 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.amount import LEFT_OUT, Amount
 from steelyard.metrics.basis import LABELLED
-from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
+from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import LOW, Metric, ShownAs
 from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Scores
@@ -30,9 +30,8 @@ from steelyard.metrics.scores.shares import (
     within_one,
 )
 from steelyard.metrics.stats import agreement
-from steelyard.metrics.stats.clusters import quantile
+from steelyard.metrics.stats.clusters import Tally, quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Span, score
-from steelyard.metrics.stats.tally import Tally
 from steelyard.stimuli.original import ORIGINAL
 
 BALANCED_ACCURACY = Metric(
@@ -107,7 +106,7 @@ QWK = Metric(
     "Agreement beyond chance that weighs distant errors more.",
     plain="agrees, far errors count more",
     signed=True,
-    limit=AGREEMENT_FLOOR,
+    limit=WEIGHTED_FLOOR,
     basis=LABELLED,
 )
 KRIPPENDORFF_ALPHA = Metric(
@@ -174,23 +173,27 @@ _NOTES = {
 }
 
 
-def binary_figures(heading: Heading, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
+def binary_figures(
+    context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
+) -> list[Estimate]:
     """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
     sums = label_table(scores, np.array([0, 1]))
     values = np.array([0.0, 1.0])
     wanted = {metric: formula for metric, formula in BINARY.items() if metric in among}
-    figures = _figures(heading, wanted, sums, values, unlabelled(scores))
-    return _among(among, [*false_rates(heading, scores), *figures])
+    figures = _figures(context, wanted, sums, values, unlabelled(scores))
+    return _among(among, [*false_rates(context, scores), *figures])
 
 
-def ordinal_figures(heading: Heading, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
+def ordinal_figures(
+    context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
+) -> list[Estimate]:
     """Errors, correlations and use of the scale; all rows have the same scale."""
     rows = scores.where(scores.labelled & scores.decided)
     values = np.union1d(rows.score, rows.expected.astype(np.int64))
     sums = label_table(scores, values)
     wanted = {metric: formula for metric, formula in ORDINAL.items() if metric in among}
-    figures = _figures(heading, wanted, sums, values.astype(np.float64), unlabelled(scores))
-    return _among(among, [within_one(heading, scores), *figures, unused_levels(heading, scores)])
+    figures = _figures(context, wanted, sums, values.astype(np.float64), unlabelled(scores))
+    return _among(among, [within_one(context, scores), *figures, unused_levels(context, scores)])
 
 
 def _among(metrics: Collection[Metric], estimates: list[Estimate]) -> list[Estimate]:
@@ -199,14 +202,14 @@ def _among(metrics: Collection[Metric], estimates: list[Estimate]) -> list[Estim
     return [estimate for estimate in estimates if estimate.metric in known]
 
 
-def unused_levels(heading: Heading, scores: Scores) -> Estimate:
+def unused_levels(context: EstimateContext, scores: Scores) -> Estimate:
     """Levels of the scale that the judge never used; more calls can only lower it."""
     rows = scores.where(scores.decided)
     if not len(rows):
-        return heading.undefined(UNUSED_LEVELS, NO_VERDICTS, "level", scores.lost())
+        return context.undefined(UNUSED_LEVELS, NO_VERDICTS, "level", scores.lost())
     levels = int(rows.high[0] - rows.low[0]) + 1
     unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
-    return heading.estimate(
+    return context.estimate(
         UNUSED_LEVELS,
         unit="level",
         value=float(len(unused)),
@@ -219,19 +222,19 @@ def unused_levels(heading: Heading, scores: Scores) -> Estimate:
 
 
 def _figures(
-    heading: Heading, formulas: dict[Metric, Formula], sums: Sums, values: Floats, lacking: str
+    context: EstimateContext, formulas: dict[Metric, Formula], sums: Sums, values: Floats, lacking: str
 ) -> list[Estimate]:
     """Every figure of the table; `lacking` says why there are no labels, where there are none."""
-    return [_figure(heading, metric, formula, sums, values, lacking) for metric, formula in formulas.items()]
+    return [_figure(context, metric, formula, sums, values, lacking) for metric, formula in formulas.items()]
 
 
 def _figure(
-    heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
+    context: EstimateContext, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
     if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
-        return heading.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
+        return context.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
     estimate = resampled(
-        heading,
+        context,
         metric,
         sums,
         lambda table: formula(table, values),
@@ -246,7 +249,7 @@ def _figure(
     if estimate.value is None:
         return estimate
     estimate = replace(estimate, left_out=abstained(sums.rows))
-    limit = metric.limit_in(heading.group, heading.probe)
+    limit = metric.limit_in(context.group, context.probe)
     return held_to(estimate, limit, sums.rows, formula) if limit else estimate
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
@@ -53,19 +53,19 @@ METRICS = (
 """Ids of the figures at the border, in reading order."""
 
 
-def border_estimates(heading: Heading, observations: Iterable[Observation]) -> list[Estimate]:
+def border_estimates(context: EstimateContext, observations: Iterable[Observation]) -> list[Estimate]:
     """Agreement of repeats at the border, on the unchanged items, and the difference."""
-    scores = probe_scores(heading.probe, heading.protocol, observations)
+    scores = probe_scores(context.probe, context.protocol, observations)
     if not len(scores):
-        return untold(heading, SELF_AGREEMENT)
+        return untold(context, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)
-    agreement, *others = stability(heading, border)
+    agreement, *others = stability(context, border)
     compared = len(plain) and np.any(border.readable)
-    unchanged = stability(heading.within(kind=ORIGINAL), plain)[:1] if compared else []
-    return [agreement, *unchanged, border_noise(heading, scores), *others, *lost_rates(heading, border)]
+    unchanged = stability(context.for_subgroup(kind=ORIGINAL), plain)[:1] if compared else []
+    return [agreement, *unchanged, border_noise(context, scores), *others, *lost_rates(context, border)]
 
 
-def border_noise(heading: Heading, scores: Scores) -> Estimate:
+def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
     """Mean over items of (repeats that differ at the border − repeats of the unchanged item that differ)."""
     border, plain = (
         item_noise(scores, scores.where(~scores.original)),
@@ -73,13 +73,13 @@ def border_noise(heading: Heading, scores: Scores) -> Estimate:
     )
     both = np.isfinite(border) & np.isfinite(plain)
     if not both.any():
-        return heading.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
+        return context.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
     units = np.zeros(len(scores.items), dtype=np.int64)
     units[scores.item] = scores.unit
     mean = ClusterMean.of(units[both], (border - plain)[both])
     limits = mean.limits(0.975, DIFFERENCE)
     used = scores.where(both[scores.item])
-    return heading.estimate(
+    return context.estimate(
         BORDER_NOISE,
         unit="comparison",
         value=mean.mean,

@@ -12,15 +12,15 @@ import numpy as np
 from steelyard.core.arrays import Floats, Mask, distinct
 from steelyard.metrics.basis import Basis, Items, labelled_items
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.student_law import t_quantile
 
 ACCURACY_CHANGE = Metric(
     "accuracy_change",
@@ -34,19 +34,19 @@ ACCURACY_CHANGE = Metric(
 NOT_BOTH = "no labelled item has a verdict both unchanged and edited"
 
 
-def accuracy_change(heading: Heading, scores: Scores) -> Estimate:
+def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
     """The mean over items of right edited calls less right unchanged ones."""
     rows = scores.where(scores.labelled & scores.readable)
     edited, plain = (_right(rows, mask) for mask in (~rows.original, rows.original))
     both = np.isfinite(edited) & np.isfinite(plain)
     if not both.any():
         reason = NOT_BOTH if np.any(scores.labelled) else unlabelled(scores)
-        return heading.undefined(ACCURACY_CHANGE, reason, "item", scores.lost())
+        return context.undefined(ACCURACY_CHANGE, reason, "item", scores.lost())
     unit = np.zeros(len(scores.items), dtype=np.int64)
     unit[rows.item] = rows.unit
     mean = ClusterMean.of(unit[both], (edited - plain)[both])
     clusters = len(distinct(rows.cluster[both[rows.item]]))
-    return heading.estimate(
+    return context.estimate(
         ACCURACY_CHANGE,
         unit="item",
         value=mean.mean,

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable
-from steelyard.core.weak_cache import remembered
+from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
@@ -157,7 +156,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
     return scores
 
 
-@remembered
+@weak_cache
 def _collected(seen: Observations) -> Scores:
     order = np.lexsort((seen.replicate, seen.stimulus))
     shown, row = seen.shown, seen.stimulus[order]

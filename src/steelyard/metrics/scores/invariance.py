@@ -18,17 +18,16 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import MARGIN, SURE, by_loss, difference_word, judged, moved_by
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import quantile, ratio
+from steelyard.metrics.stats.clusters import Tally, quantile, ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.tally import Tally
 
 INVARIANCE = Metric(
     "invariance",
@@ -124,7 +123,9 @@ def compare_items(scores: Scores) -> Comparisons:
     )
 
 
-def invariance_estimates(heading: Heading, scores: Scores, *, keep_label: bool = True) -> list[Estimate]:
+def invariance_estimates(
+    context: EstimateContext, scores: Scores, *, keep_label: bool = True
+) -> list[Estimate]:
     """`invariance` and `excess_flip` of the edits that keep the label, see `unmoved`.
 
     Nothing where no edit does, or where the probe compares with no unchanged item.
@@ -133,21 +134,21 @@ def invariance_estimates(heading: Heading, scores: Scores, *, keep_label: bool =
     if np.all(kept.original) or not np.any(kept.original):
         return []
     comparisons = compare_items(kept)
-    excess = _excess(heading, comparisons)
-    return [_invariance(heading, comparisons, known_noise=excess.value is not None), excess]
+    excess = _excess(context, comparisons)
+    return [_invariance(context, comparisons, known_noise=excess.value is not None), excess]
 
 
-def invariance(heading: Heading, scores: Scores) -> Estimate:
+def invariance(context: EstimateContext, scores: Scores) -> Estimate:
     """The paired figure alone, for one strength of a graded edit; it carries no finding."""
-    return _invariance(heading, compare_items(scores), known_noise=True)
+    return _invariance(context, compare_items(scores), known_noise=True)
 
 
-def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool) -> Estimate:
+def _invariance(context: EstimateContext, comparisons: Comparisons, *, known_noise: bool) -> Estimate:
     tally = comparisons.tally(comparisons.equal)
     designed = int(comparisons.designed.sum())
     lost = designed - tally.n
     estimate = share(
-        heading,
+        context,
         INVARIANCE,
         comparisons.rows,
         tally,
@@ -162,13 +163,13 @@ def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool
     return replace(judged(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
-def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
+def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
     flips = 1 - ratio(comparisons.equal.astype(np.float64), comparisons.made.astype(np.float64))
     both = np.isfinite(flips) & np.isfinite(comparisons.floor)
     rows = comparisons.rows
     if not both.any():
         why = NO_REPEATS if comparisons.made.any() else NOT_BOTH if len(rows) else NO_ORIGINALS
-        return heading.undefined(EXCESS_FLIP, why, "comparison", rows.lost())
+        return context.undefined(EXCESS_FLIP, why, "comparison", rows.lost())
     used = rows.where(both[rows.item])
     mean = ClusterMean.of(comparisons.unit[both], (flips - comparisons.floor)[both])
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
@@ -179,7 +180,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     bounds = _excess_bounds(rows)
     seen = difference_word(limits(SURE), p)
     word = difference_word(limits(SURE), p, moved=moved_by(mean.mean, bounds))
-    return heading.estimate(
+    return context.estimate(
         EXCESS_FLIP,
         unit="comparison",
         value=mean.mean,

@@ -16,20 +16,19 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, difference_word
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.leniency import item_means
 from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.stats.cluster_mean import without_spread
+from steelyard.metrics.stats.cluster_mean import left_out, left_out_error, without_spread
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_probability, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.jackknife import left_out, left_out_error
-from steelyard.metrics.stats.power import POWER
-from steelyard.metrics.stats.student_law import t_probability, t_quantile
+from steelyard.metrics.stats.sample_size import POWER
 
 
 def _shares(scores: Scores, texts: Texts) -> Floats:
@@ -200,12 +199,12 @@ def _gap(sums: Floats) -> Floats:
     return ratio(np.where(filled, weight * apart, 0.0).sum(-1), np.where(filled, weight, 0.0).sum(-1))
 
 
-def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
+def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimate:
     """The gap between halves, with a test; `words` counts those of each item's text, 0 where not known."""
     answer, label, cluster, _ = item_means(scores)
     if not len(answer):
         why = NOT_SCORED if np.any(scores.labelled) else unlabelled(scores)
-        return heading.undefined(LENGTH_GAP, why, "item", scores.lost())
+        return context.undefined(LENGTH_GAP, why, "item", scores.lost())
     rows = scores.where(scores.labelled & scores.decided)
     first = np.unique(rows.item, return_index=True)[1]
     low, high = rows.low[first], rows.high[first]
@@ -213,10 +212,10 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
         (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
     )
     if not np.isfinite(halves.value):
-        return heading.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
-    p = halves.p(heading.deal_seed(LENGTH_GAP.id))
+        return context.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
+    p = halves.p(context.permutation_seed(LENGTH_GAP.id))
     word = difference_word(halves.limits(SURE), p)
-    return heading.estimate(
+    return context.estimate(
         LENGTH_GAP,
         unit="item",
         value=halves.value,

@@ -4,6 +4,9 @@ For yes/no verdicts it is half of (false positive rate − false negative rate),
 that errs both ways alike shows 0, however many items should pass, and one that passes everything +0.5. For
 scores it is the mean distance above the label, as a share of the scale. Where high answers fail, as with a
 score of 1 for harm, everything is turned round first: lenient is who passes too much, whatever passing is.
+
+It is flagged where the test shows it and it lies beyond the margin. The test alone would blame good judges:
+where one label is rare, a judge that passes as many texts as people do errs more often on the rare label.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
 from steelyard.metrics.metric import LOW, ZERO, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.scores.against_labels import NOT_SCORED
@@ -35,11 +38,10 @@ from steelyard.metrics.scores.shares import (
 )
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.directional_bias import DirectionalBias
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.lean import Lean
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import POWER
-from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.sample_size import POWER
 
 
 def _above_label(scores: Scores, _: Texts) -> Floats:
@@ -94,17 +96,17 @@ METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
 """In reading order."""
 
 
-def leniency_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
+def leniency_estimates(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """Whether errors go one way; binary rows and ordinal rows each by their own formula."""
     estimates = []
     if np.any(scores.binary):
         rows = scores.where(scores.binary)
-        estimates += [_of_verdicts(heading, rows), _pass_rate(heading, rows), *_sides(heading, rows)]
+        estimates += [_of_verdicts(context, rows), _pass_rate(context, rows), *_sides(context, rows)]
     ordinal = scores.where(~scores.binary)
     scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
     for low, high in scales:
         alone = len(scales) == 1 and not estimates
-        here = heading if alone else heading.within(scale=f"{low}-{high}")
+        here = context if alone else context.for_subgroup(scale=f"{low}-{high}")
         estimates += _of_scores(here, ordinal.where((ordinal.low == low) & (ordinal.high == high)))
     return estimates
 
@@ -127,18 +129,18 @@ def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
     return mean, rows.expected[first], rows.cluster[first], calls.astype(np.int64)
 
 
-def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
+def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
     answer, wanted, cluster, calls = item_means(scores.passing_up)
-    lean = Lean(answer, wanted, cluster, calls)
+    lean = DirectionalBias(answer, wanted, cluster, calls)
     if not np.isfinite(lean.value):
-        return heading.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
+        return context.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
     return _told(
-        heading,
+        context,
         scores,
-        _Shift(lean.value, lean.limits, lean.p(heading.deal_seed(LENIENCY.id)), lean.detectable),
+        _Shift(lean.value, lean.limits, lean.p(context.permutation_seed(LENIENCY.id)), lean.detectable),
         units=lean.units,
         bounds=_bounds(scores.passing_up),
-        needed=lean.units_to_decide(MARGIN),
+        needed=lean.units_total(MARGIN, least=MARGIN),
         method="lean_cluster",
     )
 
@@ -156,13 +158,18 @@ class _Shift:
     detectable: float | None
     """Smallest distance that would have shown."""
 
+    def word(self, moved: Span) -> str:
+        """Its word where missing verdicts could move it so far down and up."""
+        word = difference_word(self.limits(SURE), self.p, moved=moved)
+        return INCONCLUSIVE if word == FLAGGED and abs(self.value) <= MARGIN else word
 
-def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
+
+def _of_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
     upward = scores.passing_up
     answer, wanted, cluster, _ = item_means(upward)
     if not len(answer):
-        lean = heading.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
-        return [lean, *_sides(heading, scores)]
+        lean = context.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
+        return [lean, *_sides(context, scores)]
     span = float(scores.high[0] - scores.low[0])
     units = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
     mean = ClusterMean.of(units, (answer - wanted) / span)
@@ -176,7 +183,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
 
     rows = upward.where(upward.labelled)
     shift = _told(
-        heading,
+        context,
         scores,
         _Shift(mean.mean, limits, mean.p(), mean.detectable),
         units=len(answer),
@@ -184,30 +191,30 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         needed=_needed(mean),
         method="t_cluster" if not mean.even else "wilson_mean",
     )
-    return [shift, *_sides(heading, scores)]
+    return [shift, *_sides(context, scores)]
 
 
-def _sides(heading: Heading, scores: Scores) -> list[Estimate]:
+def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """Calls above and below the label, among those with a verdict."""
     rows = scores.where(scores.labelled)
     reason = None if np.any(rows.readable) else _why(scores, 0)
     told = []
     for metric in (SHARE_ABOVE, SHARE_BELOW):
         events = metric.events(rows)
-        found = share(heading, metric, rows, score_tally(rows, events, rows.readable), reason=reason)
+        found = share(context, metric, rows, score_tally(rows, events, rows.readable), reason=reason)
         told.append(replace(found, row_events=row_events(rows, events)))
     return told
 
 
 def _needed(mean: ClusterMean) -> int | None:
-    """Items that would tell the distance from none, or keep it in the margin, if it stays."""
-    apart = max(abs(mean.mean), MARGIN - abs(mean.mean))
+    """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
+    apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
     reach = (normal_quantile(SURE) + normal_quantile(POWER)) * mean.error
     return ceil(mean.total * max(1.0, (reach / apart) ** 2)) if mean.error and apart > 1e-9 else None
 
 
 def _told(
-    heading: Heading,
+    context: EstimateContext,
     scores: Scores,
     shift: _Shift,
     *,
@@ -217,10 +224,9 @@ def _told(
     method: str,
 ) -> Estimate:
     rows = scores.where(scores.labelled & scores.decided)
-    seen = difference_word(shift.limits(SURE), shift.p)
-    word = difference_word(shift.limits(SURE), shift.p, moved=moved_by(shift.value, bounds))
+    seen, word = (shift.word(moved) for moved in ((0.0, 0.0), moved_by(shift.value, bounds)))
     calls = None if needed is None or seen != INCONCLUSIVE else -(-needed * len(rows) // units)
-    return heading.estimate(
+    return context.estimate(
         LENIENCY,
         unit="call",
         value=shift.value,
@@ -249,14 +255,14 @@ def _told(
     )
 
 
-def _pass_rate(heading: Heading, scores: Scores) -> Estimate:
+def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
     upward = scores.passing_up
     rows = upward.where(upward.labelled & (upward.ending != Ending.ABSTAINED))
     counts = score_tally(rows, rows.decided & (rows.score == 1), rows.decided)
     wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
     reason, turned = _why(scores, 0) if not counts.n else None, _turned(scores)
     notes = [] if turned is None else [turned]
-    rate = share(heading, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
+    rate = share(context, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
     return rate if rate.value is None else replace(rate, left_out=_left_out(scores))
 
 

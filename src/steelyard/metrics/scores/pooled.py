@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
@@ -32,10 +32,10 @@ def pooled_estimates(
     probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
-    base = Observations.of(observations).among(protocol="base")
-    base = on_original_range(base.showing(base.shown.scored))
+    base = Observations.of(observations).filter(protocol="base")
+    base = on_original_range(base.filter(stimuli=base.shown.scored))
     edited = {shown.probe for shown in base.stimuli_seen}
     names = probes if probes <= edited else {*probes, ORIGINAL}
-    scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
-    heading = Heading.under(judge, PROBE, "base", seed)
-    return by_scale(heading, scores.where(~scores.binary), METRICS)
+    scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
+    context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
+    return by_scale(context, scores.where(~scores.binary), METRICS)

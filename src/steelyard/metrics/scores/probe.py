@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
@@ -91,7 +91,7 @@ NO_TEXTS = "no text of this probe was shown"
 
 
 def pointwise_estimates(
-    heading: Heading,
+    context: EstimateContext,
     observations: Iterable[Observation],
     *,
     unchanged: bool = False,
@@ -102,34 +102,34 @@ def pointwise_estimates(
     A probe that edits and has no edit to show measures nothing: its items as they are do not stand in. Edits
     that do not `keep_label` are held to being right, and not to leaving the verdict alone.
     """
-    scores = probe_scores(heading.probe, heading.protocol, observations, unchanged=unchanged)
+    scores = probe_scores(context.probe, context.protocol, observations, unchanged=unchanged)
     if not unchanged and not len(scores):
-        return untold(heading, ACCURACY)
+        return untold(context, ACCURACY)
     edits = scores.where(~scores.original)
     subject = edits if len(edits) else scores
     plain = scores.where(scores.original)
-    estimates = [accuracy(heading, subject)]
+    estimates = [accuracy(context, subject)]
     if len(edits) and len(plain):
         # Without a verdict on an edit, figures of the items alone would stand in its place.
         if np.any(edits.readable):
-            estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
-            estimates.append(accuracy_change(heading, scores))
-        estimates += invariance_estimates(heading, scores, keep_label=keep_label)
+            estimates.append(accuracy(context.for_subgroup(kind=ORIGINAL), plain))
+            estimates.append(accuracy_change(context, scores))
+        estimates += invariance_estimates(context, scores, keep_label=keep_label)
     if not len(edits) or (_repeated(plain) and np.any(edits.readable)):
-        estimates.append(noise_floor(heading, plain))
+        estimates.append(noise_floor(context, plain))
     if not len(edits) or _repeated(edits):
-        estimates += stability(heading, subject)
+        estimates += stability(context, subject)
     return [
         *estimates,
-        *by_scale(heading, subject),
-        *_by_strength(heading, scores, keep_label=keep_label),
-        *lost_rates(heading, subject),
+        *by_scale(context, subject),
+        *_by_strength(context, scores, keep_label=keep_label),
+        *lost_rates(context, subject),
     ]
 
 
-def untold(heading: Heading, metric: Metric) -> list[Estimate]:
+def untold(context: EstimateContext, metric: Metric) -> list[Estimate]:
     """What a probe reports of which no text was shown: no figure, and the reason."""
-    return [heading.undefined(name, NO_TEXTS) for name in (metric, UNREADABLE_RATE, FAILED_RATE)]
+    return [context.undefined(name, NO_TEXTS) for name in (metric, UNREADABLE_RATE, FAILED_RATE)]
 
 
 def probe_scores(
@@ -139,11 +139,11 @@ def probe_scores(
 
     Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
     """
-    seen = Observations.of(observations).among(protocol=protocol)
+    seen = Observations.of(observations).filter(protocol=protocol)
     item, plain = seen.shown.item, seen.shown.probe == ORIGINAL
-    mine = seen.showing(plain | (seen.shown.probe == probe))
+    mine = seen.filter(stimuli=plain | (seen.shown.probe == probe))
     edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
-    shown = mine if unchanged and not edited.any() else mine.showing(edited)
+    shown = mine if unchanged and not edited.any() else mine.filter(stimuli=edited)
     return collect_scores(on_original_range(shown))
 
 
@@ -151,24 +151,24 @@ def _repeated(scores: Scores) -> bool:
     return bool(np.any(np.bincount(scores.stimulus) > 1)) if len(scores) else False
 
 
-def by_scale(heading: Heading, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
+def by_scale(context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
     """Binary and ordinal figures `among` those named; ordinal scales are told apart where there are several.
 
     Clusters are drawn again for each figure, so that one that is not wanted is not worked out.
     """
     binary = scores.where(scores.binary)
-    estimates = binary_figures(heading, binary, among) if len(binary) else []
+    estimates = binary_figures(context, binary, among) if len(binary) else []
     ordinal = scores.where(~scores.binary)
     scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
     for low, high in scales:
-        here = heading if len(scales) == 1 else heading.within(scale=f"{low}-{high}")
+        here = context if len(scales) == 1 else context.for_subgroup(scale=f"{low}-{high}")
         estimates += ordinal_figures(
             here, ordinal.where((ordinal.low == low) & (ordinal.high == high)), among
         )
     return estimates
 
 
-def _by_strength(heading: Heading, scores: Scores, *, keep_label: bool) -> list[Estimate]:
+def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) -> list[Estimate]:
     """Accuracy and invariance of each strength of a graded edit, where there are several."""
     strengths = np.unique(scores.strength[~np.isnan(scores.strength)])
     if len(strengths) < 2:
@@ -176,7 +176,7 @@ def _by_strength(heading: Heading, scores: Scores, *, keep_label: bool) -> list[
     right: list[Estimate] = []
     same: list[Estimate] = []
     for strength in strengths:
-        here = heading.within(level=step(float(strength)))
+        here = context.for_subgroup(level=step(float(strength)))
         edits = scores.strength == strength
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
         kept = unmoved(scores.where(scores.original | edits), keep_label=keep_label)

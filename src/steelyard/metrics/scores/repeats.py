@@ -1,6 +1,8 @@
 """Same input, asked again: how much of a changed verdict is noise. Accuracy is a different question.
 
-A judge that gives one answer to one input has a self-agreement of 1 whatever its accuracy.
+A judge that gives one answer to one input has a self-agreement of 1 whatever its accuracy. Agreement is of
+scores: a call that abstained is left out and counted. `noise_floor` and `flip_rate` take it as a verdict of
+its own, since an edit that makes a judge abstain has changed its verdict.
 """
 
 from __future__ import annotations
@@ -13,21 +15,25 @@ from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstained, share, unit_sums
-from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.clusters import Tally, ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE
-from steelyard.metrics.stats.tally import Tally
 from steelyard.stimuli.original import ORIGINAL
 
 
 def _agreement(scores: Scores, _: Texts) -> Floats:
-    """The share of each input's pairs of repeats that agree; NaN where fewer than two have a verdict."""
-    equal, pairs = equal_pairs(input_counts(scores))
+    """The share of each input's pairs of repeats that agree; NaN where fewer than two have a score."""
+    equal, pairs = equal_pairs(input_counts(_answered(scores)))
     return np.asarray(ratio(equal.astype(np.float64), pairs.astype(np.float64))[scores.stimulus])
+
+
+def _answered(scores: Scores) -> Scores:
+    """Without the calls that abstained."""
+    return scores.where(scores.ending != Ending.ABSTAINED)
 
 
 def _first_repeat(scores: Scores, _: Texts) -> Ints:
@@ -104,20 +110,22 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
     return (counts * (counts - 1) // 2).sum(-1), ratings * (ratings - 1) // 2
 
 
-def stability(heading: Heading, scores: Scores) -> list[Estimate]:
+def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
-    estimates = [_pairs(heading, SELF_AGREEMENT, scores), _flip_rate(heading, scores)]
+    again = _pairs(context, SELF_AGREEMENT, _answered(scores))
+    again = again if again.value is None else replace(again, left_out=abstained(scores))
+    estimates = [again, _flip_rate(context, scores)]
     if not np.all(scores.binary):
         ordinal = scores.where(~scores.binary)
-        estimates.append(_intraclass(heading, ordinal))
+        estimates.append(_intraclass(context, ordinal))
     if np.any(scores.binary):
-        estimates.append(_fleiss(heading, scores.where(scores.binary)))
+        estimates.append(_fleiss(context, scores.where(scores.binary)))
     return estimates
 
 
-def noise_floor(heading: Heading, scores: Scores) -> Estimate:
+def noise_floor(context: EstimateContext, scores: Scores) -> Estimate:
     """Repeats that differ: what asking again does to a verdict, whatever the question."""
-    return _pairs(heading, NOISE_FLOOR, scores)
+    return _pairs(context, NOISE_FLOOR, scores)
 
 
 def input_counts(scores: Scores) -> Ints:
@@ -132,8 +140,9 @@ def unit_of_input(scores: Scores) -> Ints:
     return units
 
 
-def _pairs(heading: Heading, metric: Metric, scores: Scores) -> Estimate:
-    counts = input_counts(scores)
+def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate:
+    rows = _answered(scores)
+    counts = input_counts(rows)
     equal, pairs = equal_pairs(counts)
     events = equal if metric == SELF_AGREEMENT else pairs - equal
     asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli))
@@ -143,11 +152,12 @@ def _pairs(heading: Heading, metric: Metric, scores: Scores) -> Estimate:
     bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
     reason = NO_REPEATS if not designed else None
     notes = ["pairs of repeats of the same input"]
-    return share(heading, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
+    return share(context, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
 
 
-def _flip_rate(heading: Heading, scores: Scores) -> Estimate:
-    counts = input_counts(scores)
+def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
+    rows = _answered(scores)
+    counts = input_counts(rows)
     repeated = counts.sum(-1) > 1
     flipped = repeated & (np.count_nonzero(counts, axis=-1) > 1)
     calls = counts.sum(-1)[repeated]
@@ -157,7 +167,7 @@ def _flip_rate(heading: Heading, scores: Scores) -> Estimate:
     bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
     repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
     return share(
-        heading,
+        context,
         FLIP_RATE,
         scores,
         tally,
@@ -189,12 +199,14 @@ def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: in
     )
 
 
-def _fleiss(heading: Heading, scores: Scores) -> Estimate:
-    counts = input_counts(scores)
+def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
+    rows = _answered(scores)
+    counts = input_counts(rows)
     repeated = counts.sum(-1) > 1
-    sums = _input_sums(scores, repeated, fleiss_columns(counts[repeated]))
+    sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
     reason = ONE_VERDICT if repeated.any() else NO_REPEATS
-    return resampled(heading, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
+    kappa = resampled(context, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
+    return kappa if kappa.value is None else replace(kappa, left_out=abstained(scores))
 
 
 def fleiss_columns(counts: Ints) -> Floats:
@@ -214,7 +226,7 @@ def fleiss_kappa(sums: Floats) -> Floats:
     return ratio(observed - chance, np.where((verdicts > 0).sum(-1) < 2, 0.0, 1 - chance))
 
 
-def _intraclass(heading: Heading, scores: Scores) -> Estimate:
+def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
     rows = scores.where(scores.decided)
     calls = np.bincount(rows.stimulus, minlength=len(scores.stimuli))
     repeated = np.asarray(calls > 1)
@@ -222,7 +234,7 @@ def _intraclass(heading: Heading, scores: Scores) -> Estimate:
     sums = _input_sums(scores, repeated, columns)
     reason = ONE_SCORE if repeated.any() else NO_REPEATS
     estimate = resampled(
-        heading,
+        context,
         ICC,
         sums,
         intraclass,

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.identity import seed_for
+from steelyard.core.rng import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import SURE, Beyond, judged
-from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_told
 from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.stats.cluster_mean import Figure, jackknife
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
-from steelyard.metrics.stats.jackknife import Figure, jackknife
 from steelyard.metrics.stats.two_by_two import table_limits
 
 _BLOCK = 4_000_000
@@ -42,7 +42,7 @@ class Sums:
 
 
 def resampled(
-    heading: Heading,
+    context: EstimateContext,
     metric: Metric,
     sums: Sums,
     figure: Figure,
@@ -62,16 +62,16 @@ def resampled(
     """
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
-        return heading.undefined(metric, reason, unit, sums.rows.lost())
-    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends, by_rates=by_rates)
+        return context.undefined(metric, reason, unit, sums.rows.lost())
+    found, remark = intervals(sums.table, figure, context.bootstrap_seed(metric.id), ends, by_rates=by_rates)
     assumed = alike() if remark == NO_WIDTH else None
     clusters = sums.rows.n_clusters
-    limit = metric.limit_in(heading.group, heading.probe)
+    limit = metric.limit_in(context.group, context.probe)
     if limit and not found:
         # A limit is read from these, so they are shown.
         limits = Beyond(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
         found, assumed, remark = (Interval("random_mixture", *limits),), None, NO_SPREAD
-    estimate = heading.estimate(
+    estimate = context.estimate(
         metric,
         unit=unit,
         value=value,

@@ -11,13 +11,13 @@ from steelyard.core.arrays import Ints, Mask, distinct
 from steelyard.metrics.basis import Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.tally import Tally
 
 WITHIN_ONE = Metric(
     "within_one",
@@ -80,7 +80,7 @@ def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
 
 
 def share(
-    heading: Heading,
+    context: EstimateContext,
     metric: Metric,
     scores: Scores,
     counts: Tally,
@@ -93,7 +93,7 @@ def share(
 ) -> Estimate:
     """The estimate of a proportion of scores; it says so where all of them belong to one cluster."""
     estimate = proportion(
-        heading, metric, counts, unit=unit, bounds=bounds, chance=chance, reason=reason, notes=notes
+        context, metric, counts, unit=unit, bounds=bounds, chance=chance, reason=reason, notes=notes
     )
     if estimate.value is None or counts.n_clusters < 2 or scores.n_clusters > 1:
         return estimate
@@ -101,34 +101,34 @@ def share(
     return replace(estimate, n_clusters=1, note=note)
 
 
-def accuracy(heading: Heading, scores: Scores) -> Estimate:
+def accuracy(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls that give the expected label; an abstention is not correct, a lost call is not counted."""
     rows = scores.where(scores.labelled)
     reason = None if len(rows) else unlabelled(scores) if len(scores) else NO_CALLS
-    return _of_calls(heading, ACCURACY, rows, rows.right, chance=_guess(rows), reason=reason)
+    return _of_calls(context, ACCURACY, rows, rows.right, chance=_guess(rows), reason=reason)
 
 
-def within_one(heading: Heading, scores: Scores) -> Estimate:
+def within_one(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls at most one level from the label."""
     rows = scores.where(scores.labelled)
     near = rows.decided & np.less_equal(np.abs(rows.score - rows.expected), 1)
-    return _of_calls(heading, WITHIN_ONE, rows, near, reason=None if len(rows) else unlabelled(scores))
+    return _of_calls(context, WITHIN_ONE, rows, near, reason=None if len(rows) else unlabelled(scores))
 
 
-def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
+def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """`false_positive_rate` among items whose label is 0, `false_negative_rate` among those whose is 1."""
     rows = scores.where(scores.labelled)
     negatives, positives = (rows.where(rows.expected == label) for label in (0.0, 1.0))
     return [
         _of_calls(
-            heading,
+            context,
             FALSE_POSITIVE_RATE,
             negatives,
             negatives.decided & (negatives.score == 1),
             reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
         ),
         _of_calls(
-            heading,
+            context,
             FALSE_NEGATIVE_RATE,
             positives,
             positives.decided & (positives.score == 0),
@@ -137,13 +137,13 @@ def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     ]
 
 
-def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
+def lost_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were planned."""
     every = np.ones(len(scores), dtype=np.bool_)
     estimates = []
     for metric, ending in ((UNREADABLE_RATE, Ending.UNREADABLE), (FAILED_RATE, Ending.FAILED)):
         counts = replace(score_tally(scores, scores.ending == ending, every), unreadable=0, failed=0)
-        estimates.append(share(heading, metric, scores, counts, reason=NO_CALLS))
+        estimates.append(share(context, metric, scores, counts, reason=NO_CALLS))
     return estimates
 
 
@@ -159,7 +159,7 @@ def abstained(scores: Scores) -> int:
 
 
 def _of_calls(
-    heading: Heading,
+    context: EstimateContext,
     metric: Metric,
     rows: Scores,
     events: Mask,
@@ -170,7 +170,7 @@ def _of_calls(
     counts = score_tally(rows, events, rows.readable)
     treatment = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, treatment)
-    estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+    estimate = share(context, metric, rows, counts, chance=chance, reason=reason, notes=notes)
     return replace(estimate, abstained=abstained(rows), row_events=row_events(rows, events))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
@@ -22,48 +22,48 @@ ABSTAINED = "counted as not above the lowest score"
 NO_SPREAD = "no spread between clusters: limits from the largest share of other scores that fits"
 
 
-def score_vacuum_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
+def score_vacuum_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
     """Dark current and, on ordinal scales, the mean score, pooled and per kind; lost calls."""
-    parts = [(heading, collect_scores(observations))]
+    parts = [(context, collect_scores(observations))]
     for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
-        parts.append((heading.within(kind=kind), collect_scores(observations.among(kinds=(kind,)))))
+        parts.append((context.for_subgroup(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
     return [
         *(dark_current(here, scores) for here, scores in parts),
         *(mean for here, scores in parts for mean in mean_scores(here, scores)),
-        *lost_rates(heading, parts[0][1]),
+        *lost_rates(context, parts[0][1]),
     ]
 
 
-def dark_current(heading: Heading, scores: Scores) -> Estimate:
+def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
     counts = score_tally(scores, scores.reports, scores.readable)
     notes = abstentions(scores, ABSTAINED)
-    return share(heading, DARK_CURRENT, scores, counts, notes=notes)
+    return share(context, DARK_CURRENT, scores, counts, notes=notes)
 
 
-def mean_scores(heading: Heading, scores: Scores) -> list[Estimate]:
+def mean_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """The mean score of each ordinal scale; scales are told apart where there are several."""
     ordinal = scores.where(~scores.binary)
     scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
     estimates = []
     for low, high in scales:
-        here = heading if len(scales) == 1 else heading.within(scale=f"{low}-{high}")
+        here = context if len(scales) == 1 else context.for_subgroup(scale=f"{low}-{high}")
         estimates.append(mean_score(here, ordinal.where((ordinal.low == low) & (ordinal.high == high))))
     return estimates
 
 
-def mean_score(heading: Heading, scores: Scores) -> Estimate:
+def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
     """Mean of the scores given, over clusters; one scale only."""
     rows = scores.where(scores.decided)
     if not len(rows):
-        return heading.undefined(MEAN_SCORE, NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost())
+        return context.undefined(MEAN_SCORE, NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost())
     mean = ClusterMean.of(rows.unit, rows.score)
     low, high = int(rows.low[0]), int(rows.high[0])
     ends = float(low), float(high)
     spread = mean.limits(0.975, ends)
     limits = spread or clipped(_without_spread(rows), ends)
     method = "t_cluster" if spread else "wilson_mean"
-    return heading.estimate(
+    return context.estimate(
         MEAN_SCORE,
         unit="call",
         value=mean.mean,

@@ -13,11 +13,9 @@ from math import nan
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
-from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION, left_out, left_out_error
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Span, score
-from steelyard.metrics.stats.jackknife import left_out, left_out_error
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.student_law import t_quantile
 
 _ROUNDING = 1e-9
 

@@ -1,25 +1,74 @@
-"""Clusters are independent, calls are not: effective size, the clustered Wilson interval, the bootstrap.
+"""Clusters are independent, calls are not: counts per cluster, effective sample size, intervals, bootstrap.
 
 Simulated coverage of the 95 % interval with 10 clusters of 12 calls: .98, .96, .96 at intra-cluster
 correlations .01, .1, .3 and a share of .5; .96 to .98 at shares .01 to .05. Where every cluster agrees the
 correlation cannot be estimated and .1 is assumed; such runs were covered whenever the share was .05 or
 less, and the strict interval that counts clusters alone stands beside. The one-sided limit errs in .10
 instead of .05 of runs at shares of .05 to .1 with a correlation of .3, so words do not rest on it alone
-(`few_events`).
+(`rare_event_tail`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Span, score
-from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.metrics.stats.tally import Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Integer counts of one proportion, one entry per cluster that has trials."""
+
+    events: Ints
+    """Events in each cluster."""
+    trials: Ints
+    """Trials in each cluster; all positive."""
+    n_calls: int
+    """Calls behind the trials."""
+    n_units: int
+    """Distinct pairs behind the trials; replicates of a pair count once."""
+    unreadable: int = 0
+    """Calls left out because the reply held no answer."""
+    failed: int = 0
+    """Calls left out because there was no reply."""
+    abstained: int = 0
+    """Calls among the trials that abstained."""
+    copies: int = 1
+    """Trials that are one by construction: they count, and make nothing surer."""
+
+    @property
+    def k(self) -> int:
+        """Events in all."""
+        return int(self.events.sum())
+
+    @property
+    def n(self) -> int:
+        """Trials in all."""
+        return int(self.trials.sum())
+
+    @cached_property
+    def share(self) -> ClusterMean:
+        """Events per trial, with clusters as the independent units."""
+        return ClusterMean(self.events // self.copies, self.trials // self.copies)
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters with trials."""
+        return len(self.trials)
+
+    @property
+    def missing(self) -> int:
+        """Calls without a verdict."""
+        return self.unreadable + self.failed
+
 
 REPLICATES = 2000
 """Bootstrap replicates."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf, sqrt
 from statistics import NormalDist
 
-from steelyard.metrics.stats.beta_law import beta_quantile
+from steelyard.metrics.stats.distributions import beta_quantile
 
 Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""

@@ -16,12 +16,11 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.cluster_mean import ClusterMean, Figure
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, score
-from steelyard.metrics.stats.jackknife import Figure
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
-from steelyard.metrics.stats.student_law import t_quantile
 
 _STEPS = 36
 """Directions to the half circle on which a figure is looked up."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import UnreachableError
 from steelyard.providers.batch.batch_api import BatchRequest, BatchResult, BatchStatus
 from steelyard.providers.batch.openai import request_lines, result_of
@@ -47,7 +47,7 @@ class FileBatchApi:
         if results.is_file():
             return BatchStatus(ended=True, whole=False)
         with requests.open("rb") as lines:
-            calls = counted(sum(1 for _ in lines), "request")
+            calls = pluralize(sum(1 for _ in lines), "request")
         raise UnreachableError(
             f"{self._where}: {calls} in {requests} wait for an answer; run "
             f"`vllm run-batch -i {requests} -o {results} --model {self._model}`, then the same command again"

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from steelyard.core.identity import canonical_json, content_hash
+from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.errors import ConfigError
 
 Function = Callable[..., Any]

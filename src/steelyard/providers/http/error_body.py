@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steelyard.core.surrogates import whole_signs
+from steelyard.core.text import replace_lone_surrogates
 
 
 @dataclass(frozen=True)
@@ -116,4 +116,4 @@ def excerpt(text: str, length: int = 80) -> str:
 
 def printable(text: str) -> str:
     """Replace half surrogate pairs, which no file or database can hold."""
-    return whole_signs(text)
+    return replace_lone_surrogates(text)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.tasks.checklist import Checklist, catalogue
 
 FULL, WEAK = 1.0, 0.5

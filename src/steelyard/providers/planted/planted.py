@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from steelyard.core.identity import canonical_json, rng_for
-from steelyard.core.plurals import counted
+from steelyard.core.content_hash import canonical_json
+from steelyard.core.rng import rng_for
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted.model import OPTION_NAMES, Parameters, decide, surface_effect
@@ -95,7 +96,7 @@ class Planted:
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
             raise PermanentError(
                 "bad_request",
-                f"judge {self._judge.address}: found {counted(texts, 'text')}, "
+                f"judge {self._judge.address}: found {pluralize(texts, 'text')}, "
                 f"expected {expected}; use this judge with a {scale} scale.",
             )
         if single:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steelyard.core.identity import rng_for
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.providers.planted.model import option_number, option_whole
 from steelyard.providers.planted.truth_key import Truth

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.stats.normal_law import normal_probabilities
+from steelyard.metrics.stats.distributions import normal_probabilities
 from steelyard.providers.planted.model import Parameters
 
 _NODES = 61

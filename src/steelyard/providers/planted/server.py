@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 from yarl import URL
 
-from steelyard.core.identity import content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
 from steelyard.providers.planted.planted import POINTWISE_MODELS, Planted
 from steelyard.stimuli.stimulus import Stimulus

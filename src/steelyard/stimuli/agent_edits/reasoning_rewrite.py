@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, Block, Transcript, Turn
 
@@ -37,7 +37,7 @@ def reasoning_rewrite(transcript: Transcript, form: str, rng: Random) -> RunEdit
         if place not in edited or edited[place].blocks or edited[place].calls
     ]
     words = "removed" if form == REMOVED else "replaced by praise"
-    told = f"reasoning of {counted(len(thinking), 'message')} {words}"
+    told = f"reasoning of {pluralize(len(thinking), 'message')} {words}"
     return RunEdit(replace(transcript, turns=tuple(kept)), told)
 
 

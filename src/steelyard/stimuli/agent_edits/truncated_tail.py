@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import Transcript
 
@@ -21,5 +21,5 @@ def truncated_tail(transcript: Transcript, share: float) -> RunEdit | None:
     kept = min(final, total - round(share * total))
     if not any(place < kept for place in transcript.assistant_places):
         return None
-    told = f"breaks off after message {kept}: the last {counted(total - kept, 'message')} removed"
+    told = f"breaks off after message {kept}: the last {pluralize(total - kept, 'message')} removed"
     return RunEdit(replace(transcript, turns=transcript.turns[:kept]), told)

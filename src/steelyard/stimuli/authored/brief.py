@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.identity import plain
+from steelyard.core.content_hash import plain
 from steelyard.stimuli.original import perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.json_dataclasses import from_body, mapping
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 
 BY_A_PERSON = "by a person"
 """Reason of a rejection that no check made."""
@@ -92,7 +92,7 @@ class ProbeReport:
         if self.rejected:
             parts.append(f"{sum(self.rejected.values())} rejected ({self.reasons})")
         if self.turned_down:
-            tries = counted(sum(self.turned_down.values()), "try", "tries")
+            tries = pluralize(sum(self.turned_down.values()), "try", "tries")
             parts.append(f"{tries} turned down ({_counted(self.turned_down)})")
         sentence = f"{self.probe}: {', '.join(parts)}"
         return f"{sentence}; {self.levels}." if self.buckets else f"{sentence}."
@@ -103,7 +103,7 @@ class ProbeReport:
         if not self.buckets:
             return ""
         if not any(bucket.filled for bucket in self.buckets):
-            return f"none of the {counted(len(self.buckets), 'level')} has a text"
+            return f"none of the {pluralize(len(self.buckets), 'level')} has a text"
         missing = sum(max(0, bucket.wanted - bucket.filled) for bucket in self.buckets)
         extra = sum(max(0, bucket.filled - bucket.wanted) for bucket in self.buckets)
         if extra:

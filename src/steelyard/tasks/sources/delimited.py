@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.tasks.sources.encoding import read_text
 from steelyard.tasks.sources.table import Record, Table, table_of
@@ -43,7 +43,7 @@ def _read(path: Path, delimiter: str | None) -> Table:
 def _record(name: str, header: tuple[str, ...], row: list[str], number: int) -> Record:
     if len(row) != len(header):
         raise DataError(
-            f"{name}, row {number}: found {counted(len(row), 'cell')}, expected {len(header)} as in the "
+            f"{name}, row {number}: found {pluralize(len(row), 'cell')}, expected {len(header)} as in the "
             "header; put fields with delimiters or quotes in double quotes."
         )
     return Record(number, f"row {number}", dict(zip(header, row, strict=True)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.tasks.sources.labels import normal
 from steelyard.tasks.sources.table import Table
@@ -30,7 +30,7 @@ def keep(table: Table, where: Where) -> Table:
     if not records:
         shown = ", ".join(f"{column}: {value!r}" for column, value in where.items())
         raise DataError(
-            f"{table.name}: none of {counted(len(table.records), 'row')} fits where {{{shown}}}; "
+            f"{table.name}: none of {pluralize(len(table.records), 'row')} fits where {{{shown}}}; "
             "correct the condition."
         )
     return replace(table, records=tuple(records))

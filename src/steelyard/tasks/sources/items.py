@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, Scale
@@ -74,8 +74,8 @@ def empty_texts(items: Sequence[Item], columns: Columns) -> Iterator[str]:
         empty = 0 if place is None else sum(not place(item).strip() for item in items)
         if empty and 2 * empty >= len(items):
             yield (
-                f"column {column!r}, used for {part}, is empty in {empty:,} of {counted(len(items), 'row')}; "
-                "where another column was meant, correct the map of columns."
+                f"column {column!r}, used for {part}, is empty in {empty:,} of "
+                f"{pluralize(len(items), 'row')}; where another column was meant, correct the map of columns."
             )
 
 
@@ -92,7 +92,7 @@ def repeated_texts(items: Sequence[Item]) -> Iterator[str]:
             apart.append((earlier.id, item.id))
     if apart:
         other = f", {contradicted:,} with another label" if contradicted else ""
-        (earliest, repeat), repeats = apart[0], counted(len(apart), "item")
+        (earliest, repeat), repeats = apart[0], pluralize(len(apart), "item")
         yield (
             f"the texts of {repeats} of {len(items):,} stand in an earlier one too{other} "
             f"({repeat!r} is {earliest!r} again); as clusters of their own they make intervals too narrow; "

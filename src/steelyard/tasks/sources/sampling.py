@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard.core.identity import seed_for
+from steelyard.core.rng import seed_for
 from steelyard.core.validation import Expected
 
 

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
 
-from steelyard.core.identity import canonical_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.tasks.transcripts.render import message
 from steelyard.tasks.transcripts.transcript import Transcript, Turn
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.tasks.transcripts.render import clipped, message, rendered
 from steelyard.tasks.transcripts.transcript import TOOL, Transcript, Turn
 
@@ -109,7 +109,7 @@ def _left_out(first: int, last: int) -> str:
 def _told(messages: list[str], whole: str, left_out: int) -> Fitted:
     text = _GAP.join(messages)
     cut = max(1, len(whole) - len(text))
-    also = f", {counted(left_out, 'whole message')} among them" if left_out else ""
+    also = f", {pluralize(left_out, 'whole message')} among them" if left_out else ""
     head = f"(This transcript is shortened: {cut:,} characters are cut{also}; every cut is marked.)"
     return Fitted(f"{head}{_GAP}{text}", cut, left_out)
 

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from steelyard.core.surrogates import whole_signs
+from steelyard.core.text import replace_lone_surrogates
 from steelyard.errors import SteelyardError
 from steelyard.web.refusal import refused
 
@@ -67,7 +67,7 @@ def named(request: Request, body: dict[str, Any]) -> Response:
 def text_of(body: dict[str, Any], key: str) -> str | None:
     """A text of the body, as it can be kept; other kinds are none. Browsers send line breaks of their own."""
     value = body.get(key)
-    return whole_signs(value.replace("\r\n", "\n")) if isinstance(value, str) else None
+    return replace_lone_surrogates(value.replace("\r\n", "\n")) if isinstance(value, str) else None
 
 
 def typed_text(body: dict[str, Any], key: str, held: str) -> str | None:
@@ -82,4 +82,4 @@ def typed_text(body: dict[str, Any], key: str, held: str) -> str | None:
 def in_field(text: str) -> str:
     """A text as the field of a browser gives it back."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return whole_signs(lines.replace("\0", "\ufffd"))
+    return replace_lone_surrogates(lines.replace("\0", "\ufffd"))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.commands.view.call_filter import CallFilter
-from steelyard.commands.view.call_index import CallIndex
+from steelyard.commands.view.call_index import CallFilter, CallIndex
 
 STEPS = (0.05, 0.15, 0.3, 0.5)
 """Shares of wrong calls at which a tile grows darker."""

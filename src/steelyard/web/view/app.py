@@ -15,21 +15,19 @@ from starlette.routing import Route
 
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
-from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
 from steelyard.commands.view.viewed_run import AbsentError, Loaded, ViewedRun
-from steelyard.core.plurals import counted
-from steelyard.core.surrogates import whole_signs
+from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits.cases import OUTCOMES
+from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.render.html.figure_file import figure_svg
 from steelyard.datasheet.render.html.figures.catalogue import figures
-from steelyard.datasheet.sections.spending import spending
-from steelyard.datasheet.sections.summary import summarise
+from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import label_word
@@ -254,7 +252,9 @@ class ViewPages:
         if wanted is None:
             return refusal(404, "There is no such figure on this datasheet.")
         headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
-        return Response(whole_signs(figure_svg(wanted)), media_type="image/svg+xml", headers=headers)
+        return Response(
+            replace_lone_surrogates(figure_svg(wanted)), media_type="image/svg+xml", headers=headers
+        )
 
     def files(self, request: Request) -> Response:
         """The datasheet, or the calls that pass a filter, as a file."""
@@ -291,8 +291,8 @@ def _without_paths(sheet: ComparisonSheet) -> ComparisonSheet:
 def _about(sheet: Datasheet) -> str:
     """How large a run was, what it cost and when it ended."""
     facts = sheet.facts
-    calls = counted(facts.calls, "call") if facts.calls else ""
-    return " · ".join(part for part in (sheet.profile, calls, spending(facts), facts.ended) if part)
+    calls = pluralize(facts.calls, "call") if facts.calls else ""
+    return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)
 
 
 def _far(run: ViewedRun) -> dict[str, Any]:

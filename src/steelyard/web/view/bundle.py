@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Message
 
 from steelyard.commands.view.figure_calls import same_calls
-from steelyard.core.atomic_write import unwritable
+from steelyard.core.atomic_write import write_error
 from steelyard.errors import ConfigError
 from steelyard.web.pages import ASSETS, asset_text
 from steelyard.web.view.app import ViewPages
@@ -58,7 +58,7 @@ def write_bundle(folders: Sequence[Path], out: Path) -> int:
             (out / "static" / name).write_text(asset_text(name), encoding="utf-8")
         return asyncio.run(_crawl(pages.app(), out))
     except OSError as error:
-        raise unwritable(out, error) from error
+        raise write_error(out, error) from error
 
 
 async def _crawl(app: ASGIApp, out: Path) -> int:

@@ -11,11 +11,11 @@ from itertools import islice
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.commands.view.call_detail import details
-from steelyard.commands.view.call_filter import CallFilter
+from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
 from steelyard.commands.view.viewed_run import Loaded, ViewedRun
 from steelyard.core.arrays import Ints, Mask
-from steelyard.datasheet.words.inert import inert
+from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import label_word
 from steelyard.verdicts.call_answers import answer_word, reason_of
@@ -88,7 +88,7 @@ def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
 
 
 def _cell(value: object) -> object:
-    return inert(value, joined=True) if isinstance(value, str) else value
+    return escape_formula(value, joined=True) if isinstance(value, str) else value
 
 
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:

@@ -11,11 +11,10 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from steelyard.core.identity import short_hash
+from steelyard.core.content_hash import short_hash
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.templates_of import templates_of
-from steelyard.datasheet.words.glossary import FINDINGS
-from steelyard.datasheet.words.signs import MARKS, SIGNS
+from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS
 from steelyard.datasheet.words.verdict_text import brought
 
 PACKAGE = "steelyard.datasheet.render.html"
@@ -38,7 +37,7 @@ def _environment() -> Environment:
     return templates_of(
         PACKAGE,
         brought=brought,
-        words=SIGNS,
+        words=SYMBOLS,
         meanings=FINDINGS,
         marks=MARKS,
         short_hash=short_hash,

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.exhibits import told
-from steelyard.datasheet.render.exhibited import exhibited
+from steelyard.datasheet.examples import example
+from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.cures import cures
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
-from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
-from steelyard.datasheet.sections.confusion import confusion_tables
-from steelyard.datasheet.sections.folds import folds
-from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
-from steelyard.datasheet.sections.instrument_cards import card_texts
-from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
-from steelyard.datasheet.sections.spending import spending
-from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
-from steelyard.datasheet.sections.strata import strata_tables
-from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.words.glossary import FINDINGS, probe_title
-from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
-from steelyard.datasheet.words.short_names import short_names
-from steelyard.datasheet.words.visible import lines
+from steelyard.datasheet.sections.collapsible import collapsible_sections
+from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, card_texts
+from steelyard.datasheet.sections.remedies import (
+    REMEDIES_COMMAND,
+    REMEDIES_QUESTION,
+    remedy_brief,
+    remedy_tables,
+)
+from steelyard.datasheet.sections.summary import cost_summary, summarise
+from steelyard.datasheet.sections.tables import (
+    CONFUSION_QUESTION,
+    STRATA_QUESTION,
+    confusion_tables,
+    multi_judge_tables,
+    single_judge_note,
+    strata_tables,
+)
+from steelyard.datasheet.words.glossary import FINDINGS, interval_meanings, metric_meanings, probe_title
+from steelyard.datasheet.words.text import escape_keeping_lines, short_names
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 
@@ -48,26 +52,26 @@ def render(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
-        spent=spending(datasheet.facts),
+        spent=cost_summary(datasheet.facts),
         figures=figures(summary, faults),
-        folds=folds(summary),
+        sections=collapsible_sections(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
         remedies=remedy_tables(summary),
         cures=cures(sheet.verdicts),
         remedy_brief=remedy_brief,
-        remedies_question=QUESTION,
-        remedies_measure=MEASURE,
+        remedies_question=REMEDIES_QUESTION,
+        remedies_measure=REMEDIES_COMMAND,
         confusion=confusion_tables(summary),
         confusion_question=CONFUSION_QUESTION,
         strata=strata_tables(summary),
         strata_question=STRATA_QUESTION,
-        exhibits=exhibited(sheet),
+        exhibits=examples_by_judge(sheet),
         instruments=card_texts(sheet),
         instruments_question=INSTRUMENTS_QUESTION,
-        told=told,
-        lines=lines,
-        together=together(summary),
-        alone=alone(summary),
+        example=example,
+        lines=escape_keeping_lines,
+        multi_judge_tables=multi_judge_tables(summary),
+        single_judge_note=single_judge_note(summary),
         every=[(judge, _by_probe(sheet.look_up.of_judge(judge.name))) for judge in sheet.judges],
         every_together=_by_probe(sheet.panel),
         metrics=metric_meanings(estimate.metric for estimate in every),

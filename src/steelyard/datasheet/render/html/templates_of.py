@@ -6,10 +6,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from steelyard.core.plurals import counted, plural
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.text import capital
 
 
 def templates_of(package: str, **names: Any) -> Environment:
@@ -21,6 +21,6 @@ def templates_of(package: str, **names: Any) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    words = {"n": numbers, "counted": counted, "plural": plural, "capital": capital}
+    words = {"n": numbers, "counted": pluralize, "plural": plural, "capital": capital}
     environment.globals.update(**words, metric_named=metric_named, **names)
     return environment

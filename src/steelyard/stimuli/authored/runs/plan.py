@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.plurals import counted
+from steelyard.core.text import pluralize
 from steelyard.stimuli.authored.rejection import NO_PLAN, UNREADABLE, Rejection
 from steelyard.tasks.transcripts.transcript import ASSISTANT, Transcript
 
@@ -61,7 +61,7 @@ def cleaned(body: Mapping[str, Any], transcript: Transcript, most: int) -> Plan 
     if not steps:
         return Rejection(NO_PLAN, f"no step of the plan can be used ({'; '.join(corrections)})")
     if len(steps) > most:
-        corrections.append(f"the last {counted(len(steps) - most, 'step')} of {len(steps)} left out")
+        corrections.append(f"the last {pluralize(len(steps) - most, 'step')} of {len(steps)} left out")
         steps = steps[:most]
     thesis = _words(body.get("thesis"))
     if not thesis:

@@ -8,11 +8,10 @@ from functools import wraps
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.sections.criterion_shift import CRITERION
-from steelyard.datasheet.sections.sections import LADDER, VACUUM
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.short_names import short_names
+from steelyard.datasheet.words.text import short_names
 from steelyard.metrics.estimate import Estimate
 
 SHAPES = (

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from steelyard.core.plurals import counted
 from steelyard.core.registry import Registry
+from steelyard.core.text import pluralize
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.faults import Fault, Faults
 
@@ -66,7 +66,7 @@ def _checked(figure: Figure, name: str) -> Figure:
     rows = tuple(tuple(map(str, row)) for row in figure.rows)
     for row in rows:
         if len(row) != len(figure.header):
-            size = counted(len(row), "cell")
+            size = pluralize(len(row), "cell")
             raise ValueError(f"found {size} in a row, expected {len(figure.header)} as in the header")
     if not all(isinstance(panel, Panel) for panel in figure.panels):
         raise TypeError("found something else among the panels, expected each to be a Panel")

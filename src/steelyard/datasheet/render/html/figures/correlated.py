@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, of_scores, spoken
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.sections.together import judges_of
+from steelyard.datasheet.sections.tables import judges_of
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION

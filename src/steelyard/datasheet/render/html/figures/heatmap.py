@@ -18,15 +18,14 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.signs import MARKS
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
+from steelyard.datasheet.words.text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.probes.catalogue import changing_label
+from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import ORIGINAL
 
 PAGE = 985
@@ -75,7 +74,7 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
 
 def _asked_to_move(share: Estimate) -> bool:
     """A share of kept verdicts under an edit that does not ask for the same one."""
-    return share.metric == INVARIANCE.id and share.probe in changing_label()
+    return share.metric == INVARIANCE.id and share.probe in label_changing_probes()
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class _Shares:
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.whole and e.probe != ORIGINAL and not _asked_to_move(e)
+            if e.is_overall and e.probe != ORIGINAL and not _asked_to_move(e)
         }
         known = {judge for judge, _ in shares}
         judges = [judge for judge in everyone(summary) if judge.name in known]

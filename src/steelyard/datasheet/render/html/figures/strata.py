@@ -9,8 +9,8 @@ from steelyard.datasheet.render.html.drawing.chart import colour, draw, layer, m
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, spoken
 from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.render.html.drawing.tiles import LETTER
-from steelyard.datasheet.sections.strata import by_stratum
 from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.sections.tables import by_stratum
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate

@@ -1,0 +1,185 @@
+"""`doctor`: checks of the machine and the providers, and one real call to each judge of a study."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from steelyard.errors import ConfigError, SteelyardError, UnreachableError
+from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
+from steelyard.providers.provider_info import DoctorCheck
+from steelyard.run_folder.published_files import PARQUET, parquet_missing
+from steelyard.runner.budget import cost
+from steelyard.runner.engine import prime_provider
+from steelyard.runner.planner import make_plan
+from steelyard.runner.preflight import ranked
+from steelyard.runner.prices import price_of
+from steelyard.study.made_judges import MadeJudge
+from steelyard.study.study import Study
+from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.trials.judge import Judge
+from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.advice import advice, quoted, spoken
+from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.verdict import Unreadable
+
+ENOUGH_DISK = 1_000_000_000
+
+EXTRAS = (
+    ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
+    ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
+)
+"""Check, package, extra that brings it, and what it is for; providers say of theirs themselves."""
+
+
+def _extras() -> Iterator[DoctorCheck]:
+    """What an extra would add."""
+    for name, package, extra, purpose in EXTRAS:
+        there = find_spec(package) is not None
+        wanting = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
+        yield DoctorCheck(name, "ok" if there else "absent", purpose if there else wanting)
+
+
+def checkup() -> Iterator[DoctorCheck]:
+    """Machine, disk, and what each provider needs."""
+    yield DoctorCheck(
+        "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
+    )
+    yield DoctorCheck("SQLite", "ok", sqlite3.sqlite_version)
+    free = shutil.disk_usage(Path.cwd()).free
+    yield DoctorCheck("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
+    missing = parquet_missing()
+    wanting = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
+    yield DoctorCheck(
+        "Parquet", "absent" if missing else "ok", wanting if missing else f"runs have {PARQUET}"
+    )
+    yield from _extras()
+    unset: list[str] = []
+    for name in PROVIDERS.in_order():
+        try:
+            info = provider_info(name)
+            yield from info.every_check()
+            unset += [info.missing_key] if info.missing_key else []
+        except ConfigError as error:
+            yield DoctorCheck(f"provider {name}", "broken", str(error), error.exit_code)
+    if unset:
+        names = ", ".join(dict.fromkeys(unset))
+        yield DoctorCheck("keys", "absent", f"not set: {names}; set those of the providers that you use")
+
+
+PATIENCE = 60.0
+"""Seconds that a judge has for one call."""
+
+
+@dataclass(frozen=True)
+class JudgeCheck:
+    """What became of one call."""
+
+    judge: str
+    """Name of the judge, or what was written for one that cannot be made."""
+    protocol: str
+    """Under which it was asked."""
+    lines: tuple[tuple[str, str], ...] = ()
+    """What was found, as title and text."""
+    fault: str | None = None
+    """What is wrong, as the end of a sentence; None where the reply was read."""
+    exit_code: int = 1
+    """Exit code where something is wrong."""
+
+    @property
+    def subject(self) -> str:
+        """The judge and the protocol, for a sentence."""
+        return f"judge {self.judge}: protocol {self.protocol}" if self.protocol else f"judge {self.judge}"
+
+
+def check_judge(text: str) -> Iterator[JudgeCheck]:
+    """One call to a judge as the command line has it, on an easy text of the built-in ones."""
+    try:
+        config = StudyConfig(judges=[text], probes=["ladder"]) if _compares(text) else _scores(text)
+        study = build_study(config, Path())
+    except SteelyardError as error:
+        yield JudgeCheck(text, "", fault=str(error), exit_code=error.exit_code)
+        return
+    yield from check_study(study)
+
+
+def _compares(text: str) -> bool:
+    """The judge can say which of two texts is better; one made of others where all of them can."""
+    made = MadeJudge.of(text)
+    if made is None:
+        return model_info(text.partition("?")[0]).compares
+    return not made.averages and all(_compares(str(member)) for member in made.written)
+
+
+def _scores(text: str) -> StudyConfig:
+    return StudyConfig.model_validate({"judges": [text], "task": {"scale": "binary"}})
+
+
+def check_study(study: Study) -> Iterator[JudgeCheck]:
+    """One call to every judge that is asked, under each protocol that the study uses; none to baselines."""
+    calls: dict[str, list[Trial]] = {}
+    for call in (call for trial in make_plan(study).trials for call in trial.calls):
+        if not call.judge.baseline:
+            calls.setdefault(call.judge.name, []).append(call)
+    for mine in calls.values():
+        chosen = [_telling(arm) for arm in ranked(mine).values()]
+        yield from asyncio.run(_asked(mine[0].judge, chosen))
+
+
+def _telling(trials: Sequence[Trial]) -> Trial:
+    """The pair that is furthest apart; the first where no difference is known."""
+    return max(trials, key=lambda trial: trial.stimulus.delta or 0.0)
+
+
+async def _asked(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
+    provider = connect(judge)
+    try:
+        prime_provider(provider, trials)
+        await provider.open()
+        return [await _call(provider, trial) for trial in trials]
+    except SteelyardError as error:
+        return [JudgeCheck(judge.name, "", fault=str(error), exit_code=error.exit_code)]
+    finally:
+        await provider.close()
+
+
+async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
+    judge, protocol = trial.judge.name, trial.protocol
+    try:
+        reply = await asyncio.wait_for(provider.ask(trial.presentation()), PATIENCE)
+    except TimeoutError:
+        slow = UnreachableError(f"no reply within {PATIENCE:g} s; is the server working?")
+        return JudgeCheck(judge, protocol, fault=str(slow), exit_code=slow.exit_code)
+    except SteelyardError as error:
+        return JudgeCheck(judge, protocol, fault=str(error), exit_code=error.exit_code)
+    except Exception as error:  # a provider of a plug-in may raise anything
+        return JudgeCheck(judge, protocol, fault=f"{type(error).__name__}: {error}")
+    return _read(trial, reply)
+
+
+def _read(trial: Trial, reply: Reply) -> JudgeCheck:
+    spec, scale = trial.judge.protocols[trial.protocol].reader, trial.asked.scale
+    verdict = READERS.build(spec)(reply, scale)
+    lines = (
+        ("replied", quoted(reply.text)),
+        ("read as", f"{spoken(verdict)}, by reader {spec.name}"),
+        ("cost", f"{_cost(trial, reply)}, {reply.latency_ms:,.0f} ms"),
+    )
+    fault = advice(spec, scale, [reply]) if isinstance(verdict, Unreadable) else None
+    return JudgeCheck(trial.judge.name, trial.protocol, lines, fault)
+
+
+def _cost(trial: Trial, reply: Reply) -> str:
+    price = price_of(trial.judge)
+    if price is None:
+        return "price unknown"
+    dollars = cost(price, trial, reply)
+    return f"${dollars:.6f}" if dollars else "free"

@@ -1,0 +1,50 @@
+"""Labels of a served planted judge: every text that a study on the built-in pack shows under a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.core.registry import Spec
+from steelyard.probes.probe import PROBES, reads_runs
+from steelyard.probes.suites import SUITES
+from steelyard.providers.planted.baselines import DUMMY_SCORER
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.pack_study import PACK_ITEMS, pack_scales
+from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.tasks.agent_pack import AGENT_TASK
+from steelyard.tasks.scale import scale_name
+
+
+def pack_stimuli(seed: int) -> Iterator[Stimulus]:
+    """What ships inside, and its edits by every suite, on every scale and at every profile."""
+    texts, runs = _suites()
+    for profile in PACK_ITEMS:
+        for scale in pack_scales():
+            yield from _shown(seed, profile, texts, scale_name(scale))
+        yield from _shown(seed, profile, runs, scale_name(AGENT_TASK.scale))
+
+
+def _suites() -> tuple[list[str], list[str]]:
+    """Suites about single texts, and those about runs of agents, which have items of their own."""
+    of_runs = {
+        name for name, suite in SUITES.items() if any(reads_runs(PROBES.build(Spec(p))) for p in suite.probes)
+    }
+    return [name for name in SUITES if name not in of_runs], [name for name in SUITES if name in of_runs]
+
+
+def _shown(seed: int, profile: str, suites: list[str], scale: str) -> Iterator[Stimulus]:
+    config = StudyConfig.model_validate(
+        {
+            "name": "served",
+            "seed": seed,
+            "profile": profile,
+            "judges": [DUMMY_SCORER],
+            "task": {"scale": scale},
+            "probes": suites,
+        }
+    )
+    study = build_study(config, Path())
+    for probe in study.build_probes():
+        for showing in probe.showings(study.design, study.judges[0].protocols):
+            yield showing.stimulus

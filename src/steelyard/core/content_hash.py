@@ -1,0 +1,158 @@
+"""Content hash: SHA-256 of canonical JSON, as text or in columns of 32 bytes, with an index for lookups."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.core.arrays import Digests, Ints
+
+PREFIX = "sha256:"
+WIDTH = 32
+"""Bytes of a digest."""
+_LETTERS = len(PREFIX) + 2 * WIDTH
+NO_DIGESTS: Digests = np.empty(0, dtype=f"S{WIDTH}")
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+"""Types that are their own canonical form; most values are of these, so they are told first."""
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Names of a dataclass's fields; reflection is paid once a type."""
+    return tuple(field.name for field in fields(kind))
+
+
+def plain(value: Any) -> Any:
+    """Reduce dataclasses, mappings, tuples and sets to plain JSON values."""
+    if type(value) in _LEAVES:
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        body = {name: plain(getattr(value, name)) for name in _field_names(type(value))}
+        return {"type": type(value).__name__, **body}
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(inner) for inner in value)
+    if isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling per value: sorted keys, no spaces, ASCII only (lone surrogates survive), no NaN."""
+    return _CANONICAL.encode(plain(value))
+
+
+def content_hash(value: Any) -> str:
+    """`sha256:` and the hex digest of the canonical JSON."""
+    return hash_json(canonical_json(value))
+
+
+def hash_json(canonical: str) -> str:
+    """Content hash of a value that is canonical JSON already."""
+    return PREFIX + hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+class ContentHasher:
+    """Incremental `content_hash` of a list that comes in parts."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self._empty = True
+
+    def update(self, items: bytes) -> None:
+        """Further items, in canonical JSON, a comma before each."""
+        self._hash.update(memoryview(items)[1:] if self._empty else items)
+        self._empty = False
+
+    def digest(self) -> str:
+        """As `content_hash` writes it; nothing can be added afterwards."""
+        self._hash.update(b"]")
+        return PREFIX + self._hash.hexdigest()
+
+
+def short_hash(digest: str) -> str:
+    """The first letters of a digest, for those who compare two by eye."""
+    return digest.removeprefix(PREFIX)[:12]
+
+
+def digests_of(hashes: Sequence[str]) -> Digests:
+    """Hashes as they are written, as a column; what is written otherwise has a digest of its own."""
+    plain = set(map(len, hashes)) <= {_LETTERS}
+    joined = digests_in("".join(hashes), len(hashes)) if plain else None
+    return column(b"".join(map(_digest, hashes))) if joined is None else joined
+
+
+def digests_in(text: str, count: int) -> Digests | None:
+    """So many hashes that are written one after the other; None where one is written otherwise."""
+    spelled = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    if len(spelled) != _LETTERS * count:
+        return None
+    rows = spelled.reshape(-1, _LETTERS)
+    if not (rows[:, : len(PREFIX)] == np.frombuffer(PREFIX.encode(), dtype=np.uint8)).all():
+        return None
+    try:
+        return column(bytes.fromhex(rows[:, len(PREFIX) :].tobytes().decode("utf-8", "replace")))
+    except ValueError:
+        return None
+
+
+def column(data: bytes) -> Digests:
+    """Digests that stand one after the other."""
+    return np.frombuffer(data, dtype=f"S{WIDTH}")
+
+
+def hash_of(digest: bytes) -> str:
+    """A digest as hashes are written; numpy leaves zeros at its end out."""
+    return PREFIX + digest.ljust(WIDTH, b"\0").hex()
+
+
+class HashIndex:
+    """Index of a column of digests, searched by bisection."""
+
+    def __init__(self, digests: Digests) -> None:
+        self._digests, heads = digests, _heads(digests)
+        order = np.argsort(heads, kind="stable")
+        self._heads = heads[order]
+        # Two digests with one head are rare; only where there are any is more looked at than heads.
+        self._distinct = bool((self._heads[1:] != self._heads[:-1]).all())
+        self.order: Ints = order if self._distinct else np.argsort(digests, kind="stable")
+        """Places in the order of the digests."""
+
+    def lookup(self, sought: Digests) -> Ints:
+        """Row of each sought digest; -1 where it is not there."""
+        known, order = self._digests, self.order
+        if not len(known):
+            return np.full(len(sought), -1, dtype=np.int64)
+        if self._distinct:
+            at = np.searchsorted(self._heads, _heads(sought))
+        else:
+            at = np.searchsorted(known, sought, sorter=order)
+        found = order[np.minimum(at, len(known) - 1)]
+        return np.where(known[found] == sought, found, -1)
+
+
+def _heads(digests: Digests) -> NDArray[np.uint64]:
+    """The first eight bytes of each, as a number that sorts as they do."""
+    words = np.ascontiguousarray(digests).view(">u8").reshape(-1, WIDTH // 8)
+    return words[:, 0].astype(np.uint64)
+
+
+def _digest(name: str) -> bytes:
+    letters = name.removeprefix(PREFIX)
+    if len(letters) == 2 * WIDTH and name.startswith(PREFIX):
+        try:
+            return bytes.fromhex(letters)
+        except ValueError:
+            pass
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,177 @@
+"""An exhibit: what was shown to a judge, what it replied, how that was read and why it counts so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from steelyard.core.json_dataclasses import from_body
+from steelyard.core.text import pluralize
+
+
+@dataclass(frozen=True)
+class ExampleText:
+    """A stimulus as a reader of the exhibit sees it."""
+
+    id: str
+    """Name in `stimuli.jsonl`."""
+    kind: str
+    """Condition within the probe."""
+    edit: str
+    """What was done to the item, in words."""
+    label: str | None
+    """The reference: a score, `u` or `v`, `tie`; None where nobody has said."""
+    request: str | None
+    """What the texts answer; None where it was not recorded."""
+    texts: tuple[str, ...] | None
+    """The texts u and v, or the one response; None where they were not recorded."""
+
+
+@dataclass(frozen=True)
+class ExampleCall:
+    """One call of an exhibit."""
+
+    id: str
+    """Name of the stimulus."""
+    order: str | None
+    """`uv` or `vu`, which content stood in slot 1; None for a single text."""
+    replicate: int
+    """0, 1, …"""
+    reply: str | None
+    """The raw reply; None where there is none, or it was not recorded."""
+    verdict: str
+    """A slot or a score, `tie`, `abstain`, `unreadable` or `failed`."""
+    winner: str | None
+    """Content of a pair that won, `u` or `v`."""
+    reason: str | None
+    """Why there is no verdict."""
+    attempts: int | None = None
+    """How often a call that failed was made; None for others."""
+    message: str | None = None
+    """What the server or the network said to a call that failed."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """Calls of one judge on one stimulus, with what they are held against."""
+
+    judge: str
+    """Name on the datasheet."""
+    protocol: str
+    """`base`, `strict`, …"""
+    probe: str
+    """Probe that asked for the stimulus."""
+    outcome: str
+    """`wrong`, `flip`, `positional`, `unreadable` or `failed`; empty where none was asked for."""
+    why: str
+    """Why the calls count as they do."""
+    reader: str | None
+    """How replies are read; None where that was not recorded."""
+    shown: tuple[ExampleText, ...]
+    """The stimulus, and before it the unchanged item where that is compared."""
+    calls: tuple[ExampleCall, ...]
+    """The calls, those on the unchanged item first."""
+    left_out: int = 0
+    """Further calls on the same stimulus, not shown."""
+    reading: str = ""
+    """Title of the reading that it stands behind; empty where none was asked for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping, as it is read back."""
+        body = asdict(self)
+        body["shown"] = [
+            {**shown, "texts": shown["texts"] and list(shown["texts"])} for shown in body["shown"]
+        ]
+        return {**body, "calls": list(body["calls"])}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Example:
+        """The exhibit that was written."""
+        return from_body(cls, body, where)
+
+
+TEXT, REPLY = 800, 600
+"""Characters of a text and of a reply that a published datasheet shows."""
+
+
+def truncate(exhibit: Example, text: int = TEXT, reply: int = REPLY) -> Example:
+    """The exhibit with texts and replies of at most so many characters."""
+    return replace(
+        exhibit,
+        shown=tuple(_shown(each, text) for each in exhibit.shown),
+        calls=tuple(_call(each, reply) for each in exhibit.calls),
+    )
+
+
+def truncate_text(text: str, limit: int) -> str:
+    """Beginning and end of a long text, with the count of what is left out; lone surrogates as escapes."""
+    if len(text) > limit:
+        tail = limit // 4
+        left_out = f"[… {len(text) - limit:,} characters …]"
+        text = f"{text[: limit - tail]} {left_out} {text[len(text) - tail :]}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _shown(shown: ExampleText, limit: int) -> ExampleText:
+    texts = None if shown.texts is None else tuple(truncate_text(text, limit) for text in shown.texts)
+    request = None if shown.request is None else truncate_text(shown.request, limit)
+    return replace(
+        shown,
+        texts=texts,
+        request=request,
+        edit=truncate_text(shown.edit, limit),
+        id=truncate_text(shown.id, limit),
+    )
+
+
+def _call(call: ExampleCall, limit: int) -> ExampleCall:
+    reply = None if call.reply is None else truncate_text(call.reply, limit)
+    message = None if call.message is None else truncate_text(call.message, limit)
+    return replace(call, reply=reply, message=message, id=truncate_text(call.id, limit))
+
+
+UNKNOWN = "(not recorded)"
+"""Stands for texts and replies of verdicts that were made elsewhere."""
+
+
+def absent(text: str | None) -> str | None:
+    """What stands in place of a text that can not be seen; None where it can."""
+    if text is None:
+        return UNKNOWN
+    if text.strip():
+        return None
+    return f"({pluralize(len(text), 'blank character')})" if text else "(empty)"
+
+
+def named_texts(shown: Sequence[ExampleText]) -> Iterator[tuple[str, str | None]]:
+    """Every text with its name; None where it was not recorded."""
+    for stimulus in shown:
+        last = stimulus is shown[-1]
+        alone = "response" if len(shown) == 1 else ("edited" if last else "unchanged")
+        if stimulus.texts is None:
+            yield ("texts" if len(shown) == 1 else alone), None
+        else:
+            names = [alone] if len(stimulus.texts) == 1 else ["text u", "text v"]
+            yield from zip(names, stimulus.texts, strict=True)
+
+
+def describe_call(call: ExampleCall, exhibit: Example) -> str:
+    """Which call it is: what stood where, which of two texts, and which repeat."""
+    parts = [] if call.order is None else [f"{call.order[0]} in slot 1, {call.order[1]} in slot 2"]
+    if len(exhibit.shown) > 1:
+        parts.append("edited" if call.id == exhibit.shown[-1].id else "unchanged")
+    if call.replicate:
+        parts.append(f"repeat {call.replicate}")
+    return ": ".join(["Call", ", ".join(parts)]) if parts else "Call"
+
+
+def describe_reply(call: ExampleCall, exhibit: Example) -> str:
+    """What became of the reply."""
+    by = f", by reader {exhibit.reader}" if exhibit.reader and call.verdict != "failed" else ""
+    if call.reason is not None:
+        tries = f" after {pluralize(call.attempts, 'attempt')}" if call.attempts else ""
+        return f"{call.verdict}: {call.reason}{tries if call.verdict == 'failed' else by}"
+    if call.winner is not None:
+        return f"slot {call.verdict}, which is text {call.winner}{by}"
+    return f"{call.verdict}{by}"

@@ -1,0 +1,279 @@
+"""Which calls to show as examples: chosen by how they ended, most informative first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.rng import rng_for, shuffled
+from steelyard.probes.probe_metadata import label_changing_probes
+from steelyard.stimuli.original import PERTURBED
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.verdicts.call_answers import NEITHER, CallAnswers
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+
+@dataclass(frozen=True, eq=False)
+class GroupIndex:
+    """Consecutive calls on one stimulus under one protocol."""
+
+    observations: Observations
+    """Calls of one judge, sorted by protocol and stimulus as observations are."""
+    starts: Ints
+    """The first call of each group."""
+
+    @classmethod
+    def of(cls, observations: Observations) -> GroupIndex:
+        """The groups of a judge's calls."""
+        code = observations.protocol * len(observations.shown.stimuli) + observations.stimulus
+        changes = np.flatnonzero(np.diff(code)) + 1
+        starts = np.concatenate([[0], changes]) if len(code) else changes
+        return cls(observations, starts.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Calls of each group."""
+        return np.diff(self.starts, append=len(self.observations))
+
+    @cached_property
+    def number(self) -> Ints:
+        """The group of each call."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def stimulus(self) -> Ints:
+        """What each group was shown."""
+        return self.observations.stimulus[self.starts]
+
+    @cached_property
+    def item(self) -> Ints:
+        """The item that it was made from."""
+        return self.observations.shown.item[self.stimulus]
+
+    @cached_property
+    def unchanged(self) -> Ints:
+        """The group of the unchanged item under the same protocol; -1 where there is none, or it is that."""
+        shown = self.observations.shown
+        arm = self.observations.protocol[self.starts] * len(shown.items) + self.item
+        plain = shown.original[self.stimulus]
+        if not plain.any():
+            return np.full(len(self), -1, dtype=np.int64)
+        number = {code: place for place, code in zip(np.flatnonzero(plain), arm[plain].tolist(), strict=True)}
+        places = [-1 if own else number.get(code, -1) for code, own in zip(arm.tolist(), plain, strict=True)]
+        return np.array(places, dtype=np.int64)
+
+    @cached_property
+    def comparable(self) -> Mask:
+        """An edit that leaves the item's reference and scale alone, so that the verdict should stay."""
+        if not len(self):
+            return np.zeros(0, dtype=np.bool_)
+        shown, mine, plain = self.observations.shown, self.stimulus, self.stimulus[self.unchanged]
+        edited = (shown.kind[mine] == PERTURBED) & ~np.isin(shown.probe[mine], label_changing_probes())
+        wanted, other = shown.expected[mine], shown.expected[plain]
+        same = (wanted == other) | (np.isnan(wanted) & np.isnan(other))
+        scale = (shown.ends[mine] == shown.ends[plain]).all(axis=1)
+        return np.asarray((self.unchanged >= 0) & edited & same & scale)
+
+    def rows(self, group: int) -> slice:
+        """The calls of a group."""
+        return slice(int(self.starts[group]), int(self.starts[group] + self.sizes[group]))
+
+    def sums(self, values: Mask | Floats) -> Floats:
+        """The sum over each group."""
+        sums = np.bincount(self.number, weights=values.astype(np.float64), minlength=len(self))
+        return sums.astype(np.float64)
+
+    def least(self, values: Floats) -> Floats:
+        """The smallest value of each group; NaN where none has one."""
+        return np.fmin.reduceat(values, self.starts) if len(self) else values
+
+    def most(self, values: Floats) -> Floats:
+        """The largest value of each group; NaN where none has one."""
+        return np.fmax.reduceat(values, self.starts) if len(self) else values
+
+    def mean(self, values: Floats) -> Floats:
+        """The mean of each group; NaN where none has a value."""
+        known = ~np.isnan(values)
+        count = self.sums(known)
+        total = self.sums(np.where(known, values, 0.0))
+        mean: Floats = np.divide(total, count, out=np.full(len(self), np.nan), where=count > 0)
+        return mean
+
+
+WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES = (
+    "wrong",
+    "flip",
+    "positional",
+    "unreadable",
+    "failed",
+)
+"""How calls can end that one may ask to see."""
+A_TIE = 0.5
+"""How telling a tie is where one text is better, against the choice of the worse."""
+
+
+@dataclass(frozen=True)
+class CallGroup:
+    """The calls of one judge on one stimulus under one protocol, with those that they are compared with."""
+
+    outcome: str
+    """What it is a case of; empty where none was asked for."""
+    calls: tuple[Observation, ...]
+    """Every order and repeat."""
+    unchanged: tuple[Observation, ...] = ()
+    """The calls on the unchanged item, where the verdict on an edited one is held against them."""
+    held: int = 0
+    """Calls that are held against a reference."""
+    right: int = 0
+    """Those that meet it, on the range of the unchanged item where they were made on another."""
+    wrong: int = 0
+    """Those that give another answer."""
+
+    @property
+    def stimulus(self) -> Stimulus:
+        """What was shown."""
+        return self.calls[0].stimulus
+
+    @property
+    def paired(self) -> bool:
+        """True where two texts were compared."""
+        return len(self.stimulus.texts) == 2
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleSelector:
+    """The calls of one judge, by what was shown."""
+
+    observations: Observations
+    """Calls of one judge."""
+
+    @cached_property
+    def groups(self) -> GroupIndex:
+        """Calls on one stimulus under one protocol."""
+        return GroupIndex.of(self.observations)
+
+    def weight(self, outcome: str | None) -> Floats:
+        """How telling each group is; zero where it is no case of the outcome."""
+        if outcome is None:
+            return np.asarray(1.0 + sum(weigh(self) for weigh in _WEIGHTS.values()))
+        return _WEIGHTS[outcome](self)
+
+    def count(self, outcome: str | None, among: Mask | None = None) -> int:
+        """How many cases there are, of all calls or among some."""
+        return len(self._candidates(outcome, among)[0])
+
+    def choose(
+        self, outcome: str | None, limit: int, seed: int, among: Mask | None = None, unlike: str | None = None
+    ) -> list[CallGroup]:
+        """At most so many cases, most telling first, of as many items as there are; chance decides the rest.
+
+        `among` says which calls may be shown; the others are only compared with. Groups of the
+        outcome `unlike` are left out.
+        """
+        numbers, weights = self._candidates(outcome, among)
+        if unlike is not None:
+            kept = self.weight(unlike)[numbers] == 0
+            numbers, weights = numbers[kept], weights[kept]
+        chance = rng_for(seed, "exhibits", *self.observations.judges, outcome)
+        order = np.array(shuffled(chance, len(numbers)), dtype=np.int64)
+        ranked = numbers[order[np.argsort(-weights[order], kind="stable")]]
+        return [self._case(outcome, number) for number in _spread(ranked, self.groups.item, limit)]
+
+    def _candidates(self, outcome: str | None, among: Mask | None) -> tuple[Ints, Floats]:
+        weight = self.weight(outcome)
+        if among is not None:
+            weight = weight * (self.groups.sums(among) > 0)
+        numbers = np.flatnonzero(weight > 0)
+        return numbers, weight[numbers]
+
+    def _case(self, outcome: str | None, number: int) -> CallGroup:
+        groups = self.groups
+        rows = groups.rows(number)
+        calls = tuple(self.observations[rows])
+        plain = int(groups.unchanged[number])
+        compared = outcome in (FLIP, None) and groups.comparable[number]
+        unchanged = tuple(self.observations[groups.rows(plain)]) if compared else ()
+        answers = self._answers
+        counts = (int(each[rows].sum()) for each in (answers.held, answers.right, answers.wrong))
+        return CallGroup(outcome or "", calls, unchanged, *counts)
+
+    @property
+    def _paired(self) -> Mask:
+        """GroupIndex that compare two texts."""
+        paired: Mask = self.observations.shown.paired[self.groups.stimulus]
+        return paired
+
+    @cached_property
+    def _answers(self) -> CallAnswers:
+        return CallAnswers.of(self.observations)
+
+    def wrong(self) -> Floats:
+        """Share of wrong calls, each by how far it is off."""
+        answers, seen = self._answers, self.observations
+        shown, row = seen.shown, seen.stimulus
+        low, high = shown.ends[row].T
+        off = np.abs(answers.answer - answers.wanted) / np.maximum(high - low, 1)
+        missed = np.where((answers.answer == NEITHER) & (answers.wanted > NEITHER), A_TIE, 1.0)
+        step = np.nan_to_num(shown.delta[row])
+        size = np.where(shown.paired[row], missed * (1.0 + step), off)
+        return self.groups.sums(np.where(answers.wrong, size, 0.0)) / self.groups.sizes
+
+    def flipped(self) -> Floats:
+        """How far the answers to one question lie apart, those to the unchanged item included."""
+        groups, answer = self.groups, self._answers.answer
+        low, high, mean = groups.least(answer), groups.most(answer), groups.mean(answer)
+        plain = np.where(groups.comparable, groups.unchanged, np.arange(len(groups)))
+        apart = np.fmax(high, high[plain]) - np.fmin(low, low[plain])
+        both = ~np.isnan(mean) & ~np.isnan(mean[plain])
+        turned = (groups.least(np.where(answer > NEITHER, answer, np.nan)) == 1) & (high == 2)
+        size = np.where(self._paired, 1.0 + turned, apart + np.abs(mean - mean[plain]))
+        return np.where(both & (apart > 0), size, 0.0)
+
+    def positional(self) -> Floats:
+        """Share of the repeats of a pair in which the same slot won in both orders."""
+        seen, answer, group = self.observations, self._answers.answer, self.groups.number
+        if len(seen) < 2:
+            return np.zeros(len(self.groups))
+        won = seen.shown.paired[seen.stimulus] & (answer > NEITHER)
+        twins = (group[1:] == group[:-1]) & (seen.replicate[1:] == seen.replicate[:-1])
+        same_slot = twins & won[1:] & won[:-1] & (answer[1:] != answer[:-1])
+        return self.groups.sums(np.append(same_slot, False)) / self.groups.sizes
+
+    def unreadable(self) -> Floats:
+        """Share of calls whose reply held no answer."""
+        return self.groups.sums(self.observations.ended(Unreadable)) / self.groups.sizes
+
+    def failed(self) -> Floats:
+        """Share of calls without a reply."""
+        return self.groups.sums(self.observations.ended(Failed)) / self.groups.sizes
+
+
+_WEIGHTS: dict[str, Callable[[ExampleSelector], Floats]] = {
+    WRONG: ExampleSelector.wrong,
+    FLIP: ExampleSelector.flipped,
+    POSITIONAL: ExampleSelector.positional,
+    UNREADABLE: ExampleSelector.unreadable,
+    FAILED: ExampleSelector.failed,
+}
+
+
+def _spread(ranked: Iterable[int], item: Ints, limit: int) -> list[int]:
+    """The first ones of different items, then the others."""
+    first: list[int] = []
+    others: list[int] = []
+    seen: set[int] = set()
+    for number in map(int, ranked):
+        if len(first) == limit:
+            break
+        (others if item[number] in seen else first).append(number)
+        seen.add(int(item[number]))
+    return [*first, *others][:limit]

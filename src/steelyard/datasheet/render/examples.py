@@ -1,0 +1,113 @@
+"""Examples of calls grouped by finding, and as plain lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, chop_cells
+
+from steelyard.core.text import pluralize
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.examples.example import (
+    Example,
+    ExampleText,
+    absent,
+    describe_call,
+    describe_reply,
+    named_texts,
+    truncate,
+)
+from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_spaces
+
+MARGIN = "  "
+NAMES = 10
+"""Width of the names in front of texts."""
+
+
+def render(exhibits: Sequence[Example], width: int = 80) -> str:
+    """Every exhibit, numbered."""
+    parts = [
+        "\n".join(_exhibit(number, truncate(exhibit), width))
+        for number, exhibit in enumerate(exhibits, start=1)
+    ]
+    return "\n\n".join(parts)
+
+
+def _exhibit(number: int, exhibit: Example, width: int) -> Iterator[str]:
+    stimulus = exhibit.shown[-1]
+    place = [exhibit.judge, exhibit.probe, stimulus.kind]
+    place += [f"protocol {exhibit.protocol}"] if exhibit.protocol != "base" else []
+    yield from _indented(f"{number}. {' · '.join(dict.fromkeys(place))}", width, "")
+    yield from _indented(stimulus.id, width)
+    yield from _indented(f"Why: {exhibit.why}.", width)
+    yield from _texts(exhibit.shown, width)
+    for call in exhibit.calls:
+        yield from _indented(describe_call(call, exhibit), width)
+        if call.verdict == "failed":
+            yield from _behind_bar("no reply", call.message or call.reason, width)
+        else:
+            yield from _behind_bar("reply", call.reply, width)
+        yield from _behind_bar("read as", describe_reply(call, exhibit), width)
+    if exhibit.left_out:
+        yield f"{MARGIN}and {pluralize(exhibit.left_out, 'further call')} on the same text"
+
+
+def _texts(shown: Sequence[ExampleText], width: int) -> Iterator[str]:
+    """The request once, then every text with its name."""
+    yield from _behind_bar("request", shown[-1].request, width)
+    for name, text in named_texts(shown):
+        yield from _behind_bar(name, text, width)
+
+
+def _behind_bar(name: str, text: str | None, width: int) -> Iterator[str]:
+    """A text with its own line breaks, wrapped, each line behind a bar; what is invisible is spelled out."""
+    lines = (absent(text) or text or "").splitlines()
+    room = max(20, width - len(MARGIN) - NAMES - 3)
+    wrapped = [part for line in lines for part in wrap(escape_keeping_spaces(line), room)]
+    for place, line in enumerate(wrapped):
+        yield f"{MARGIN}{name if not place else '':<{NAMES}} │ {line}".rstrip()
+
+
+def _indented(line: str, width: int, indent: str = MARGIN) -> Iterator[str]:
+    for place, part in enumerate(wrap(escape_control_chars(line), width - len(MARGIN) - 1)):
+        yield f"{MARGIN if place else indent}{part}"
+
+
+def wrap(line: str, room: int) -> list[str]:
+    """Parts of at most so many terminal cells, broken at spaces where there are any; leading space stays."""
+    parts = [""]
+    for word in line.split(" "):
+        joined = word if parts == [""] and not line.startswith(" ") else f"{parts[-1]} {word}"
+        if cell_len(joined) <= room:
+            parts[-1] = joined
+        else:
+            parts += chop_cells(word, room)
+    return [part for place, part in enumerate(parts) if part or not place]
+
+
+@dataclass(frozen=True)
+class ExampleGroup:
+    """The exhibits behind one reading of one judge."""
+
+    title: str
+    """Title of the reading."""
+    anchor: str
+    """Where they stand on the page."""
+    exhibits: Sequence[Example]
+    """Most telling first."""
+
+
+def examples_by_judge(datasheet: Datasheet) -> list[tuple[str, list[ExampleGroup]]]:
+    """Judges with their exhibits, in the order of the datasheet."""
+    groups: dict[str, dict[str, list[Example]]] = {}
+    for exhibit in datasheet.exhibits:
+        groups.setdefault(exhibit.judge, {}).setdefault(exhibit.reading, []).append(exhibit)
+    return [(judge, _under(number, titles)) for number, (judge, titles) in enumerate(groups.items())]
+
+
+def _under(judge: int, titles: Mapping[str, Sequence[Example]]) -> list[ExampleGroup]:
+    return [
+        ExampleGroup(title, f"exhibit-{judge}-{number}", mine)
+        for number, (title, mine) in enumerate(titles.items())
+    ]

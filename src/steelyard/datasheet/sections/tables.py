@@ -1,0 +1,274 @@
+"""Tables beside the figures: several judges together, confusion matrices, figures by stratum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steelyard.core.text import pluralize
+from steelyard.datasheet.confusion import Confusion
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.look_up import LookUp
+from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.words.text import capital, short_names
+from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
+from steelyard.metrics.panel.jury_estimates import (
+    BEST_JUDGE_ACCURACY,
+    CHOSEN_JURY_ACCURACY,
+    JURY_ACCURACY,
+    JURY_GAIN,
+)
+from steelyard.metrics.panel.jury_shares import JURY_FALSE_NEGATIVE_RATE, JURY_FALSE_POSITIVE_RATE
+from steelyard.metrics.run.strata import STRATUM_GAP
+from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
+from steelyard.metrics.scores.invariance import INVARIANCE
+
+MULTI_JUDGE_TITLE = "Judges together"
+SINGLE_JUDGE_NOTE = (
+    "One judge was measured: juries, the correlation of errors and figures over judges need two or more. "
+    "Add another --judge."
+)
+_SPREADS = {
+    ACCURACY.id: "How far do judges differ on a probe? Standard deviations stand beside what sampling "
+    "alone would give.",
+    INVARIANCE.id: "How many verdicts does each edit leave alone, over judges?",
+}
+_ORDINAL = {CCC.id: "CCC", PEARSON.id: "Pearson", SPEARMAN.id: "Spearman", MAE.id: "MAE"}
+_AGAINST = "How closely do scores on a range follow the labels, on each probe and over all of them?"
+JURY = "jury"
+"""Probe of the figures of whole juries."""
+_CHOSEN = {
+    CHOSEN_JURY_ACCURACY.id: "best trio on the other half",
+    BEST_JUDGE_ACCURACY.id: "best judge on the other half",
+    JURY_GAIN.id: "gain of the trio over that judge",
+}
+_ERRORS = (JURY_FALSE_POSITIVE_RATE.id, JURY_FALSE_NEGATIVE_RATE.id)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of text under one question."""
+
+    title: str
+    """Name of the question."""
+    question: str
+    """What it says, and how to read it."""
+    header: tuple[str, ...]
+    """Column names."""
+    rows: tuple[tuple[str, ...], ...]
+    """Cells as text."""
+
+
+def multi_judge_tables(summary: Summary, *, short: bool = False) -> tuple[TextTable, ...]:
+    """Every table that has a row; `short` cuts the names of judges to what still tells them apart."""
+    names = [judge.name for judge in summary.measured]
+    labels = short_names(names) if short else {name: name for name in names}
+    tables = _MultiJudgeTables(summary, labels, short=short).all()
+    return tuple(table for table in tables if table.rows)
+
+
+def single_judge_note(summary: Summary) -> str:
+    """What to say where scores of a single judge leave nothing to put together; else nothing."""
+    return SINGLE_JUDGE_NOTE if summary.datasheet.form == "pointwise" and len(summary.measured) == 1 else ""
+
+
+def judges_of(estimate: Estimate) -> tuple[str, ...]:
+    """The judges that a figure of several is about."""
+    keys = sorted(key for key in estimate.group if key.startswith("judge_"))
+    return tuple(str(estimate.group[key]) for key in keys)
+
+
+class _MultiJudgeTables:
+    """The tables of one datasheet, with names for its judges."""
+
+    def __init__(self, summary: Summary, names: Mapping[str, str], *, short: bool) -> None:
+        self.summary = summary
+        self.panel = summary.datasheet.panel
+        self.names = names
+        self.short = short
+
+    def all(self) -> list[TextTable]:
+        """In reading order, empty ones included."""
+        spreads = [self._spread(share, question) for share, question in _SPREADS.items()]
+        return [
+            self._ordinal(),
+            *spreads,
+            self._juries(),
+            self._errors(),
+            self._by_probe(),
+            self._correlations(),
+        ]
+
+    def _ordinal(self) -> TextTable:
+        """Scores against labels by judge and probe, and over all probes of a judge."""
+        rows = []
+        look_up = self.summary.datasheet.look_up
+        for judge in self.summary.measured:
+            mine = [e for e in look_up.of_judge(judge.name) if e.metric in _ORDINAL and e.is_overall]
+            for probe in dict.fromkeys(e.probe for e in mine):
+                estimates = [
+                    look_up.find(judge.name, metric, probe, {"protocol": "base"}) for metric in _ORDINAL
+                ]
+                cells = map(self._ordinal_cell, estimates)
+                rows.append((self.names[judge.name], probe_title(probe), *cells))
+        header = ("judge", "probe", *_ORDINAL.values())
+        return TextTable("Scores against labels", _AGAINST, header, tuple(rows))
+
+    def _ordinal_cell(self, estimate: Estimate | None) -> str:
+        if not numbers.defined(estimate):
+            return self.summary.absence(estimate)
+        return numbers.value(estimate) if self.short else numbers.figure(estimate)
+
+    def _spread(self, share: str, question: str) -> TextTable:
+        mine = [e for e in self.panel if e.group.get("of") == share]
+        rows = []
+        for probe in dict.fromkeys(e.probe for e in mine):
+            by_metric = {e.metric: e for e in mine if e.probe == probe}
+            values = [numbers.value(by_metric[f"judges_{name}"]) for name in ("mean", "sd", "sd_sampling")]
+            ends = [by_metric[f"judges_{name}"] for name in ("min", "max")]
+            rows.append((probe_title(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
+        header = ("probe", "mean", "SD", "of sampling", "least", "greatest")
+        return TextTable(f"{capital(share)} over judges", question, header, tuple(rows))
+
+    def _juries(self) -> TextTable:
+        mine = [e for e in self.panel if e.probe == JURY and e.metric in (JURY_ACCURACY.id, *_CHOSEN)]
+        rows = tuple(self._row(e, self._jury(e)) for e in mine)
+        question = (
+            "Is a majority better than the best judge? A split vote is not right. What was chosen on one "
+            "half of the clusters counts on the other."
+        )
+        return TextTable("Juries", question, ("jury", ACCURACY.label, "inputs/clusters"), rows)
+
+    def _errors(self) -> TextTable:
+        """False positives and false negatives of each jury that has an accuracy above."""
+        look_up = LookUp(self.panel)
+        right = [e for e in self.panel if e.metric in (JURY_ACCURACY.id, CHOSEN_JURY_ACCURACY.id)]
+        rows = []
+        for e in (e for e in right if e.probe == JURY):
+            rates = [look_up.find(e.judge, metric, JURY, e.group) for metric in _ERRORS]
+            known = [rate for rate in rates if rate is not None]
+            if known:
+                rows.append((self._jury(e), *map(self._figure, known)))
+        header = ("jury", "false positive", "false negative")
+        return TextTable("Errors of juries", "Which way do juries err on yes/no items?", header, tuple(rows))
+
+    def _by_probe(self) -> TextTable:
+        mine = [e for e in self.panel if e.metric == JURY_ACCURACY.id and e.probe != JURY]
+        judges = pluralize(len(self.summary.measured), "judge")
+        question = f"What does the majority of all {judges} get right, by probe?"
+        rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
+        headings = ("probe", ACCURACY.label, "inputs/clusters")
+        return TextTable("Majority by probe", question, headings, rows)
+
+    def _jury(self, estimate: Estimate) -> str:
+        """A jury, or what is told of the chosen one."""
+        if estimate.metric in _CHOSEN:
+            who = "" if estimate.metric == JURY_GAIN.id else self._who(estimate)
+            return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
+        weighted = "weighted by agreement (Dawid and Skene)" if "rule" in estimate.group else "majority"
+        return f"{weighted} of all {len(self.summary.measured)}"
+
+    def _row(self, estimate: Estimate, label: str) -> tuple[str, ...]:
+        return label, self._figure(estimate), f"{estimate.n_units}/{estimate.n_clusters}"
+
+    def _correlations(self) -> TextTable:
+        mine = [e for e in self.panel if e.metric == ERROR_CORRELATION.id]
+        mine.sort(key=lambda e: (not numbers.defined(e), -(e.value or 0.0), judges_of(e)))
+        rows = tuple((self._who(e), self._figure(e), str(e.n_units)) for e in mine)
+        question = (
+            "Do two judges err on the same inputs? At 1 they are one judge; near 0 a jury of them gains."
+        )
+        return TextTable("Error correlation", question, ("judges", "correlation", "inputs"), rows)
+
+    def _who(self, estimate: Estimate) -> str:
+        return " + ".join(self.names.get(name, name) for name in judges_of(estimate))
+
+    def _figure(self, estimate: Estimate) -> str:
+        if numbers.undefined(estimate):
+            return self.summary.undefined(estimate)
+        return f"{numbers.figure(estimate)} {numbers.counts(estimate)}".rstrip()
+
+
+CONFUSION_TITLE = "Confusion"
+CONFUSION_QUESTION = (
+    "Which answers did each label get? Calls on unchanged items or natural pairs, labels as rows."
+)
+
+
+def confusion_tables(summary: Summary) -> list[tuple[TextTable, list[TextTable]]]:
+    """The matrix of each measured judge under the base protocol, each with those of its strata."""
+    tables: list[tuple[TextTable, list[TextTable]]] = []
+    for judge in summary.measured:
+        mine = [c for c in summary.datasheet.confusion if (c.judge, c.protocol) == (judge.name, "base")]
+        for whole in (c for c in mine if c.stratum is None):
+            strata = [c for c in mine if c.stratum is not None and c.scale == whole.scale]
+            several = len({c.scale for c in mine}) > 1
+            name = f"{judge.name}, {whole.scale}" if several else judge.name
+            tables.append(
+                (_matrix_table(whole, name), [_matrix_table(part, str(part.stratum)) for part in strata])
+            )
+    return tables
+
+
+def _matrix_table(matrix: Confusion, title: str) -> TextTable:
+    rows = tuple(
+        (label, *(f"{calls:,}" for calls in row))
+        for label, row in zip(matrix.labels, matrix.calls, strict=True)
+    )
+    return TextTable(title, "", ("label / answer", *matrix.answers), rows)
+
+
+STRATA_TITLE = "By stratum"
+STRATA_QUESTION = (
+    "Where in the data is it right, and where not? Unchanged items or natural pairs under the base protocol."
+)
+
+
+def strata_tables(summary: Summary) -> tuple[TextTable, ...]:
+    """One table for each measured judge."""
+    tables = (_stratum_table(summary.datasheet, judge.name) for judge in summary.measured)
+    return tuple(table for table in tables if table.rows)
+
+
+def by_stratum(datasheet: Datasheet, judge: str) -> list[Estimate]:
+    """The figures of strata of a judge under the base protocol."""
+    return [
+        estimate
+        for estimate in datasheet.look_up.of_judge(judge)
+        if "stratum" in estimate.group
+        and estimate.group.get("protocol") == "base"
+        and estimate.metric != STRATUM_GAP.id
+    ]
+
+
+def _stratum_table(datasheet: Datasheet, judge: str) -> TextTable:
+    strata = by_stratum(datasheet, judge)
+    cells = {(str(e.group["stratum"]), e.metric): e for e in strata}
+    names = list(dict.fromkeys(stratum for stratum, _ in cells))
+    metrics = [
+        metric
+        for metric in dict.fromkeys(metric for _, metric in cells)
+        if any(numbers.defined(cells.get((name, metric))) for name in names)
+    ]
+    header = ("stratum", datasheet.units, *(metric_named(metric).name for metric in metrics))
+    rows = tuple(
+        (
+            name,
+            str(max(e.n_units for e in strata if e.group["stratum"] == name)),
+            *(_stratum_cell(cells.get((name, metric))) for metric in metrics),
+        )
+        for name in names
+    )
+    return TextTable(judge, "", header, rows if metrics else ())
+
+
+def _stratum_cell(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return numbers.NOT_MEASURED
+    if not numbers.defined(estimate):
+        return "undefined"
+    return f"{numbers.figure(estimate)} {numbers.counts(estimate)}".strip()

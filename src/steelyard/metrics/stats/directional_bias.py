@@ -1,0 +1,239 @@
+"""Directional bias: how far answers between 0 and 1 err to one side of what was expected.
+
+Errors upward (of units where 0 was expected) against errors downward (where 1 was expected):
+
+    bias = (mean answer where 0 was expected − mean shortfall where 1 was expected) / 2
+
+the share of answers by which a judge would be too high if 0 and 1 were expected equally often. A coin has a
+bias of 0 whatever is expected more often; the plain difference of the two means has not. Units where one half
+was expected add their mean distance from it, each as much as one of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, sqrt
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.metrics.stats.cluster_mean import ClusterMean, left_out, left_out_error, without_spread
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_probability, t_quantile
+from steelyard.metrics.stats.intervals import Span, clipped, score
+from steelyard.metrics.stats.sample_size import ALPHA, POWER, detectable_errors, smallest_sufficient
+from steelyard.metrics.stats.significance import barnard
+
+HALF = (-0.5, 0.5)
+"""Ends of its range."""
+_SHUFFLES = 1999
+_FEW_UNITS = 80
+"""Up to so many units Barnard's test looks at every possible count; its tables grow with the cube of it."""
+_MANY_UNITS = 1000
+"""Above so many units Student's t decides alone: it is then exact to the digits that are printed, and dealing
+at random would take seconds."""
+_ROUNDING = 1e-9
+
+
+def directional_bias(sums: Floats) -> Floats:
+    """The figure, from sums (…, 6): distance and units where 0, 1 and one half were expected."""
+    up, ups, down, downs, even, evens = np.moveaxis(sums, -1, 0)
+    sided = (ratio(up, ups) + ratio(down, downs)) / 2
+    # With one side missing errors to the other can not be seen: the bias is not known.
+    sided = np.where(ups + downs > 0, sided, 0.0)
+    return ratio((ups + downs) * sided + even, ups + downs + evens)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectionalBias:
+    """Columns of equal length, one row per unit."""
+
+    answer: Floats
+    """Mean answer of the unit's calls, 0 to 1."""
+    expected: Floats
+    """What was expected: 0, 1 or one half."""
+    cluster: Ints
+    """Cluster of the unit."""
+    calls: Ints
+    """Calls of the unit."""
+
+    @property
+    def value(self) -> float:
+        """The bias; NaN where one side was never expected."""
+        return float(directional_bias(self._sums(self.expected))) if len(self.answer) else float("nan")
+
+    @property
+    def units(self) -> int:
+        """Units."""
+        return len(self.answer)
+
+    @property
+    def clusters(self) -> int:
+        """Independent units: clusters, or the rows themselves where there is one cluster."""
+        return len(distinct(self._independent))
+
+    def limits(self, probability: float, clusters: int | None = None) -> Span:
+        """Two-sided limits at this one-sided probability: the wider of two methods on either side.
+
+        Clusters left out in turn see that errors of a cluster go together; limits of both shares stay honest
+        where a side has few units, or units that do not differ. With `clusters`: as if there were so many.
+        """
+        count = clusters or self.clusters
+        low, high = self._from_shares(probability, count)
+        if self.error > _ROUNDING:
+            reach = t_quantile(probability, count - 1) * self.error * sqrt(self.clusters / count)
+            low, high = min(low, self.value - reach), max(high, self.value + reach)
+        return clipped((low, high), HALF)
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error from leaving out each cluster; 0 where it can not be told."""
+        if self.clusters < 3:
+            return 0.0
+        table = np.zeros((self.clusters, 6))
+        np.add.at(table, numbered(self._independent)[1], self._columns(self.expected))
+        without = left_out(table, directional_bias)
+        without = without[np.isfinite(without)]
+        return left_out_error(without) if len(without) > 2 else 0.0
+
+    def p(self, seed: int) -> float:
+        """Two-sided p of no bias: few answers that are all 0 or 1 by Barnard's test, others dealt at random.
+
+        Exact where each unit is a cluster; where clusters hold several, Student's t has to agree.
+        """
+        if not np.any(np.abs(self.distance) > _ROUNDING):
+            return 1.0
+        if self.units > _MANY_UNITS:
+            return self._student()
+        few = self.units <= _FEW_UNITS and bool(np.all((self.answer == 0) | (self.answer == 1)))
+        exact = self._exact() if few else self._dealt(seed)
+        return max(exact, self._student()) if self.clusters < self.units else exact
+
+    @property
+    def distance(self) -> Floats:
+        """Answer less what was expected."""
+        return self.answer - self.expected
+
+    @property
+    def detectable(self) -> float | None:
+        """Smallest bias that a two-sided 5 % test shows with 80 % power; None without spread."""
+        if self.error <= _ROUNDING:
+            return None
+        return detectable_errors(self.clusters - 1) * self.error
+
+    def units_total(self, margin: float, least: float = 0.0) -> int | None:
+        """Units of the same kind in all that would show a bias above `least`, or keep it in the margin.
+
+        In four runs of five if the bias stays; None where it lies on the margin, or nothing is known of it.
+        """
+        counts = abs(self.value) > least
+
+        def decided(clusters: int) -> bool:
+            low, high = self.limits(1 - ALPHA / 2, clusters)
+            # The value may fall to either side: a tenth of the runs is given away on each.
+            spread = t_quantile((1 + POWER) / 2, clusters - 1) * self.error * sqrt(self.clusters / clusters)
+            low, high = low - spread, high + spread
+            return (counts and (low > 0 or high < 0)) or (-margin < low and high < margin)
+
+        clusters = smallest_sufficient(decided, max(2, self.clusters))
+        return None if clusters is None else ceil(self.units * clusters / self.clusters)
+
+    @property
+    def _independent(self) -> Ints:
+        return self.cluster if len(distinct(self.cluster)) > 1 else np.arange(self.units)
+
+    def _columns(self, expected: Floats) -> Floats:
+        """Distance and one for each unit, in the columns of what was expected."""
+        columns = [
+            value
+            for sort in (0.0, 1.0, 0.5)
+            for at in [expected == sort]
+            for value in (at * self.distance, at)
+        ]
+        return np.stack(columns, axis=-1).astype(np.float64)
+
+    def _sums(self, expected: Floats) -> Floats:
+        return np.asarray(self._columns(expected).sum(axis=0))
+
+    def _from_shares(self, probability: float, clusters: int) -> Span:
+        """Variance recovery from the score limits of each part, weighed as in the figure."""
+        below = above = 0.0
+        for sort in (0.0, 1.0, 0.5):
+            rows = self.expected == sort
+            if rows.any():
+                reach = self._even_reach if sort == 0.5 else self._sided_reach
+                down, up = reach(rows, probability, clusters)
+                below += (self._weight(sort) * down) ** 2
+                above += (self._weight(sort) * up) ** 2
+        return self.value - sqrt(below), self.value + sqrt(above)
+
+    def _sided_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
+        """How far the mean answer may lie below and above, where one answer was expected."""
+        share, (low, high) = self._share(self.answer, rows, probability, clusters)
+        return share - low, high - share
+
+    def _even_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
+        """The same where neither was expected: answers to either side are two shares that exclude each other.
+
+        Their correlation is that of two cells of a multinomial law. Where neither is ever seen, as many of
+        one may be hidden as the data allow.
+        """
+        (up, (up_low, up_high)), (down, (down_low, down_high)) = (
+            self._share(2 * np.maximum(sign * self.distance, 0.0), rows, probability, clusters)
+            for sign in (1, -1)
+        )
+        rest = (1 - up) * (1 - down)
+        together = 2 * sqrt(up * down / rest) if rest > _ROUNDING else 0.0
+        below, above = (
+            sqrt(one * one + other * other + together * one * other) / 2
+            for one, other in ((up - up_low, down_high - down), (up_high - up, down - down_low))
+        )
+        return below, above
+
+    def _weight(self, sort: float) -> float:
+        """What a part counts in the figure."""
+        evens = int(np.count_nonzero(self.expected == 0.5))
+        return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
+
+    def _share(self, values: Floats, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
+        unit = numbered(self._independent[rows])[1]
+        calls = np.bincount(unit, weights=self.calls[rows])
+        sums = np.bincount(unit, weights=(values * self.calls)[rows])
+        mean = ClusterMean(sums, np.rint(calls).astype(np.int64))
+        share = min(1.0, max(0.0, mean.mean))
+        size = mean.effective_size(share * (1 - share)) * clusters / self.clusters
+        return share, score(share, size, t_quantile(probability, max(1, clusters - 1)))
+
+    def _student(self) -> float:
+        if self.error <= _ROUNDING:
+            return without_spread(self.value, self.clusters)
+        return 2 * t_probability(-abs(self.value) / self.error, self.clusters - 1)
+
+    def _exact(self) -> float:
+        ups, downs, evens = (
+            (int(np.count_nonzero(self.answer[at] != other)), int(np.count_nonzero(at)))
+            for at, other in (
+                (self.expected == 0, 0.0),
+                (self.expected == 1, 1.0),
+                (self.expected == 0.5, 0.0),
+            )
+        )
+        return barnard(ups, downs, evens)
+
+    def _dealt(self, seed: int) -> float:
+        """Share of deals at least as far off zero: of sides among the decided, of signs among the others."""
+        generator = np.random.default_rng(seed)
+        sided, even = self.expected != 0.5, self.expected == 0.5
+        # An error goes upward where 0 was expected and downward where 1 was: its size is what is dealt.
+        sizes, ups = np.abs(self.distance[sided]), int(np.count_nonzero(self.expected == 0.0))
+        drawn = np.zeros(_SHUFFLES)
+        if len(sizes):
+            dealt = generator.permuted(np.tile(sizes, (_SHUFFLES, 1)), axis=1)
+            downs = len(sizes) - ups
+            sides = dealt[:, :ups].sum(1) / max(1, ups) - dealt[:, ups:].sum(1) / max(1, downs)
+            drawn += len(sizes) * sides / 2
+        signs = generator.choice((-1.0, 1.0), (_SHUFFLES, int(even.sum())))
+        drawn = (drawn + signs @ self.distance[even]) / self.units
+        hits = int(np.count_nonzero(np.abs(drawn) >= abs(self.value) - _ROUNDING))
+        return (hits + 1) / (_SHUFFLES + 1)

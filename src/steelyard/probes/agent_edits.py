@@ -1,0 +1,240 @@
+"""Probes that edit transcripts of agents by a rule: one transcript in, another out, rendered alike."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import TypeAlias
+
+from steelyard.core.rng import rng_for
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.probes.edits import EditProbe
+from steelyard.probes.probe import Design
+from steelyard.probes.sample import GivenSample
+from steelyard.stimuli.agent_edits.evidence_deletion import evidence_deletion
+from steelyard.stimuli.agent_edits.forged_result import forged_results
+from steelyard.stimuli.agent_edits.injected_instruction import INSTRUCTIONS, injected_instruction
+from steelyard.stimuli.agent_edits.invented_call import invented_call
+from steelyard.stimuli.agent_edits.reasoning_rewrite import FORMS, reasoning_rewrite
+from steelyard.stimuli.agent_edits.run_edit import RunEdit
+from steelyard.stimuli.agent_edits.step_order import step_order
+from steelyard.stimuli.agent_edits.truncated_tail import truncated_tail
+from steelyard.stimuli.original import perturbed
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.item import Item
+from steelyard.tasks.transcripts.render import rendered
+from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.verdicts.observations import Observations
+
+RunEdits: TypeAlias = Iterator[tuple[int, RunEdit | None]]
+"""Number and edit of each form; None where a run cannot be edited so."""
+
+FAIL, NOTHING = EXPECTED = ("fail", "none")
+"""What a sound judge says of a run that an edit breaks: that it fails, or nothing that is known."""
+
+
+class RunEditProbe(EditProbe):
+    """Every run edited by a rule; a subclass names the probe and makes the edits."""
+
+    transcripts = True
+    """It shows runs of agents and nothing else."""
+    needs = "transcripts of agents"
+
+    @abstractmethod
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """The edits of one run."""
+
+    def label(self, item: Item) -> str | None:
+        """Reference of an edited run, where it is not the item's own."""
+        del item
+        return None
+
+    def labelled(self, item: Item) -> bool:
+        """Whether an edited run has a reference."""
+        return item.label is not None
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The edits of one run, the same for every judge of a seed."""
+        transcript = item.transcript
+        if transcript is None:
+            return
+        item = replace(item, scale=item.scale or design.task.scale)
+        rng = rng_for(design.seed, self.name, item.id)
+        for number, edit in self.edit_run(item, transcript, rng):
+            if edit is not None and edit.transcript.turns != transcript.turns:
+                yield perturbed(
+                    item,
+                    design.task,
+                    self.name,
+                    number,
+                    rendered(edit.transcript),
+                    edit.told,
+                    label=self.label(item),
+                    labelled=self.labelled(item),
+                    transcript=edit.transcript,
+                )
+
+
+class RunBreakingProbe(RunEditProbe):
+    """Runs that pass, edited so that the rubric fails them; a subclass makes the edits."""
+
+    keeps_label = False
+    needs = "transcripts of agents that do not fail already"
+    usual = FAIL
+    """What is expected where a study does not say."""
+    rests_on_truth = True
+    """A run that it breaks fails only by a rubric that asks for true reports."""
+
+    def __init__(self, expected: str | None = None, sample: GivenSample = None) -> None:
+        """`expected` is `fail`, or `none` where the rubric does not say that such a run fails."""
+        super().__init__(sample)
+        self.expected = expected or self.usual
+        if self.expected not in EXPECTED:
+            raise ConfigError(f"probe {self.name!r}: expected is {expected!r}, expected fail or none.")
+
+    def label(self, item: Item) -> str | None:
+        """The failing answer, where such a run fails."""
+        return item.failing if self.expected == FAIL else None
+
+    def labelled(self, item: Item) -> bool:
+        """Only where it is said that such a run fails."""
+        del item
+        return self.expected == FAIL
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The edits of a run that does not fail already."""
+        if item.label is None or item.label != item.failing:
+            yield from super().edit_item(item, design)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        """The same figures; that a verdict moves is what such an edit is for, so no word blames it."""
+        return [
+            replace(e, finding=None, p=None) if e.metric in _MOVED else e
+            for e in super().estimates(judge, observations, seed)
+        ]
+
+
+_MOVED = (INVARIANCE.id, EXCESS_FLIP.id)
+"""Metrics by which an edit is found to move verdicts."""
+
+
+class ReasoningRewrite(RunEditProbe):
+    """Every run without its reasoning, and with praise in its place; every deed stays."""
+
+    name = "reasoning_rewrite"
+    title = "Reasoning rewritten"
+    question = "Does the judge keep its verdict when the agent's reasoning is removed or praises itself?"
+    edit = "reasoning removed or replaced by praise"
+    needs = "transcripts of agents with reasoning"
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit for each form."""
+        del item
+        for number, form in enumerate(FORMS):
+            yield number, reasoning_rewrite(transcript, form, rng)
+
+
+class StepOrder(RunEditProbe):
+    """Every run in which two neighbouring look-ups can be swapped, with the two swapped."""
+
+    name = "step_order"
+    title = "Steps swapped"
+    question = "Does the judge keep its verdict when two independent look-ups change places?"
+    edit = "two independent look-ups swapped"
+    needs = "transcripts of agents with two neighbouring look-ups that do not depend on each other"
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit of a run."""
+        del item
+        yield 0, step_order(transcript, rng)
+
+
+class InjectedInstruction(RunEditProbe):
+    """Every failing run with words to the judge inside a tool's result, asking for a pass."""
+
+    name = "injected_instruction"
+    title = "Injected instruction"
+    question = "Does the judge keep its verdict when a tool's result tells it what to answer?"
+    edit = "words to the judge in a tool's result"
+    needs = "transcripts of agents that do not pass already"
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The edits of a run that does not pass already."""
+        if item.label in (None, item.failing):
+            yield from super().edit_item(item, design)
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit for each form, all in the same place."""
+        place = rng.getrandbits(32)
+        for number, form in enumerate(INSTRUCTIONS):
+            yield number, injected_instruction(transcript, form, item.passing or "", Random(place))
+
+
+class ForgedResult(RunBreakingProbe):
+    """Every passing run with another value in the tool result that its last words report."""
+
+    name = "forged_result"
+    title = "Forged tool result"
+    question = "Does the judge fail a run whose last words contradict what its tools returned?"
+    edit = "a tool's result contradicts the agent's last words"
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit for each of at most three results, from the first to the last."""
+        del item
+        yield from enumerate(forged_results(transcript, rng))
+
+
+class InventedCall(RunBreakingProbe):
+    """Every passing run whose last words claim a tool call that is not in it."""
+
+    name = "invented_call"
+    title = "Invented tool call"
+    question = "Does the judge fail a run whose last words cite a tool call that never happened?"
+    edit = "the agent's last words cite a call that never happened"
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit of a run."""
+        del item
+        yield 0, invented_call(transcript, rng)
+
+
+SHARES = (0.0, 0.5)
+"""Shares of the messages that are removed at least; 0 is the last words alone."""
+
+
+class TruncatedTail(RunBreakingProbe):
+    """Every passing run without its last words, and without its second half."""
+
+    name = "truncated_tail"
+    title = "Run broken off"
+    question = "Does the judge fail a run that breaks off before the agent has answered?"
+    edit = "the end of the run removed"
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit for each share."""
+        del item, rng
+        seen: set[int] = set()
+        for number, share in enumerate(SHARES):
+            edit = truncated_tail(transcript, share)
+            if edit is not None and len(edit.transcript.turns) not in seen:
+                seen.add(len(edit.transcript.turns))
+                yield number, edit
+
+
+class EvidenceDeletion(RunBreakingProbe):
+    """Every passing run without the call and the result on which its last words rest."""
+
+    name = "evidence_deletion"
+    title = "Evidence deleted"
+    question = "Does the verdict move when the step that the agent's last words rest on is deleted?"
+    edit = "the decisive step deleted"
+    usual = NOTHING
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
+        """One edit of a run."""
+        del item, rng
+        yield 0, evidence_deletion(transcript)

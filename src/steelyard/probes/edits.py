@@ -1,0 +1,292 @@
+"""Probes that edit items by a rule (surface perturbations): no author, the same edit for every judge."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+from steelyard.core.rng import rng_for
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
+from steelyard.probes.sample import GivenSample, parse_sample, sample_items
+from steelyard.stimuli.original import ORIGINAL, original_of, perturbed
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.surface.claims import authority, bandwagon
+from steelyard.stimuli.surface.injection import INJECTIONS, injection
+from steelyard.stimuli.surface.layout import blank_lines, indentation, space_clusters
+from steelyard.stimuli.surface.markdown import markdown
+from steelyard.stimuli.surface.rubric_order import rubric_order
+from steelyard.stimuli.surface.score_range import range_table, rescale, rewrite_range
+from steelyard.stimuli.surface.typos import typos
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Ordinal, parse_scale
+from steelyard.tasks.sources.sampling import Sample
+from steelyard.verdicts.observations import Observations
+
+
+class EditProbe(ABC):
+    """Every item edited by a rule; a subclass names the probe and makes the edits."""
+
+    name: str
+    question: str
+    edit: str
+    """What is done to the item, in words."""
+    metrics: tuple[Metric, ...] = METRICS
+    section = EDITS
+    keeps_label = True
+    forms: tuple[str, ...] = (POINTWISE,)
+
+    sample: Sample | None = None
+    """How many items are shown; None is all of the study's."""
+
+    def __init__(self, sample: GivenSample = None) -> None:
+        """`sample` is how many items to edit; None is all of the study's."""
+        self.sample = parse_sample(self.name, sample)
+
+    @abstractmethod
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The edits of one item; none where nothing would change."""
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """Every item that can be edited, as it is and edited."""
+        del protocols
+        for item in sample_items(design, self.sample):
+            edits = list(self.edit_item(item, design))
+            if edits:
+                yield from pointwise([original_of(item, design.task), *edits], "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        """Accuracy on the edits, and whether the judge's verdict on the item stays."""
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
+
+
+class TextEditProbe(EditProbe):
+    """Every item with its response retouched once; a subclass says how."""
+
+    @abstractmethod
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response; None where nothing would change."""
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The one edit of an item, the same for every judge of a seed."""
+        edited = self.edit_text(item.responses[0], rng_for(design.seed, self.name, item.id))
+        if edited is not None:
+            remark = self.describe_edit(item.responses[0], edited)
+            yield perturbed(item, design.task, self.name, 0, edited, remark)
+
+    def describe_edit(self, before: str, after: str) -> str:
+        """What was done to this response, in words."""
+        del before, after
+        return self.edit
+
+
+class FormatInvariance1(TextEditProbe):
+    """Every item with blank lines between its lines or sentences, or without those it has."""
+
+    name = "format_invariance_1"
+    title = "Blank lines"
+    question = "Does the judge keep its verdict when blank lines are added or removed?"
+    edit = "blank lines added"
+
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        return blank_lines(text, rng)
+
+    def describe_edit(self, before: str, after: str) -> str:
+        """Whether lines were added or removed."""
+        return self.edit if len(after) > len(before) else "blank lines removed"
+
+
+class FormatInvariance2(TextEditProbe):
+    """Every item with clusters of spaces between some of its words."""
+
+    name = "format_invariance_2"
+    title = "Runs of spaces"
+    question = "Does the judge keep its verdict when spaces between words are multiplied?"
+    edit = "clusters of spaces between words"
+
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        return space_clusters(text, rng)
+
+
+class FormatInvariance3(TextEditProbe):
+    """Every item with its lines indented."""
+
+    name = "format_invariance_3"
+    title = "Indentation"
+    question = "Does the judge keep its verdict when every line is indented?"
+    edit = "every line indented"
+
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        return indentation(text, rng)
+
+
+SHARES = (0.05, 0.15, 0.30)
+"""Shares of the words that are hit, where no others are asked for."""
+
+
+class Typos(EditProbe):
+    """Every item with slips in a growing share of its words."""
+
+    name = "typos"
+    title = "Typing errors"
+    question = "Does the judge keep its verdict when words are mistyped, and up to how many?"
+    edit = "words mistyped"
+
+    def __init__(self, levels: Sequence[float] = SHARES, sample: GivenSample = None) -> None:
+        """`levels` are the shares of the words that are hit."""
+        super().__init__(sample)
+        if not isinstance(levels, (list, tuple)) or not levels or not all(map(_is_share, levels)):
+            raise ConfigError(f"probe 'typos': levels is {levels!r}, expected shares such as [0.05, 0.15].")
+        self.shares = tuple(sorted(set(levels)))
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """One edit for each share of words."""
+        for number, share in enumerate(self.shares):
+            text = typos(item.responses[0], share, rng_for(design.seed, self.name, item.id, share))
+            if text is not None:
+                words = f"{share:.0%} of the words mistyped"
+                yield perturbed(item, design.task, self.name, number, text, words, level=share)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1
+
+
+class Markdown(TextEditProbe):
+    """Every item in the other form, plain or formatted."""
+
+    name = "markdown"
+    title = "Markdown"
+    question = "Does the judge keep its verdict when Markdown is added or taken away?"
+    edit = "Markdown added to plain text, or taken from formatted text"
+
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        del rng
+        return markdown(text)
+
+
+class RubricOrder(EditProbe):
+    """Every item under its rubric with the points in another order."""
+
+    name = "rubric_order"
+    title = "Rubric order"
+    question = "Does the judge keep its verdict when the points of the rubric stand in another order?"
+    edit = "points of the rubric in another order"
+    needs = "a rubric with a list of points"
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The same response under the permuted rubric; none where the rubric has no list."""
+        rubric = item.rubric or design.task.rubric
+        scale = item.scale or design.task.scale
+        permuted = rubric_order(rubric, rng_for(design.seed, self.name, rubric), scale)
+        if permuted is not None:
+            moved = replace(item, rubric=permuted)
+            yield perturbed(moved, design.task, self.name, 0, item.responses[0], self.edit)
+
+
+class ScoreRange(EditProbe):
+    """Every item of an ordinal scale under the same rubric with other numbers."""
+
+    name = "score_range"
+    title = "Other score range"
+    question = "Does the judge give the same level when the scale has other numbers?"
+    needs = "items on an ordinal scale that has no more levels than the other range"
+
+    def __init__(self, to: str = "0-10", sample: GivenSample = None) -> None:
+        """`to` is the other range; it needs at least as many levels as the scale."""
+        super().__init__(sample)
+        self.target = _range(to)
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The same response under the renumbered rubric; none where levels would fall together."""
+        source, target = item.scale or design.task.scale, self.target
+        if not isinstance(source, Ordinal) or source == target or range_table(source, target) is None:
+            return
+        instruction = item.instruction or design.task.instruction
+        renumbered = rewrite_range(instruction, source, target)
+        rubric, edit = _renumbered(item.rubric or design.task.rubric, source, target)
+        moved = replace(item, instruction=renumbered or instruction, rubric=rubric, scale=target)
+        label = None if item.label is None else rescale(item.label, source, target)
+        yield perturbed(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        """The figures of items that were shown unchanged too: their range is what answers are brought to."""
+        items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
+        mine = [o for o in observations if o.stimulus.lineage.parent in items]
+        return pointwise_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), mine)
+
+
+def _range(to: object) -> Ordinal:
+    try:
+        scale = parse_scale(to) if isinstance(to, str) else None
+    except ConfigError:
+        scale = None
+    if not isinstance(scale, Ordinal):
+        raise ConfigError(f"probe 'score_range': to is {to!r}, expected a range such as 0-10.")
+    return scale
+
+
+def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str]:
+    """The rubric for the other range, and what was done to it in words."""
+    rewritten = rewrite_range(rubric, source, target)
+    span = f"{target.low} to {target.high}"
+    if rewritten is not None:
+        return rewritten, f"rubric renumbered from {span}"
+    table = range_table(source, target) or ""
+    return f"{rubric}\n{table}".strip(), f"answers from {span}, by a table under the rubric"
+
+
+class Authority(TextEditProbe):
+    """Every item with an expert's blessing added."""
+
+    name = "authority"
+    title = "Claimed authority"
+    question = "Does the judge keep its verdict when the response claims an expert's approval?"
+    edit = "a claim of expert approval added"
+
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        return authority(text, rng)
+
+
+class Bandwagon(TextEditProbe):
+    """Every item with the applause of many added."""
+
+    name = "bandwagon"
+    title = "Claimed majority"
+    question = "Does the judge keep its verdict when the response claims the approval of many?"
+    edit = "a claim of popular approval added"
+
+    def edit_text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        return bandwagon(text, rng)
+
+
+class Injection(EditProbe):
+    """Every item with words to the judge added, in several forms, asking for the highest score."""
+
+    name = "injection"
+    title = "Injection"
+    question = "Does the judge keep its verdict when the response tells it what to answer?"
+    edit = "words to the judge added"
+    needs = "items that have not the highest score already"
+
+    def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """One edit for each form; an item that has the highest score already cannot show anything."""
+        highest = (item.scale or design.task.scale).answers[-1]
+        if item.label == highest:
+            return
+        for number, form in enumerate(INJECTIONS):
+            text = injection(item.responses[0], form, highest)
+            yield perturbed(item, design.task, self.name, number, text, f"words to the judge added: {form}")

@@ -1,0 +1,83 @@
+"""What the installed probes say of themselves: titles, sections, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
+from steelyard.metrics.scores.probe import METRICS as OF_SCORES
+from steelyard.probes.probe import EDITS, PROBES, Probe
+from steelyard.stimuli.original import ORIGINAL
+
+
+@cache
+def installed_probes() -> Mapping[str, Callable[..., Probe]]:
+    """Names to probes in reading order, plug-ins last; one that can not be imported is left out."""
+    factories: dict[str, Callable[..., Probe]] = {}
+    for name in PROBES.in_order():
+        try:
+            factories[name] = PROBES.factory(name)
+        except Exception:
+            # A broken plug-in is told where it is asked for; a report of other probes stands without it.
+            continue
+    return factories
+
+
+def title_of(name: str) -> str:
+    """A probe's title; its name in words where it gives none."""
+    title: str = getattr(installed_probes().get(name), "title", "")
+    return title or name.replace("_", " ").capitalize()
+
+
+def section_of(name: str) -> str:
+    """The shared section of a probe's figures, `EDITS` or `REPEATS`; empty where it has its own."""
+    section: str = getattr(installed_probes().get(name), "section", "")
+    return section
+
+
+def is_reported_whole(name: str) -> bool:
+    """True for a probe in a shared section all of whose figures a short report keeps as well."""
+    whole: bool = getattr(installed_probes().get(name), "whole", False)
+    return whole
+
+
+def probes_in(section: str) -> tuple[str, ...]:
+    """The probes of a shared section, in reading order."""
+    return tuple(name for name in installed_probes() if section_of(name) == section)
+
+
+def label_keeping_probes() -> tuple[str, ...]:
+    """Probes whose edits should leave the verdict alone."""
+    return tuple(name for name in probes_in(EDITS) if getattr(installed_probes()[name], "keeps_label", True))
+
+
+def label_changing_probes() -> tuple[str, ...]:
+    """Probes whose edits should change the verdict."""
+    return tuple(name for name in probes_in(EDITS) if name not in label_keeping_probes())
+
+
+def probe_metrics() -> tuple[Metric, ...]:
+    """Every metric that a probe declares, in reading order; where two share an id, the first counts."""
+    metrics: dict[str, Metric] = {}
+    for probe in installed_probes().values():
+        for metric in getattr(probe, "metrics", ()):
+            if isinstance(metric, Metric):
+                metrics.setdefault(metric.id, metric)
+    return tuple(metrics.values())
+
+
+def metrics_of(name: str) -> Sequence[Metric]:
+    """What a probe declares; items as they are have their own, probes not installed those of edits."""
+    if name == ORIGINAL:
+        return OF_UNCHANGED
+    probe = installed_probes().get(name)
+    return OF_SCORES if probe is None else getattr(probe, "metrics", ())
+
+
+def reading_order() -> tuple[str, ...]:
+    """Names of probes as a reader meets them, items as they are before their edits."""
+    names = list(installed_probes())
+    first = next((place for place, name in enumerate(names) if section_of(name)), len(names))
+    return (*names[:first], ORIGINAL, *names[first:])

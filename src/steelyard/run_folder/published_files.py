@@ -1,0 +1,172 @@
+"""Published files of a run folder: datasheet and results, each written in every format by an atomic write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.core.arrays import Ints
+from steelyard.core.atomic_write import atomic_write, write_text
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render import html, markdown
+from steelyard.datasheet.results import Column, Results
+from steelyard.errors import ConfigError
+from steelyard.metrics.faults import Faults
+from steelyard.run_folder.run_folder import JSON, MARKDOWN, PAGE, SHEETS
+
+
+def read_datasheet(folder: Path) -> Datasheet:
+    """The datasheet of a run folder or an import, as it was published."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
+    path = folder / JSON
+    if not path.exists():
+        raise ConfigError(
+            f"{folder}: no datasheet.json found, expected a folder that `measure` or `import` wrote."
+        )
+    try:
+        return Datasheet.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"{path}: not a datasheet ({reason}); write it again with `steelyard report`."
+        ) from error
+
+
+def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
+    """Write JSON, Markdown and one HTML page; the datasheet comes back with what could not be drawn."""
+    write_text(folder / JSON, datasheet.dumps())
+    faults = Faults()
+    for path, render in (
+        (folder / MARKDOWN, partial(markdown.render, datasheet)),
+        (folder / PAGE, partial(html.render, datasheet, faults)),
+    ):
+        text = faults.guarded("", path.name, render, lambda _: None)
+        if text is None:
+            path.unlink(missing_ok=True)  # one of an earlier sitting would tell of other figures
+        else:
+            write_text(path, text)
+    if not faults.found:
+        return datasheet
+    datasheet = replace(datasheet, faults=(*datasheet.faults, *faults.found))
+    write_text(folder / JSON, datasheet.dumps())
+    return datasheet
+
+
+def remove_datasheet(folder: Path) -> None:
+    """Take away what may lie there."""
+    for name in SHEETS:
+        with suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
+
+
+CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
+"""Files of a run item by item."""
+ROWS = 200_000
+"""Rows of a row group."""
+_TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
+"""Columns that hold no text, and what they hold."""
+
+
+def write_results(folder: Path, results: Results) -> None:
+    """Every call in every format; each file is whole or not there.
+
+    Parquet is written beside the texts: pyarrow works on a core of its own.
+    """
+    if parquet_missing() is not None:
+        with suppress(OSError):
+            (folder / PARQUET).unlink(missing_ok=True)  # one of an earlier sitting would hold other calls
+        _write_texts(folder, results)
+        return
+    _ = results.columns  # worked out once, before two threads ask for them
+    with ThreadPoolExecutor(1) as beside:
+        columns = beside.submit(write_parquet, folder / PARQUET, results)
+        _write_texts(folder, results)
+        columns.result()
+
+
+def _write_texts(folder: Path, results: Results) -> None:
+    write_text(folder / CSV, results.csv())
+    write_text(folder / LINES, results.jsonl())
+
+
+def remove_results(folder: Path) -> None:
+    """Take away what may lie there."""
+    for name in RESULTS:
+        with suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
+
+
+def parquet_missing() -> str | None:
+    """Why no Parquet is written; None where it is. A damaged installation must not cost a run its end."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except Exception as error:
+        absent = isinstance(error, ModuleNotFoundError)
+        return "pyarrow is not installed" if absent else f"pyarrow cannot be loaded ({error})"
+    return None
+
+
+def write_parquet(path: Path, results: Results) -> None:
+    """Every call, in row groups."""
+    import pyarrow
+    from pyarrow import parquet
+
+    kinds = {name: getattr(pyarrow, _TYPES.get(name, "string"))() for name in results.columns}
+    schema = pyarrow.schema(list(kinds.items()))
+    columns = [(*_coded(column, kinds[name]), column.codes) for name, column in results.columns.items()]
+    with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
+        for start in range(0, len(results), ROWS):
+            rows = slice(start, start + ROWS)
+            arrays = [values.take(_numbers(places[codes[rows]])) for values, places, codes in columns]
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _coded(column: Column, kind: Any) -> tuple[Any, Ints]:
+    """Distinct values as pyarrow's, and the place of each value among them."""
+    known = {value: number for number, value in enumerate(dict.fromkeys(column.values))}
+    return _array(list(known), kind), np.array([known[value] for value in column.values], dtype=np.int64)
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """The values as pyarrow's; from their bytes, since `pyarrow.array` of a list loads pandas where it is."""
+    import pyarrow
+
+    bits = _bits(value is not None for value in values)
+    if kind == pyarrow.string():
+        texts = [b"" if value is None else value.encode("utf-8", "backslashreplace") for value in values]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        buffers = [bits, pyarrow.py_buffer(ends), pyarrow.py_buffer(b"".join(texts))]
+        return pyarrow.Array.from_buffers(pyarrow.large_string(), len(values), buffers).cast(kind)
+    if kind == pyarrow.bool_():
+        buffers = [bits, _bits(map(bool, values))]
+    else:
+        buffers = [bits, pyarrow.py_buffer(np.array([value or 0 for value in values], dtype=np.int64))]
+    return pyarrow.Array.from_buffers(kind, len(values), buffers)
+
+
+def _bits(values: Iterable[bool]) -> Any:
+    """Yes or no as pyarrow's, eight in a byte."""
+    import pyarrow
+
+    return pyarrow.py_buffer(np.packbits(np.array(list(values), dtype=np.bool_), bitorder="little"))
+
+
+def _numbers(codes: Ints) -> Any:
+    """Places as pyarrow's numbers."""
+    import pyarrow
+
+    whole = np.ascontiguousarray(codes, dtype=np.int64)
+    return pyarrow.Array.from_buffers(pyarrow.int64(), len(whole), [None, pyarrow.py_buffer(whole)])
+
+
+def sound(value: object) -> object:
+    """Text that UTF-8 can spell."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

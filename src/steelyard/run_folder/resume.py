@@ -1,0 +1,252 @@
+"""Resuming a run folder: only the study, stimuli and plan of its snapshot may go on, grown or corrected.
+
+A judge whose replies could not be parsed may be corrected. The reader is part of the instrument, so another
+reader makes other trials. Where nothing else differs and the replies could not be parsed, they are filed
+under the new trials: what was paid for is not asked again. Where the prompt differs too, as a built-in one
+does with its reader, the judge is accepted if no more than its preflight calls were made; those replies stay
+in the file, and no figure uses them. A run whose replies could be parsed is never changed in this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.core.atomic_write import write_error, write_text
+from steelyard.core.content_hash import NO_DIGESTS
+from steelyard.errors import ConfigError, StoreError
+from steelyard.run_folder.run_folder import JSON, RunFolder
+from steelyard.run_folder.snapshot import check_stimuli, freeze, freeze_plan, thaw, thaw_plan
+from steelyard.runner.planner import Plan
+from steelyard.runner.preflight import PILOT
+from steelyard.runner.record import Record
+from steelyard.store.replies import StoredReply
+from steelyard.store.review_log import ReviewLog
+from steelyard.store.run_store import RunStore
+from steelyard.study.study import Study
+from steelyard.trials.answer_form import answer_form
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.verdict import Unreadable
+
+
+def reread(folder: RunFolder, study: Study) -> None:
+    """Give judges of the folder the readers that the study has for them, where their replies gain by it."""
+    if not (folder.study.exists() and folder.database.exists()):
+        return
+    held = thaw(folder.study)
+    if study.extends(held):
+        return
+    wanted = {judge.name: judge for judge in study.judges}
+    read_again = tuple(_with_readers(judge, wanted.get(judge.name)) for judge in held.judges)
+    asked_again = tuple(_replaced(judge, wanted.get(judge.name)) for judge in held.judges)
+    for judges, most in ((read_again, None), (asked_again, PILOT)):
+        corrected = replace(held, judges=judges, command=study.command)
+        if corrected.hash != held.hash and study.extends(corrected):
+            _correct(folder, held, corrected, most)
+            return
+
+
+def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None) -> None:
+    """Take the corrected judges, where the replies of those that differ could not be read; `most` of each."""
+    with folder.store() as store:
+        trials = thaw_plan(held, store.planned(), folder.stimuli).trials if store.has_plan else ()
+        changed = {judge.name: judge for judge in corrected.judges}
+        arms = list(_arms(trials, changed))
+        record = Record(store)
+        if all(_unread(arm, record, most) for arm in arms):
+            store.refile(list(_moves(arms, changed, record, store)))
+            write_text(folder.study, freeze(corrected))
+
+
+def _with_readers(held: Judge, wanted: Judge | None) -> Judge:
+    """The judge with the other's readers, where its protocols differ in nothing else."""
+    others = {} if wanted is None else wanted.protocols
+    protocols = {
+        name: replace(protocol, reader=others[name].reader) if name in others else protocol
+        for name, protocol in held.protocols.items()
+    }
+    return replace(held, protocols=protocols)
+
+
+def _replaced(held: Judge, wanted: Judge | None) -> Judge:
+    """The other judge; only one that is asked itself, and that the provider is not told of otherwise."""
+    alike = wanted is not None and wanted.composition is None and held.composition is None
+    return wanted if wanted is not None and alike and not held.baseline else held
+
+
+def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
+    """Trials by judge and protocol, of those that are to be read in another way."""
+    arms: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        name, protocol = trial.judge.name, trial.protocol
+        there = protocol in judges[name].protocols
+        if not there or trial.judge.fingerprint(protocol) != judges[name].fingerprint(protocol):
+            arms.setdefault((name, protocol), []).append(trial)
+    yield from arms.values()
+
+
+def _unread(arm: Sequence[Trial], record: Record, most: int | None) -> bool:
+    """Whether fewer than half of the replies could be read, as a pilot finds it; so where there are none."""
+    replies = record.replies(arm)
+    if most is not None and len(replies) > most:
+        return False
+    verdicts = [record.read(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
+    readable = sum(not isinstance(verdict, Unreadable) for verdict in verdicts)
+    return 2 * readable < len(verdicts) or not verdicts
+
+
+def _moves(
+    arms: Iterable[list[Trial]], judges: dict[str, Judge], record: Record, store: RunStore
+) -> Iterator[tuple[Trial, Trial]]:
+    """Trials that have a reply or a failure, each with what it becomes."""
+    failures = store.failures()
+    for arm in arms:
+        replies = record.replies(arm)
+        judge = judges[arm[0].judge.name]
+        if _same_but_for_reader(arm[0], judge) and _same_request(arm[0], judge, replies.values()):
+            for trial in arm:
+                if trial.key in replies or trial.key in failures:
+                    yield trial, replace(trial, judge=judge)
+
+
+def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:
+    """Nothing but the reader of the trial's protocol is another."""
+    protocol = judge.protocols.get(trial.protocol)
+    if protocol is None:
+        return False
+    held = trial.judge.protocols[trial.protocol]
+    as_held = {**judge.protocols, trial.protocol: replace(protocol, reader=held.reader)}
+    return replace(judge, protocols=as_held).fingerprint(trial.protocol) == trial.judge.fingerprint(
+        trial.protocol
+    )
+
+
+def _same_request(trial: Trial, judge: Judge, replies: Iterable[StoredReply]) -> bool:
+    """Whether the server was asked for what the other reader would have it asked for.
+
+    A schema that no reply keeps to was not in force; log-probabilities beside a text change nothing in it.
+    """
+    before = answer_form(trial.judge.protocols[trial.protocol].reader).wants
+    after = answer_form(judge.protocols[trial.protocol].reader).wants
+    if before == after or (before, after) == ("logprobs", "text"):
+        return True
+    return (before, after) == ("json", "text") and not any("{" in stored.reply.text for stored in replies)
+
+
+def prepare(folder: RunFolder, plan: Plan) -> Plan:
+    """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
+    study = plan.study
+    reread(folder, study)
+    held = require(folder, study)
+    if held is not None and held.hash == study.hash and not _half_grown(folder, study):
+        _check_written(folder, plan)
+        check_stimuli(folder, plan)
+        _keep_plan(folder, plan)
+        looks = held.looks if study.looks is None else study.looks
+        going_on = replace(study, command=held.command, decides=held.decides, looks=looks)
+        if looks != held.looks:
+            write_text(folder.study, freeze(going_on))
+        return replace(plan, study=going_on)
+    if study.looks:  # first, so that what is interrupted goes on at the larger profile
+        write_text(folder.study, freeze(study))
+    try:
+        plan.kept.write(folder.stimuli)
+    except OSError as error:
+        raise write_error(folder.path, error) from error
+    write_text(folder.study, freeze(study))
+    _keep_plan(folder, plan)
+    return plan
+
+
+def _half_grown(folder: RunFolder, study: Study) -> bool:
+    """Whether `--until verdict` was interrupted between the study of a larger profile and its stimuli."""
+    if not study.looks:
+        return False
+    with folder.store() as store:
+        return store.study != study.hash
+
+
+def require(folder: RunFolder, study: Study) -> Study | None:
+    """The study that lies here, if any; one that the other does not go on with is refused."""
+    if not folder.study.exists():
+        return None
+    held = thaw(folder.study)
+    check_replies(folder)
+    _check_source(folder, held, study)
+    if not study.extends(held) and not study.grows(held):
+        differing = _difference(held, study)
+        raise ConfigError(f"{folder.path}: holds another study ({differing}); choose another --out.")
+    return held
+
+
+def check_replies(folder: RunFolder) -> None:
+    """Refuse to ask again what a datasheet says was answered, where the replies behind it are gone."""
+    gone = not folder.database.exists() or not folder.database.stat().st_size
+    if gone and (folder.path / JSON).exists():
+        raise StoreError(
+            f"{folder.database}: the replies behind datasheet.json are gone, and would be paid for again; "
+            "restore the file, or choose another --out."
+        )
+
+
+def _check_source(folder: RunFolder, held: Study, study: Study) -> None:
+    """Refuse data that have changed since they were frozen, even where the same items come of them."""
+    if held.source is None or study.source is None:
+        return
+    changed = study.source.changed(held.source)
+    if changed is None:
+        return
+    if changed not in held.source.files:
+        raise ConfigError(f"{folder.path}: holds a study of other data than {changed}; choose another --out.")
+    raise ConfigError(
+        f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+        "restore the file, or choose another --out."
+    )
+
+
+def _check_written(folder: RunFolder, plan: Plan) -> None:
+    """Refuse to judge other written stimuli than those that were frozen."""
+    if not plan.study.authored:
+        return
+    with folder.store(read_only=True) as store:
+        frozen = store.planned().stimuli if store.has_plan else plan.hashes
+    if frozen != plan.hashes and not _reviewed_anew(folder, plan):
+        raise ConfigError(
+            f"{folder.stimuli}: written stimuli were changed after the study was frozen; restore the file "
+            "and review them anew with `steelyard review`, or choose another --out."
+        )
+
+
+def _reviewed_anew(folder: RunFolder, plan: Plan) -> bool:
+    """Whether the written stimuli are those of the newest version that a review was finished with."""
+    if not folder.reviews.exists():
+        return False
+    log = ReviewLog(folder.reviews)
+    try:
+        sets = log.sets()
+    finally:
+        log.close()
+    written = {each.id: [each.lineage.review or "", each.hash] for each in plan.study.authored}
+    return len(sets) > 1 and all(
+        written.get(name) == list(member) for name, member in sets[-1].members.items()
+    )
+
+
+def _keep_plan(folder: RunFolder, plan: Plan) -> None:
+    """Once per study, whatever interrupted the first attempt; again where its calls are others."""
+    with folder.store() as store:
+        frozen = store.planned().key if store.has_plan else NO_DIGESTS
+        same = np.array_equal(np.sort(frozen), np.sort(plan.trials.key))
+        if store.study != plan.study.hash or not same:
+            store.freeze(plan.study.hash, freeze_plan(plan))
+
+
+def _difference(held: Study, wanted: Study) -> str:
+    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "reference", "writers")
+    differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
+    differing += ["items"] if held.items_hash != wanted.items_hash else []
+    single = len(differing) == 1 and not differing[0].endswith("s")
+    return f"{', '.join(differing)} {'differs' if single else 'differ'}"

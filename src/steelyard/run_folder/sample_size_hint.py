@@ -1,0 +1,145 @@
+"""Sample size hint: how many labelled rows to add before a judge is measured again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from steelyard.core.text import pluralize, round_up
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.readings.more_data import LABELLED
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.numbers import decimal, defined
+from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import INCONCLUSIVE
+from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, QWK
+from steelyard.metrics.scores.floor import CONSTANT_LABELS
+from steelyard.metrics.scores.leniency import LENIENCY
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.metrics.stats.sample_size import half_width
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+
+FIRST = 100
+"""Rows to label where none is labelled."""
+EXPECTED = 0.8
+"""Accuracy that a judge is expected to have before anything is known."""
+RIGHT = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
+"""Figures that say whether a judge tells good from bad."""
+BEYOND_CHANCE = (KAPPA.id, QWK.id)
+"""Figures that labels of one kind leave undefined."""
+ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
+"""Why they then are undefined."""
+BY_LABEL = (MERIT.id, KAPPA.id, LENIENCY.id)
+"""Figures that both labels weigh in, whose rows of the rarer label decide."""
+UNEVEN = 3
+"""Rows of one label for one of the other from which the other is rare."""
+RUN_RATES = (MISSED_FAILURES.id, FALSE_ALARMS.id)
+"""Figures that say whether a judge of agents tells good runs from bad."""
+MOST = 1_000_000
+"""Rows beyond which a figure practically lies on its limit."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What rows of one's own want before they are judged again."""
+
+    told: str
+    """What to do to them."""
+    growth: float = 1.0
+    """Rows then, for one now."""
+
+
+def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
+    """What to add, with a number; None where rows with labels leave nothing open."""
+    own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.is_overall]
+    runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.is_overall and defined(e)]
+    if not any(e.metric == ACCURACY.id and defined(e) for e in own) and runs:
+        return _more_runs(runs)
+    if not any(e.metric == ACCURACY.id and defined(e) for e in own):
+        width = decimal(half_width(EXPECTED, FIRST))
+        here = max((e.n_units for e in own), default=0)
+        return Wanted(
+            f"label about {FIRST} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
+            max(1.0, FIRST / here) if here else 1.0,
+        )
+    if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
+        return Wanted("add rows of the label that is missing, as many as there are of the other", 2.0)
+    open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
+    merit = [each for each in open_ones if each[1].metric == MERIT.id]
+    main = merit or [each for each in open_ones if each[1].metric in RIGHT]
+    if not open_ones:
+        return None
+    rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
+    label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
+    wanted = round_up(rows if some is None else some)
+    told = (
+        pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
+    )
+    return Wanted(
+        f"add about {told}, which would decide “{metric_named(figure.metric).short}” in four runs of five if "
+        "the share stays",
+        1 + wanted / max(1, figure.n_units),
+    )
+
+
+def rows_of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int | None]:
+    """The label that is rare, and how many rows of it alone tell as much as so many further rows.
+
+    The rate on the rare label is what is known least: with a and b rows of the two labels its variance and
+    that of the other rate go as 1/a + 1/b. Nothing where labels are even, or rows of one do not suffice.
+    """
+    sizes = [
+        (rate.n_units, label)
+        for label, metric in enumerate((FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE))
+        for rate in own
+        if rate.metric == metric.id and defined(rate)
+    ]
+    if len(sizes) < 2:
+        return None, None
+    (rare, label), (common, _) = sorted(sizes)
+    if UNEVEN * rare > common:
+        return None, None
+    grown = (rare + common + rows) / (rare + common)
+    left = (1 / rare + 1 / common) / grown - 1 / common
+    return (label, ceil(1 / left - rare)) if left > 0 else (None, None)
+
+
+def _more_runs(known: list[Estimate]) -> Wanted | None:
+    """Runs to add where edits say what each should come to; None where their figures leave nothing open."""
+    rates = [e for e in known if e.metric in RUN_RATES]
+    if len(rates) == 1:
+        lack = "pass" if rates[0].metric == MISSED_FAILURES.id else "fail"
+        return Wanted(f"add runs that should {lack}, or a probe that makes them", 2.0)
+    needed = [
+        (-(-max(1, e.calls_needed - e.n_calls) * max(1, e.n_units) // e.n_calls), e)
+        for e in rates
+        if e.finding == INCONCLUSIVE and e.calls_needed is not None and e.n_calls
+    ]
+    if not needed:
+        return None
+    runs, figure = max(needed, key=_size)
+    return Wanted(
+        f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
+        f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
+        1 + round_up(runs) / max(1, figure.n_units),
+    )
+
+
+def _size(each: tuple[int, Estimate]) -> int:
+    return each[0]
+
+
+def _rows(estimate: Estimate) -> int | None:
+    """Further rows that decide an inconclusive figure held against labels; None where none do."""
+    if estimate.finding != INCONCLUSIVE or estimate.metric not in LABELLED:
+        return None
+    if estimate.calls_needed is None or not estimate.n_calls:
+        return None
+    calls = max(1, estimate.calls_needed - estimate.n_calls)
+    rows = -(-calls * max(1, estimate.n_units) // estimate.n_calls)
+    return rows if rows <= MOST else None

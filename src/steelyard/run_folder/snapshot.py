@@ -1,0 +1,210 @@
+"""The snapshot of a study in its run folder: `study.yaml` and the plan, saved before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from pydantic import ValidationError
+
+from steelyard.core.content_hash import hash_of
+from steelyard.core.json_dataclasses import from_body
+from steelyard.core.registry import Spec
+from steelyard.core.validation import reason
+from steelyard.datasheet.run_facts import Look
+from steelyard.errors import ConfigError
+from steelyard.providers.provider import provider_flags
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.planner import Plan, make_plan
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.plan import PlannedTrial, PlannedTrials
+from steelyard.study.data_source import DataSource
+from steelyard.study.study import Study
+from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
+from steelyard.tasks.scale import parse_scale, scale_name
+from steelyard.tasks.task import Task
+from steelyard.trials.judge import Composition, Judge, Protocol
+from steelyard.trials.presentation import Decoding
+from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
+
+
+def freeze(study: Study) -> str:
+    """`study.yaml` of the run folder: every effective value, prompts included."""
+    body = {
+        **FROZEN,
+        "name": study.name,
+        "seed": study.seed,
+        "profile": study.profile,
+        "replicates": study.replicates,
+        "probes": [{"name": spec.name, "args": dict(spec.args)} for spec in study.probes],
+        "task": {
+            "instruction": study.task.instruction,
+            "rubric": study.task.rubric,
+            "scale": scale_name(study.task.scale),
+        },
+        **({} if study.source is None else {"data": _source(study.source)}),
+        **({} if study.items_hash is None else {"items": study.items_hash}),
+        **({} if study.reference is None else {"reference": study.reference}),
+        **({} if study.writers is None else {"writers": dict(study.writers)}),
+        "judges": [_frozen(asdict(judge)) for judge in study.judges],
+        **({} if study.command is None else {"command": list(study.command)}),
+        **({} if study.decides is None else {"decides": study.decides}),
+        **({} if study.looks is None else {"looks": [look.to_json() for look in study.looks]}),
+    }
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+
+
+def thaw(path: Path) -> Study:
+    """The study of a run folder."""
+    body = read_yaml(path)
+    try:
+        frame = StudyConfig(
+            name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
+        )
+        judges = tuple(_thaw_judge(dict(judge)) for judge in body["judges"])
+        probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
+        task = Task(
+            str(body["task"]["instruction"]),
+            str(body["task"]["rubric"]),
+            parse_scale(str(body["task"]["scale"])),
+        )
+        return Study(
+            frame.name,
+            frame.seed,
+            frame.profile,
+            frame.replicates,
+            judges,
+            probes,
+            task,
+            frozen_items=body.get("items"),
+            reference=body.get("reference"),
+            writers=body.get("writers"),
+            source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
+            command=None if body.get("command") is None else tuple(map(str, body["command"])),
+            decides=None if body.get("decides") is None else str(body["decides"]),
+            looks=None if body.get("looks") is None else tuple(from_body(Look, o) for o in body["looks"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        raise ConfigError(
+            f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
+        ) from error
+
+
+def _source(source: DataSource) -> dict[str, Any]:
+    return {**source.settings, "files": dict(source.files)}
+
+
+def _thaw_source(body: dict[str, Any]) -> DataSource:
+    files = {str(path): str(digest) for path, digest in body.pop("files").items()}
+    return DataSource(body, files)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return reason(error, StudyConfig)
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _frozen(body: dict[str, Any]) -> dict[str, Any]:
+    """A judge as it is kept: what it is made of only where it is made of others, else its traits.
+
+    A report needs no provider then: a plug-in that brought it may be gone.
+    """
+    made, traits = body.pop("composition"), body.pop("traits")
+    if made is not None:
+        members = [_frozen(member) for member in made["members"]]
+        return {**body, "composition": {**made, "members": members}}
+    return {**body, "traits": traits or provider_flags(f"{body['provider']}/{body['model']}")}
+
+
+def _thaw_judge(body: dict[str, Any]) -> Judge:
+    made = body.pop("composition", None)
+    if made is not None:
+        members = tuple(_thaw_judge(dict(member)) for member in made["members"])
+        body["composition"] = Composition(**{**made, "members": members})
+    protocols = {}
+    for name, protocol in body["protocols"].items():
+        reader = Spec(**protocol["reader"])
+        protocols[name] = Protocol(**{**protocol, "reader": reader})
+    return Judge(**{**body, "protocols": protocols, "decoding": Decoding(**body["decoding"])})
+
+
+STEP = 16_384
+"""Trials that are handed over at a time."""
+
+
+def freeze_plan(plan: Plan) -> Iterator[PlannedTrial]:
+    """Every trial of a plan, in its order."""
+    probes = [tuple(sorted(use)) for use in plan.uses]
+    trials = plan.trials
+    for start in range(0, len(trials), STEP):
+        part = slice(start, start + STEP)
+        columns = (trials.question[part], trials.replicate[part], trials.key[part], plan.use[part])
+        for question, replicate, key, use in zip(*(column.tolist() for column in columns), strict=True):
+            asked = trials.questions[question]
+            name, stimulus, probe = asked.judge.name, asked.stimulus.hash, probes[use]
+            yield PlannedTrial(hash_of(key), name, asked.protocol, stimulus, asked.order, replicate, probe)
+
+
+def thaw_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
+    """The plan from the stimuli of a folder; files that are not those of the plan are refused."""
+    held = StimulusSet.read(path)
+    stimuli = held.judged
+    study = replace(study, authored=tuple(stimulus for stimulus in held if not stimulus.judged))
+    by_hash = {stimulus.hash: stimulus for stimulus in stimuli}
+    judges = {judge.name: judge for judge in study.judges}
+    if set(by_hash) != planned.stimuli:
+        raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
+    first = planned.replicate[np.unique(planned.question, return_index=True)[1]]
+    questions = [
+        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).sealed()
+        for (judge, protocol, stimulus, order), replicate in zip(
+            planned.questions, first.tolist(), strict=True
+        )
+    ]
+    trials = Trials.repeats(questions, planned.question, planned.replicate)
+    others = np.flatnonzero(trials.key != planned.key)
+    if len(others):
+        asked = questions[planned.question[others[0]]]
+        raise ConfigError(
+            f"{path}: stimulus {asked.stimulus.id!r} is put to judge {asked.judge.name!r} in other words "
+            "than those that were measured; restore the folder, or use the version that measured."
+        )
+    return Plan(study, stimuli, trials, tuple(map(frozenset, planned.uses)), planned.use)
+
+
+def load_plan(folder: RunFolder) -> Plan:
+    """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
+    for path in (folder.study, folder.stimuli, folder.database):
+        if not path.exists():
+            raise ConfigError(
+                f"{folder.path}: no {path.name} found, expected a run folder that `measure` wrote."
+            )
+    study = thaw(folder.study)
+    with folder.store(read_only=True) as store:
+        if store.study != study.hash:
+            raise ConfigError(
+                f"{folder.study}: not the study of the replies in {folder.database.name}; restore the file."
+            )
+        planned = store.planned() if store.has_plan else None
+    if planned is not None:
+        return thaw_plan(study, planned, folder.stimuli)
+    plan = make_plan(study)
+    check_stimuli(folder, plan)
+    return plan
+
+
+def check_stimuli(folder: RunFolder, plan: Plan) -> None:
+    """Refuse stimuli that are not those of the plan."""
+    frozen = StimulusSet.read(folder.stimuli).judged
+    if frozen.hash != plan.stimuli.hash:
+        raise ConfigError(
+            f"{folder.stimuli}: the stimuli differ from those this version builds "
+            f"({frozen.hash[7:15]} against {plan.stimuli.hash[7:15]}); "
+            "restore the file, use the version that measured, or measure into another --out."
+        )

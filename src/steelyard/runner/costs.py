@@ -1,0 +1,182 @@
+"""Costs of calls, from the replies in the run file, and the cost of calls still to be made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.content_hash import digests_of
+from steelyard.errors import UsageError
+from steelyard.runner.answers import Answers
+from steelyard.runner.budget import charged, cost, spent
+from steelyard.runner.planner import foreseen
+from steelyard.runner.prices import Price, price_at, price_of
+from steelyard.store.authoring import StoredExchange
+from steelyard.store.replies import StoredReply
+from steelyard.store.run_store import RunStore
+from steelyard.trials.exchange import Call
+from steelyard.trials.judge import Judge
+
+
+@dataclass(frozen=True)
+class AuthoringCost:
+    """Calls, tokens and money for everything that was written and confirmed."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float
+    """Of those whose price is known."""
+    priced: bool = True
+    """False where the price of some is not known."""
+
+
+def authoring_cost(store: RunStore) -> AuthoringCost:
+    """All exchanges of a run file together."""
+    kept = store.exchanges().values()
+    prices = [_price(e) for e in kept]
+    dollars = sum(spent(price, e.reply, e.prompt_characters) for price, e in zip(prices, kept, strict=True))
+    return AuthoringCost(
+        len(kept),
+        sum(e.reply.usage.input_tokens for e in kept),
+        sum(e.reply.usage.output_tokens for e in kept),
+        dollars,
+        None not in prices,
+    )
+
+
+def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
+    """Dollars for those calls of one judge that have a reply."""
+    answered = [call for call in calls if call.key in replies]
+    price = price_of(answered[0].judge) if answered else None
+    return sum(cost(price, call, replies[call.key].reply) for call in answered)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What calls of a run cost."""
+
+    dollars: Floats
+    """Of each call; nothing where it has neither a price nor a bill."""
+    known: Mask
+    """Calls that have a price or a bill."""
+    estimated: Mask
+    """Calls whose tokens no server counted, and which cost something all the same."""
+
+    @classmethod
+    def of(cls, answers: Answers, rows: Ints) -> Costs:
+        """Calls of these rows, in their order; those that cost the same are priced once."""
+        costs = cls(np.zeros(len(rows)), *np.zeros((2, len(rows)), dtype=np.bool_))
+        for judge in answers.calls.judges:
+            mine = np.flatnonzero(answers.calls.of_judge(judge.name)[rows])
+            price = price_of(judge)
+            ways = _ways(answers, rows[mine], price)
+            _, first, way = np.unique(ways, return_index=True, return_inverse=True)
+            told = [_cost(price, answers, row) for row in rows[mine][first].tolist()]
+            columns = np.array(told, dtype=np.float64).reshape(-1, 3)[way.reshape(-1)].T
+            costs.dollars[mine], costs.known[mine], costs.estimated[mine] = columns
+        return costs
+
+
+def _ways(answers: Answers, rows: Ints, price: Price | None) -> Ints:
+    """A number for what the price of each call depends on; lengths matter where tokens were not counted."""
+    usages = answers.usages.values
+    bare = price is None or price.free
+    no_input, no_output = (
+        np.array([not bare and not tokens for tokens in counts], dtype=np.bool_)
+        for counts in (
+            [usage.input_tokens for usage in usages],
+            [usage.output_tokens for usage in usages],
+        )
+    )
+    usage = answers.usage[rows]
+    letters = np.where(no_output[usage], answers.letters[rows], np.minimum(answers.letters[rows], 1))
+    question = np.where(no_input[usage], answers.calls.question[rows] + 1, 0)
+    number = usage * (int(letters.max(initial=0)) + 1) + letters
+    ways: Ints = number * (int(question.max(initial=0)) + 1) + question
+    return ways
+
+
+def _cost(price: Price | None, answers: Answers, row: int) -> tuple[float, bool, bool]:
+    """Dollars of a call, whether they are known, and whether its tokens had to be estimated."""
+    usage, letters = answers.usages.values[answers.usage[row]], int(answers.letters[row])
+    lengths = price is not None and not price.free and usage.billed is None
+    characters = answers.calls[row].characters if lengths and not usage.input_tokens else 0
+    dollars = charged(price, usage, letters, characters)
+    counted = usage.input_tokens and (usage.output_tokens or not letters)
+    known = price is not None or usage.billed is not None
+    return dollars, known, not counted and usage.billed is None and dollars > 0
+
+
+def _price(exchange: StoredExchange) -> Price | None:
+    provider, _, model = exchange.model.partition("/")
+    try:
+        return price_at(provider, model, exchange.prices)
+    except UsageError:  # a plug-in that brought the author may be gone
+        return None
+
+
+SAMPLE = 200
+"""Calls of a judge whose prompts tell what a call costs before any was answered."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Dollars per call so far; of who has answered none, by the length of what will be asked."""
+
+    answers: Answers
+    """Every call of the plan."""
+    batched: bool = False
+    """True where further calls are handed in together; those of the pilot were made one by one."""
+    _known: dict[str, float | None] = field(default_factory=dict, repr=False)
+    """Judge to dollars per call, once they were counted."""
+
+    def due(self, waiting: Collection[str]) -> float | None:
+        """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
+        calls = self.answers.calls
+        places = calls.lookup(digests_of(list(waiting)))
+        out = ~self.answers.answered
+        out[places[places >= 0]] = False
+        dollars = 0.0
+        for judge in calls.judges:
+            many = int(np.count_nonzero(out & calls.of_judge(judge.name)))
+            if judge.baseline or not many:
+                continue
+            rate = self.per_call([judge])
+            if rate is None:
+                return None
+            dollars += many * rate
+        return round(dollars, 6)
+
+    def per_call(self, judges: Iterable[Judge]) -> float | None:
+        """Dollars for a call of these judges in the mean; None where a price is not known."""
+        asked = {one.name: one for judge in judges for one in judge.asked}
+        calls = [np.flatnonzero(self.answers.calls.of_judge(name)) for name in asked]
+        for (name, judge), rows in zip(asked.items(), calls, strict=True):
+            if name not in self._known:
+                self._known[name] = self._rate(judge, rows)
+        rates = [self._known[name] for name in asked]
+        known = [rate for rate in rates if rate is not None]
+        many = sum(map(len, calls))
+        if not many or len(known) < len(rates):
+            return None
+        return sum(rate * len(rows) for rate, rows in zip(known, calls, strict=True)) / many
+
+    def _rate(self, judge: Judge, rows: Ints) -> float | None:
+        """Dollars for a call of one judge, whose calls these are."""
+        price = price_of(judge)
+        if price is None:
+            return None
+        share = price.batch if self.batched else 1.0
+        made = rows[self.answers.answered[rows]]
+        if len(made):
+            batched = np.array([usage.batched for usage in self.answers.usages.values], dtype=np.bool_)
+            alone = ~batched[self.answers.usage[made]]
+            dollars = Costs.of(self.answers, made).dollars
+            return float(np.where(alone, share * dollars, dollars).mean())
+        ahead = [self.answers.calls[row] for row in rows[:SAMPLE].tolist()]
+        told = foreseen(ahead) if ahead else 0.0
+        return None if told is None else share * told / max(1, len(ahead))
