@@ -294,7 +294,7 @@ def _rows() -> dict[str, list[str]]:
 def _option_rows(name: str) -> list[str]:
     params = _command(name).params
     defaults = STUDY_DEFAULTS if any(param.name == "study" for param in params) else {}
-    return [_row(param, defaults) for param in params if isinstance(param, click.Option)]
+    return [_row(param, defaults) for param in params if isinstance(param, click.Option) and not param.hidden]
 
 
 ADAPTERS_HEAD = """\

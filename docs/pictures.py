@@ -34,8 +34,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.changes import changes
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
@@ -82,8 +81,8 @@ def written(folder: RunFolder) -> None:
     folder.path.mkdir(parents=True)
     item = Item("bread-rises", ASKED, (RIGHT,), "bread-rises", label="1")
     texts = [
-        Brief(LABEL_FLIP, item, 0, LABEL_FLIP, "0").fulfilled(FLIPPED, TASK, "openai/gpt-4o"),
-        Brief(PARAPHRASE, item, 0, PARAPHRASE, "1").fulfilled(REWORDED, TASK, "openai/gpt-4o"),
+        Brief(LABEL_FLIP, item, 0, LABEL_FLIP, "0").to_stimulus(FLIPPED, TASK, "openai/gpt-4o"),
+        Brief(PARAPHRASE, item, 0, PARAPHRASE, "1").to_stimulus(REWORDED, TASK, "openai/gpt-4o"),
         agent_run(),
     ]
     rows = [AuthoredStimulus(text).row("brief", "roles") for text in texts]
@@ -119,7 +118,7 @@ def agent_run() -> Stimulus:
         cluster="table-for-two",
         stratum="booking",
         request=before.request,
-        texts=(rendered(after),),
+        texts=(render_transcript(after),),
         expectation=Label("0"),
         lineage=Lineage("table-for-two", "one message edited so that it breaks the rubric", "openai/gpt-4o"),
         scale="binary",

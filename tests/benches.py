@@ -21,7 +21,7 @@ from steelyard.review.keeping import expect_people
 from steelyard.review.stimuli_file import under_review, write_stimuli
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.brief import Brief, flipped
+from steelyard.stimuli.authored.brief import Brief, flip_label
 from steelyard.stimuli.authored.rejection import OTHER_SCORE, Rejection
 from steelyard.stimuli.original import original_of
 from steelyard.web.server import Server
@@ -40,9 +40,9 @@ def authored(count: int, probes: tuple[str, ...] = (FLIP, PARAPHRASE)) -> list[A
     for item in items(count):
         for probe in probes:
             label = item.label or ""
-            expected = flipped(label, TASK.scale) if probe == FLIP else label
+            expected = flip_label(label, TASK.scale) if probe == FLIP else label
             asked = Commission(probe, item.responses[0], expected, item.request, "", 0.7)
-            stimulus = Brief(probe, item, 0, probe, expected).fulfilled(
+            stimulus = Brief(probe, item, 0, probe, expected).to_stimulus(
                 str(obey(asked)), TASK, "openai/writer"
             )
             tries = (Rejection(OTHER_SCORE, "the text earns 1, expected 0"),) if not made else ()

@@ -212,7 +212,7 @@ def test_a_finished_author_is_not_asked_again(tmp_path: Path) -> None:
         again = author(study("label_flip"), who, folder, QUICK)
         assert again.stimuli == first.stimuli
         assert again.report == first.report
-        assert (again.sitting.calls, cast.keys.total()) == (0, calls)
+        assert (again.session.calls, cast.keys.total()) == (0, calls)
         more = author(study("label_flip", "semantic_paraphrase"), who, folder, QUICK)
         assert [s for s in more.stimuli if s.probe == "label_flip"] == list(first.stimuli)
         assert cast.keys.total() == calls + 4 + 4 + 4
@@ -262,7 +262,7 @@ def test_authors_are_paid_from_the_budget(tmp_path: Path) -> None:
         made = author(study(*WRITTEN), dear, folder, replace(QUICK, budget=1.0))
     assert cast.calls["gpt-4o"] == 16
     # 100 + 5 tokens each: 16 texts of gpt-4o ($2.5 and $10 a million), 28 answers of gpt-4o-mini (0.15, 0.6)
-    assert made.sitting.dollars == pytest.approx(16 * (250e-6 + 50e-6) + 28 * (15e-6 + 3e-6))
+    assert made.session.dollars == pytest.approx(16 * (250e-6 + 50e-6) + 28 * (15e-6 + 3e-6))
 
 
 def test_an_unknown_price_refuses_a_budget(tmp_path: Path) -> None:

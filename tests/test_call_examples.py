@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("exhibits") / "run"
     with ScriptedServer(answer) as server:
         judge = f"openai/tested?base_url={server.url}&api_key_env=STEELYARD_TEST_KEY"
-        arguments = ["measure", "-j", judge, "--no-pilot", "--out", str(path)]
+        arguments = ["measure", "-j", judge, "--no-preflight", "--out", str(path)]
         environment = {**os.environ, "STEELYARD_TEST_KEY": "sk-secret"}
         subprocess.run([sys.executable, "-m", "steelyard", *arguments], env=environment, check=True)
     return path

@@ -234,7 +234,7 @@ def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -
     with ScriptedServer(says("No comment.")) as server:
         judge = f"openai/scripted?base_url={server.url}"
         done = steelyard(
-            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-pilot"
+            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-preflight"
         )
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr
@@ -257,7 +257,7 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
             f"openai/scripted?base_url={server.url}",
             "--out",
             "run",
-            "--no-pilot",
+            "--no-preflight",
         )
         done = steelyard(*arguments)
         paid = len(server.requests)

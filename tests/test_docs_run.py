@@ -135,7 +135,7 @@ class Reader:
 
     # Blocks
 
-    def follow(self, block: Block) -> None:
+    def run_queues(self, block: Block) -> None:
         """Do with a block what its kind asks for."""
         if block.shown or self._excused(block):
             return
@@ -440,9 +440,9 @@ def test_what_a_page_prints_can_be_done(reader: Reader) -> None:
     printed = blocks(path)
     for block in printed:
         if block.info == "yaml policy":
-            reader.follow(block)
+            reader.run_queues(block)
     for block in printed:
-        reader.follow(block)
+        reader.run_queues(block)
     for command in spans(path):
         if command not in reader.tried:
             reader.type(command)

@@ -25,7 +25,7 @@ from steelyard.importing.observations import checked
 from steelyard.importing.styles import read_calls
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES
-from steelyard.runner.shortfalls import speechless, warnings
+from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.verdicts.observations import Observations
 
@@ -140,8 +140,10 @@ def test_a_table_makes_the_collection_of_its_calls(tmp_path: Path, lines: list[d
     assert list(table) == list(objects)
     assert table.counts() == objects.counts()
     judges = sorted({line["judge"] for line in lines})
-    assert list(warnings(table)) == list(warnings(objects))
-    assert list(map(str, speechless(judges, table))) == list(map(str, speechless(judges, objects)))
+    assert list(call_warnings(table)) == list(call_warnings(objects))
+    assert list(map(str, judges_without_verdicts(judges, table))) == list(
+        map(str, judges_without_verdicts(judges, objects))
+    )
     for judge in judges:
         for protocol in ("base", "strict"):
             mine = table.of_judge(judge).filter("ladder", protocol)

@@ -23,8 +23,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import rows_of_the_rarer
 from steelyard.run_folder.snapshot import load_plan, thaw
-from steelyard.runner.costs import Rates
-from steelyard.runner.record import Record
+from steelyard.runner.costs import CallRates
+from steelyard.runner.record import RunRecord
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
 LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
@@ -344,11 +344,11 @@ def test_a_call_costs_what_calls_of_the_same_judges_cost(command: Command) -> No
     plan = load_plan(folder)
     free, paid = (judge for judge in plan.study.judges if not judge.baseline)
     with folder.store(read_only=True) as store:
-        rates = Rates(Record(store).answers(plan.trials))
+        rates = CallRates(RunRecord(store).answers(plan.trials))
         assert rates.per_call([free]) == 0
         assert rates.per_call([paid]) == pytest.approx(0.0015)
         assert rates.per_call([free, paid]) == pytest.approx(0.00075)
-        assert rates.due(()) == 0
+        assert rates.pending_cost(()) == 0
 
 
 def told(folder: str, title: str) -> tuple[str, str]:

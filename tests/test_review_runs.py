@@ -24,8 +24,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.transcripts.changes import changes
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
 from steelyard.web.review.app import ReviewPages
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def agent_stimulus() -> Stimulus:
         cluster="booking-1",
         stratum="booking",
         request=BEFORE.request,
-        texts=(rendered(AFTER),),
+        texts=(render_transcript(AFTER),),
         expectation=Label("0"),
         lineage=Lineage("booking-1", "one message edited", "openai/editor"),
         scale="binary",
@@ -111,7 +110,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
     held = Stimulus.from_json(line)
     assert held.lineage.review == "edited"
     assert held.transcript is not None
-    assert held.texts == (rendered(held.transcript),)
+    assert held.texts == (render_transcript(held.transcript),)
     assert "21:00" in held.texts[0]
     assert [change.place for change in held.changes or ()] == [2, 4]
     again = Bench(folder.path)  # the file is what the log says: nothing was changed by hand

@@ -84,7 +84,18 @@ def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tm
 
     with ScriptedServer(script) as judge:
         model = f"openai/scripted?base_url={judge.url}"
-        options = ["measure", "-j", model, "-p", "vacuum", "--no-pilot", "--concurrency", "1", "--out", "run"]
+        options = [
+            "measure",
+            "-j",
+            model,
+            "-p",
+            "vacuum",
+            "--no-preflight",
+            "--concurrency",
+            "1",
+            "--out",
+            "run",
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", "steelyard", *options],
             cwd=tmp_path,

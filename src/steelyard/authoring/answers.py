@@ -18,8 +18,7 @@ from steelyard.stimuli.authored.rejection import (
     WRONG_CALL,
     Rejection,
 )
-from steelyard.stimuli.authored.runs.plan import Plan, cleaned
-from steelyard.stimuli.authored.runs.turn_edit import TurnEdit
+from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
 from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.json_answers import find_answers, find_object
@@ -45,14 +44,14 @@ def text_of(reply: Reply) -> str | Rejection:
     return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
 
 
-def plan_of(reply: Reply, transcript: Transcript, most: int) -> Plan | Rejection:
-    """The plan in a reply, cleaned, or why there is none."""
+def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
+    """The plan in a reply, parse_plan, or why there is none."""
     words = without_reasoning(reply.text)
     body = None if reply.finish in WITHHELD else find_object(words, "steps")
     if body is None:
         missing = Rejection(UNREADABLE, "the reply held no plan: one JSON object with steps was expected")
         return _lack(reply, words, missing)
-    return cleaned(body, transcript, most)
+    return parse_plan(body, transcript, most)
 
 
 def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:

@@ -15,12 +15,12 @@ from steelyard.review.stimuli_file import under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.costs import paid
+from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Sitting
+from steelyard.runner.record import RunRecord
+from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
@@ -41,7 +41,7 @@ class Authored:
     """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
     """What was asked, made and rejected, by probe."""
-    sitting: Sitting
+    session: RunSession
     """What this sitting took."""
 
     @property
@@ -95,20 +95,20 @@ def author(
             before = [AuthoredStimulus.of(row) for row in held.values()]
             arrived = partial(show_arrival, folder, parents) if review else lambda _: None
             rounds = Rounds(study, roles, runner, fresh, before, arrived)
-            conduct(runner, rounds.run)
-            rounds.require_end()
+            run_async(runner, rounds.run)
+            rounds.require_finished()
         written = {name: AuthoredStimulus.of(row) for name, row in store.authored().items()}
         made = tuple(written[brief.name].stimulus for brief in briefs)
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
         made = keep_decided(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
-    return Authored(made, tally(written.values(), made), runner.sitting)
+    return Authored(made, tally(written.values(), made), runner.session)
 
 
 def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:
     """What a reference has cost counts against the same budget."""
-    record, trials = Record(store), reference_trials(study)
-    return Runner(record, limits, progress, paid(trials, record.replies(trials)))
+    record, trials = RunRecord(store), reference_trials(study)
+    return Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
 
 
 def _check(

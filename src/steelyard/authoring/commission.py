@@ -95,6 +95,8 @@ def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission |
 def stand_ins(study: Study, briefs: Sequence[Brief]) -> tuple[Stimulus, ...]:
     """The items' own responses in the place of texts to be written: a plan counts the calls of judges."""
     return tuple(
-        brief.fulfilled(brief.item.responses[0], study.task, TO_BE_WRITTEN, transcript=brief.item.transcript)
+        brief.to_stimulus(
+            brief.item.responses[0], study.task, TO_BE_WRITTEN, transcript=brief.item.transcript
+        )
         for brief in briefs
     )

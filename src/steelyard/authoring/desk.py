@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from steelyard.errors import SteelyardError
-from steelyard.runner.judge_run import Agenda
+from steelyard.runner.judge_run import JudgeQueue
+from steelyard.runner.run_messages import TRANSIENT_REASONS
 from steelyard.runner.runner import Runner
-from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY
 from steelyard.store.replies import StoredFailure
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
@@ -36,22 +36,22 @@ class Desk:
         fresh = [exchange for key, exchange in wanted.items() if key not in self._seen]
         self._seen.update(wanted)
         if fresh:
-            await self.runner.follow(self._agendas(fresh, heard))
-        if self.runner.sitting.stopped:
+            await self.runner.run_queues(self._agendas(fresh, heard))
+        if self.runner.session.stop_errors:
             raise StoppedError("stopped")
         stored, failures = self._store.exchanges(wanted), self._store.exchange_failures()
         for key in wanted:
-            if key in failures and failures[key].reason in WORTH_ANOTHER_TRY:
+            if key in failures and failures[key].reason in TRANSIENT_REASONS:
                 self.waiting[key] = failures[key]
         return {key: stored[key].reply for key in wanted if key in stored}
 
-    def _agendas(self, exchanges: list[Exchange], heard: Heard) -> list[Agenda]:
+    def _agendas(self, exchanges: list[Exchange], heard: Heard) -> list[JudgeQueue]:
         answered = self._store.exchanges([exchange.key for exchange in exchanges])
         groups: dict[str, list[Exchange]] = {}
         for exchange in exchanges:
             groups.setdefault(exchange.judge.name, []).append(exchange)
         return [
-            Agenda(
+            JudgeQueue(
                 group[0].judge,
                 group,
                 [[e for e in group if e.key not in answered]],

@@ -11,7 +11,7 @@ from steelyard.stimuli.authored.rejection import CALL_FAILED, TOO_SIMILAR, Rejec
 from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
-from steelyard.tasks.sources.items import drawn
+from steelyard.tasks.sources.items import draw_items
 
 COMPARED = 1000
 """Items that were not drawn and that texts are compared with, at most."""
@@ -19,7 +19,7 @@ COMPARED = 1000
 
 def originals(study: Study) -> list[str]:
     """The responses that a synthetic text must not repeat: the drawn ones, and the others of the data."""
-    others = drawn(study.undrawn, COMPARED, study.seed)
+    others = draw_items(study.undrawn, COMPARED, study.seed)
     return [item.responses[0] for item in (*study.items, *others)]
 
 

@@ -48,7 +48,7 @@ class Draft:
     @property
     def stimulus(self) -> Stimulus:
         """The text in the item's place, as it would be judged."""
-        return self.brief.fulfilled(self.text, self.task, self.author, self.kept_score)
+        return self.brief.to_stimulus(self.text, self.task, self.author, self.kept_score)
 
     @property
     def by_validator(self) -> bool:
@@ -65,7 +65,7 @@ class Draft:
         self.tries.append(rejection)
 
     def written(self) -> AuthoredStimulus:
-        """What came of it: the accepted text, or the last one with the reason it was turned down."""
+        """What came of it: the accepted text, or the last one with the reason it was rejected."""
         stimulus = self.stimulus
         told, review = self.validation, stimulus.lineage.review
         if not self.accepted:

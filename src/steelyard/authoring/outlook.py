@@ -20,11 +20,11 @@ from steelyard.providers.provider import model_info
 from steelyard.runner.planner import PlanRow
 from steelyard.runner.prices import price_of
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
-from steelyard.stimuli.authored.runs.plan import Plan, Step
+from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep
 from steelyard.study.role_prompts import GRADE
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
-from steelyard.tasks.transcripts.render import message
+from steelyard.tasks.transcripts.transcript import message
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.judge import Judge
@@ -85,7 +85,7 @@ def _run_calls(roles: Roles, draft: RunDraft) -> Iterator[_Expected]:
     assert editing is not None
     places = draft.original.assistant_places[-editing.steps :]
     yield _Expected(planner_exchange(editing, draft, 0), PLAN_TOKENS)
-    draft.plan = Plan("", tuple(Step(place, "") for place in places))
+    draft.plan = EditPlan("", tuple(PlanStep(place, "") for place in places))
     for step in draft.plan.steps:
         while (messages := draft.to_sum_up(step))[0]:
             exchange = summarizer_exchange(editing, draft, messages[0], 0)

@@ -36,7 +36,7 @@ def author_exchange(model: Judge, draft: Draft, attempt: int, study: Study, role
         judge=model,
         protocol=brief.goal,
         brief=brief.name,
-        messages=rendered(model, brief.goal, values),
+        messages=render_messages(model, brief.goal, values),
         decoding=roles.decoding(attempt),
         slots=Slots(brief.item.request, brief.item.responses),
         attempt=attempt,
@@ -51,7 +51,7 @@ def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
     if graded:
         messages = Trial(judge, GRADE, stimulus, draft.task).messages
     else:
-        messages = rendered(judge, protocol, values_of(draft.brief, draft.task, text=draft.text))
+        messages = render_messages(judge, protocol, values_of(draft.brief, draft.task, text=draft.text))
     return Exchange(
         role=draft.confirmed_by,
         judge=judge,
@@ -77,7 +77,7 @@ def embedding_exchange(judge: Judge, text: str) -> Exchange:
         judge=judge,
         protocol=EMBED,
         brief="",
-        messages=rendered(judge, EMBED, {"text": text}),
+        messages=render_messages(judge, EMBED, {"text": text}),
         decoding=judge.decoding,
         slots=Slots("", (text,)),
         wants="embedding",
@@ -131,7 +131,7 @@ def values_of(brief: Brief, task: Task, **more: object) -> dict[str, object]:
     }
 
 
-def rendered(judge: Judge, protocol: str, values: Mapping[str, object]) -> tuple[Message, ...]:
+def render_messages(judge: Judge, protocol: str, values: Mapping[str, object]) -> tuple[Message, ...]:
     """The messages of one question."""
     asked = judge.protocols[protocol]
     parts = [("system", asked.system), ("user", asked.user)]

@@ -1,4 +1,4 @@
-"""The rounds of writing: everyone's first try, then everyone's second where the first was turned down."""
+"""The rounds of writing: everyone's first try, then everyone's second where the first was rejected."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from steelyard.authoring.validation import Validation
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
+from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner
-from steelyard.runner.session import Sitting
-from steelyard.runner.shortfalls import require_end
+from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
-from steelyard.stimuli.authored.checks import mechanical, words
+from steelyard.stimuli.authored.checks import check_text, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
 from steelyard.store.authoring import AuthoredRow
 from steelyard.study.roles import Roles
@@ -54,7 +54,7 @@ class Rounds:
             [*self._texts, *self._runs], key=lambda draft: order[draft.brief.name]
         )
 
-    async def run(self, runner: Runner) -> Sitting:
+    async def run(self, runner: Runner) -> RunSession:
         """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
@@ -62,18 +62,18 @@ class Rounds:
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
-            return runner.sitting
+            return runner.session
         if not self._waiting:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
-        return runner.sitting
+        return runner.session
 
     def _show(self, draft: Draft) -> None:
         """Tell of a text that was confirmed: nothing takes that back."""
         self._arrived(draft.written())
 
-    def require_end(self) -> None:
+    def require_finished(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""
-        require_end(self._runner.sitting, "authoring", "what was written")
+        require_finished(self._runner.session, "authoring", "what was written")
         if self._waiting:
             count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(
@@ -122,7 +122,7 @@ class Rounds:
         self._turn_down_repeats([draft for draft in drafts if _alive(draft, attempt)])
 
     def _turn_down_repeats(self, drafts: Sequence[Draft]) -> None:
-        """One text can not keep the meaning of two items: each that has it is turned down."""
+        """One text can not keep the meaning of two items: each that has it is rejected."""
         writers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         keeping = [draft for draft in self._drafts if draft.brief.goal in KEEPS_MEANING and draft.text]
         for draft in keeping:
@@ -138,7 +138,7 @@ class Rounds:
             return
         draft.text = text
         rubric = question_of(draft.brief, draft.task).rubric
-        rejection = mechanical(draft.brief, text, rubric)
+        rejection = check_text(draft.brief, text, rubric)
         if rejection is not None:
             draft.reject(rejection)
 
@@ -147,5 +147,5 @@ class Rounds:
 
 
 def _alive(draft: Draft, attempt: int) -> bool:
-    """Whether this try has not been turned down yet."""
+    """Whether this try has not been rejected yet."""
     return draft.open and len(draft.tries) == attempt

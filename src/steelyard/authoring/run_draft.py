@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 
 from steelyard.authoring.draft import Draft
 from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
-from steelyard.stimuli.authored.runs.coherence import misfits
-from steelyard.stimuli.authored.runs.plan import Plan, Step
+from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep, find_contradictions
 from steelyard.stimuli.stimulus import NOBODY, Stimulus
 from steelyard.study.editing import SHOWN_BEFORE
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
-from steelyard.tasks.transcripts.render import message, rendered
-from steelyard.tasks.transcripts.transcript import Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, message, render_transcript
 from steelyard.trials.exchange import VERIFIER
 
 CHUNK = 40_000
@@ -26,7 +24,7 @@ class RunDraft(Draft):
 
     confirmed_by = VERIFIER
 
-    plan: Plan | None = None
+    plan: EditPlan | None = None
     """What this try is to edit, once that is known."""
     turns: dict[int, Turn] = field(default_factory=dict)
     """Place to the message that was put there in this try."""
@@ -56,7 +54,9 @@ class RunDraft(Draft):
     def stimulus(self) -> Stimulus:
         """The run as it would be judged."""
         run, author = self.transcript, NOBODY if self.untouched else self.author
-        return self.brief.fulfilled(rendered(run), self.task, author, edit=self._edit, transcript=run)
+        return self.brief.to_stimulus(
+            render_transcript(run), self.task, author, edit=self._edit, transcript=run
+        )
 
     @property
     def fits_as_is(self) -> bool:
@@ -74,7 +74,7 @@ class RunDraft(Draft):
         """What was put right in the plan, and what does not fit any more; empty where there is nothing."""
         corrections = self.plan.corrections if self.plan is not None else ()
         parts = [f"plan corrected: {', '.join(corrections)}"] if corrections else []
-        strays = misfits(self.original, self.transcript)
+        strays = find_contradictions(self.original, self.transcript)
         parts += [f"coherence: {', '.join(strays)}"] if strays else []
         return "; ".join(parts)
 
@@ -84,17 +84,17 @@ class RunDraft(Draft):
             return "none: the run has the wanted answer as it is"
         return self.brief.edit if self.plan is None else f"{self.brief.edit}: {self.plan.words}"
 
-    def before(self, step: Step) -> str:
+    def before(self, step: PlanStep) -> str:
         """The messages before the one to be edited that are shown as they are."""
         return self._messages(max(0, step.place - SHOWN_BEFORE), step.place) or "(none)"
 
-    def after(self, step: Step) -> str:
+    def after(self, step: PlanStep) -> str:
         """The messages after it, up to the agent's next."""
         later = [place for place in self.original.assistant_places if place > step.place]
         end = later[0] + 1 if later else len(self.original.turns)
         return self._messages(step.place + 1, end) or "(none)"
 
-    def to_sum_up(self, step: Step) -> tuple[str, int]:
+    def to_sum_up(self, step: PlanStep) -> tuple[str, int]:
         """The next messages that a summary lacks before this step, and where they end; empty without any."""
         start, end = self.summed_up, max(0, step.place - SHOWN_BEFORE)
         stop, length = start, 0
@@ -103,7 +103,7 @@ class RunDraft(Draft):
             stop += 1
         return self._messages(start, stop), stop
 
-    def edits_before(self, step: Step) -> tuple[str, ...]:
+    def edits_before(self, step: PlanStep) -> tuple[str, ...]:
         """The messages that were edited before this step, as they are."""
         return tuple(message(place + 1, turn) for place, turn in self.turns.items() if place < step.place)
 

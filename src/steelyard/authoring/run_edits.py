@@ -13,8 +13,7 @@ from steelyard.authoring.run_draft import RunDraft
 from steelyard.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
 from steelyard.authoring.validation import Validation
 from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
-from steelyard.stimuli.authored.runs.plan import Step
-from steelyard.stimuli.authored.runs.turn_edit import fault_of, unplanned_refusal
+from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.study.editing import Editing
 from steelyard.study.role_prompts import GRADE
 from steelyard.study.roles import Roles
@@ -78,7 +77,7 @@ class RunEdits:
         await self._sum_up(busy, steps, attempt)
         await self._edit(_alive(busy, attempt), steps, attempt)
 
-    async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, Step], attempt: int) -> None:
+    async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
         """Sum up what the editor will not see, in as many calls as it takes."""
 
         def ask(draft: RunDraft) -> Exchange:
@@ -96,7 +95,7 @@ class RunEdits:
         while still := [d for d in _alive(drafts, attempt) if d.to_sum_up(steps[d.brief.name])[0]]:
             await self._ask(still, ask, take)
 
-    async def _edit(self, drafts: Sequence[RunDraft], steps: Mapping[str, Step], attempt: int) -> None:
+    async def _edit(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
         def ask(draft: RunDraft) -> Exchange:
             return editor_exchange(self._editing, draft, steps[draft.brief.name], attempt)
 
@@ -116,14 +115,14 @@ class RunEdits:
                 take(draft, replies[exchange.key])
 
 
-def _take_edit(draft: RunDraft, step: Step, reply: Reply) -> None:
+def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
     """Put the edited message into the run, or say what is wrong with it."""
     edit = turn_edit_of(reply)
-    turn = edit if isinstance(edit, Rejection) else edit.applied(draft.original.turns[step.place])
+    turn = edit if isinstance(edit, Rejection) else edit.apply(draft.original.turns[step.place])
     if not isinstance(turn, Rejection):
         rubric = question_of(draft.brief, draft.task).rubric
         plan = "" if draft.plan is None else draft.plan.words
-        fault = unplanned_refusal(turn, draft.original, plan) or fault_of(
+        fault = unplanned_refusal(turn, draft.original, plan) or find_fault(
             turn, step.place, draft.transcript, draft.original, rubric
         )
         if fault is None:
@@ -134,7 +133,7 @@ def _take_edit(draft: RunDraft, step: Step, reply: Reply) -> None:
 
 
 def _alive(drafts: Sequence[RunDraft], attempt: int) -> list[RunDraft]:
-    """Those whose try has not been turned down yet."""
+    """Those whose try has not been rejected yet."""
     return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from steelyard.authoring.questions import rendered, values_of
+from steelyard.authoring.questions import render_messages, values_of
 from steelyard.authoring.run_draft import RunDraft
-from steelyard.stimuli.authored.runs.plan import Step
+from steelyard.stimuli.authored.run_edits import PlanStep
 from steelyard.study.editing import Editing
 from steelyard.study.role_prompts import prompt_file
-from steelyard.tasks.transcripts.render import message
-from steelyard.tasks.transcripts.render import rendered as whole
+from steelyard.tasks.transcripts.transcript import message, render_transcript
 from steelyard.trials.exchange import EDITOR, PLANNER, SUMMARIZER, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Slots
@@ -23,7 +22,7 @@ def planner_exchange(editing: Editing, draft: RunDraft, attempt: int) -> Exchang
     editable = ", ".join(str(place + 1) for place in draft.original.assistant_places) or "none"
     values = {
         **_target(draft),
-        "transcript": whole(draft.original),
+        "transcript": render_transcript(draft.original),
         "editable": editable,
         "most": editing.steps,
         "feedback": draft.feedback,
@@ -31,7 +30,7 @@ def planner_exchange(editing: Editing, draft: RunDraft, attempt: int) -> Exchang
     return _exchange(PLANNER, editing.at(editing.planner, attempt), draft, attempt, values)
 
 
-def editor_exchange(editing: Editing, draft: RunDraft, step: Step, attempt: int) -> Exchange:
+def editor_exchange(editing: Editing, draft: RunDraft, step: PlanStep, attempt: int) -> Exchange:
     """One message, with the plan, the edits before it and what surrounds it."""
     assert draft.plan is not None
     turn = draft.original.turns[step.place]
@@ -74,7 +73,7 @@ def _exchange(
         judge=judge,
         protocol=role,
         brief=draft.brief.name,
-        messages=rendered(judge, role, values),
+        messages=render_messages(judge, role, values),
         decoding=judge.decoding,
         slots=Slots(item.request, item.responses),
         attempt=attempt,

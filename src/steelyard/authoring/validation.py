@@ -38,7 +38,7 @@ Ask = Callable[[Judge, str, Draft], Exchange]
 
 
 class Validation:
-    """Confirms drafts; those that fail are turned down with the reason."""
+    """Confirms drafts; those that fail are rejected with the reason."""
 
     def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
         """`confirmed` is told of each draft as soon as its last question is answered."""

@@ -52,7 +52,7 @@ def compare(
     from steelyard.core.atomic_write import write_text
     from steelyard.datasheet.comparison import terminal as comparison_terminal
     from steelyard.datasheet.comparison.page import render
-    from steelyard.runner.shortfalls import uncomputed
+    from steelyard.runner.run_messages import metric_errors
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin, stratum)
     if page is not None:
@@ -63,7 +63,7 @@ def compare(
         comparison_terminal.render(comparison, Console())
         if page is not None:
             click.echo(f"\nPage: {display_path(page)}")
-    faults = [*uncomputed(comparison.faults)]
+    faults = [*metric_errors(comparison.faults)]
     for fault in faults:
         print_error(fault)
     if faults:

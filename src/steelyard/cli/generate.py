@@ -47,7 +47,7 @@ def generate(accept_all: bool, **options: Any) -> None:
     if authored.pending:
         console.print(plain(_waiting(authored.pending, display_path(folder.path))), soft_wrap=True)
     made = (
-        describe_calls(authored.sitting) if authored.sitting.calls else "No calls: every text already exists."
+        describe_calls(authored.session) if authored.session.calls else "No calls: every text already exists."
     )
     click.echo(f"{made} Stimuli: {display_path(folder.stimuli)}")
 

@@ -64,11 +64,11 @@ def import_command(
     use_one_blas_thread()
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
     from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.runner.shortfalls import uncomputed
+    from steelyard.runner.run_messages import metric_errors
 
     imported = import_verdicts(files, name, seed, _table(columns, judge, scale, files))
     sheet = ImportFolder(out).write(imported)
-    errors = [*imported.errors, *uncomputed(sheet.faults)]
+    errors = [*imported.errors, *metric_errors(sheet.faults)]
     if as_json:
         click.echo(sheet.dumps(), nl=False)
     else:

@@ -90,9 +90,9 @@ def measure(
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
-    from steelyard.runner.batch_judge_run import unbatched
+    from steelyard.runner.batch_judge_run import judges_without_batches
 
-    for name in unbatched(study) if batch else ():
+    for name in judges_without_batches(study) if batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
     limits = run_limits(options)
     with LiveProgress() as progress:
@@ -119,7 +119,7 @@ def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
     if sheet is not None and not as_json:
         print_page_path(
             measurement.folder.page,
-            describe_calls(measurement.sitting, estimated=bool(sheet.facts.uncounted)),
+            describe_calls(measurement.session, estimated=bool(sheet.facts.uncounted)),
             full=full,
         )
     return code

@@ -127,10 +127,11 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     ),
     option("--budget", type=NOT_NEGATIVE, metavar="USD", help="Stop before spending more than this."),
     option(
-        "--no-pilot",
+        "--no-preflight",
         is_flag=True,
-        help="Go on though a judge's first replies cannot be read.",
+        help="Keep calling a judge whose first 8 replies could not be parsed.",
     ),
+    option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
     option(
         "--concurrency",
         type=COUNT,
@@ -217,7 +218,7 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
     """The keys `data` and `task` of a study file that these options set."""
     from steelyard.core.validation import parse_map
-    from steelyard.tasks.sources.columns import parse_columns
+    from steelyard.tasks.sources.items import parse_columns
 
     names = ("columns", "labels", "adapter", "stratify", "sample")
     data = {name: options[name] for name in names if options[name] is not None}

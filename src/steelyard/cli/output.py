@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError
-    from steelyard.runner.session import Sitting
+    from steelyard.runner.session import RunSession
 
 ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
 """What to do when a model or server has changed under the same name."""
@@ -64,13 +64,13 @@ def plain(text: str, style: str = "") -> Text:
     return Text(escape_control_chars(text), style)
 
 
-def describe_calls(sitting: Sitting, *, estimated: bool = False) -> str:
-    """What the sitting took; `estimated` where some of its tokens no server pluralize."""
+def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
+    """Calls and cost of the session; `estimated` if some of its tokens were estimated, not reported by the server."""
     about = "about " if estimated else ""
-    spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
-    if sitting.calls:
-        return f"{pluralize(sitting.calls, 'call')} in this run{spent}."
-    if sitting.failed or sitting.stopped:
+    spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
+    if session.calls:
+        return f"{pluralize(session.calls, 'call')} in this run{spent}."
+    if session.failures or session.stop_errors:
         return f"No call of this run was answered{spent}."
     return f"No calls: every trial was answered before. {ASK_AFRESH}"
 
@@ -84,7 +84,7 @@ def print_datasheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]
 
     from steelyard.datasheet.render import one_screen, terminal
     from steelyard.metrics.faults import Faults
-    from steelyard.runner.shortfalls import uncomputed
+    from steelyard.runner.run_messages import metric_errors
 
     faults = Faults()
     render = terminal.render if full else one_screen.render
@@ -95,7 +95,7 @@ def print_datasheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]
         lambda _: None,
         passing=(OSError, UnicodeError),
     )
-    return list(uncomputed(faults.found))
+    return list(metric_errors(faults.found))
 
 
 def print_page_path(page: Path, before: str = "", *, full: bool) -> None:

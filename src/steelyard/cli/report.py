@@ -40,7 +40,7 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> 
     """Write the files if the folder is writable, print warnings and the sheet; exit 1 after an error."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
-    from steelyard.runner.shortfalls import uncomputed
+    from steelyard.runner.run_messages import metric_errors
 
     datasheet = rebuilt.datasheet
     try:
@@ -49,7 +49,7 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> 
         warn(error)
     for loss in rebuilt.losses:
         warn(loss)
-    faults = [*uncomputed(datasheet.faults)]
+    faults = [*metric_errors(datasheet.faults)]
     if form is None:
         faults += print_datasheet(datasheet, full=full)
         click.echo()

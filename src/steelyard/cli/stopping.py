@@ -172,7 +172,7 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
         "They decide the rule and are no measurement: remove --decide to measure.",
         highlight=False,
     )
-    click.echo(f"{describe_calls(made.sitting)} Log: {display_path(made.folder.decisions)}")
+    click.echo(f"{describe_calls(made.session)} Log: {display_path(made.folder.decisions)}")
 
 
 def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:

@@ -66,7 +66,7 @@ def run_limits(options: dict[str, Any]) -> RunLimits:
         attempts=options["attempts"],
         backoff=options["backoff"],
         call_timeout=options["timeout"],
-        pilot=not options["no_pilot"],
+        preflight=not (options["no_preflight"] or options["no_pilot"]),
         budget=options["budget"],
         engine=options["engine"],
     )

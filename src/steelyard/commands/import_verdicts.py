@@ -28,7 +28,7 @@ from steelyard.run_folder.call_examples import Evidence, with_exhibits
 from steelyard.run_folder.next_step import with_recorded_steps
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.shortfalls import speechless, warnings
+from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
 from steelyard.verdicts.observations import Observations
 
 PROFILE = "recorded"
@@ -161,8 +161,8 @@ def import_verdicts(
         observations=observations,
         run={"calls": len(calls)},
     )
-    silence = speechless([entry.name for entry in entries], observations, recorded=True)
-    remarks = (*recorded.remarks, *warnings(observations))
+    silence = judges_without_verdicts([entry.name for entry in entries], observations, recorded=True)
+    remarks = (*recorded.remarks, *call_warnings(observations))
     datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed, beside))
     return Imported(calls, observations, datasheet, tuple(silence), remarks, beside)
 

@@ -186,5 +186,5 @@ class RunFacts:
         if not self.handed_in:
             return "the others were never asked"
         wait = plural(self.handed_in, "waits", "wait")
-        told = f"{self.handed_in:,} {wait} in batches that were handed in"
+        told = f"{self.handed_in:,} {wait} in submitted batches"
         return told if self.asked + self.handed_in >= self.planned else f"{told}, the others were never asked"

@@ -17,7 +17,7 @@ from steelyard.importing.lines import Body
 from steelyard.importing.mapped_columns import RecordedColumns
 from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Record
+from steelyard.tasks.sources.table import TableRecord
 
 SCORE = "score"
 """Column of the only scorer; those of several are `score.NAME`."""
@@ -55,7 +55,7 @@ class MappedLog:
         for (sample, epoch), where, body in InspectScores(scorer, self.scale, self.remarks).rows(path):
             yield where, {**body, **self._mapped(records[sample, epoch], where, body)}
 
-    def _mapped(self, record: Record, where: str, body: Body) -> dict[str, Any]:
+    def _mapped(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
         given = {
             part: text
             for part in ("item", "task", "stratum", "protocol", "judge")
@@ -67,7 +67,7 @@ class MappedLog:
             given |= self._reference(record, where, body)
         return given
 
-    def _reference(self, record: Record, where: str, body: Body) -> dict[str, Any]:
+    def _reference(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
         """The reference of a column of its own, in the place of a person's edit; letters as of the score."""
         cell = record.values.get(self.columns.expected or "")
         if is_missing(cell):
@@ -80,7 +80,7 @@ class MappedLog:
             )
         return {"expected": number}
 
-    def _text(self, part: str, record: Record) -> str | None:
+    def _text(self, part: str, record: TableRecord) -> str | None:
         column = getattr(self.columns, part)
         cell = None if column is None else record.values.get(column)
         return None if is_missing(cell) else plain_text(cell).strip() or None

@@ -15,7 +15,7 @@ from steelyard.importing.lines import Body, Lines, parse, read_lines
 from steelyard.importing.score_call import ABSENCES, ScoreCall, Shown
 from steelyard.importing.styles import Name
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.score_vacuum import TEXTS
+from steelyard.stimuli.vacuum import TEXTS
 from steelyard.tasks.scale import Pairwise, parse_scale
 
 MARKS = ("item", "score", "variant")

@@ -25,7 +25,7 @@ class BenchItem:
     original: Stimulus | None
     """The item that it was made from, where that is known."""
     tries: tuple[Rejection, ...]
-    """Why earlier texts were turned down."""
+    """Why earlier texts were rejected."""
     waits: bool
     """True where it is judged only after a person has decided."""
 

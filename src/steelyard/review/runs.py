@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from steelyard.core.content_hash import canonical_json
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.transcripts.changes import TurnChange, changes
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import ToolCall, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import ToolCall, Transcript, Turn, render_transcript
 
 
 class ArgumentsError(Exception):
@@ -29,7 +28,9 @@ class TurnEdit:
 
 def with_run(made: Stimulus, run: Transcript) -> Stimulus:
     """The stimulus with another version of its run: what a judge reads, and what differs, go with it."""
-    return replace(made, transcript=run, texts=(rendered(run),), changes=changes(before_edit(made), run))
+    return replace(
+        made, transcript=run, texts=(render_transcript(run),), changes=changes(before_edit(made), run)
+    )
 
 
 def run_of(text: str) -> Transcript:

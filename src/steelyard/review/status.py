@@ -71,7 +71,7 @@ class Status:
 
 
 def status_of(bench: Bench) -> Status:
-    """How far the review of a bench is; what the checks turned down is no work."""
+    """How far the review of a bench is; what the checks rejected is no work."""
     items = bench.items()
     standings = bench.standings(items)
     work = {name: o for name, o in standings.items() if items[name].waits or o.decided}

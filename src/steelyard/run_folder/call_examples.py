@@ -19,7 +19,7 @@ from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
 from steelyard.runner.planner import Plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Reply
@@ -67,7 +67,7 @@ class Evidence:
     """What lies behind an observation."""
 
     @classmethod
-    def of_run(cls, plan: Plan, record: Record) -> Evidence:
+    def of_run(cls, plan: Plan, record: RunRecord) -> Evidence:
         """The evidence of a run folder."""
         probes: dict[str, set[Place]] = {spec.name: set() for spec in plan.study.probes}
         questions = plan.trials.questions
@@ -159,7 +159,7 @@ class _Replies:
     """The replies of a run, by observation."""
 
     plan: Plan
-    record: Record
+    record: RunRecord
 
     def raw(self, call: Observation) -> Raw:
         """What lies behind it."""

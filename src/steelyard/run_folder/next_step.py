@@ -27,9 +27,9 @@ from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import more_rows
-from steelyard.runner.costs import Rates
-from steelyard.runner.planner import Plan, calls_of
-from steelyard.runner.record import Record, submitted
+from steelyard.runner.costs import CallRates
+from steelyard.runner.planner import Plan, count_calls
+from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.study.made_judges import Given, MadeJudge, address_of
 from steelyard.study.pack_study import pack_draw, runs_draw
@@ -89,7 +89,7 @@ class Cure:
 
     def calls_in(self, study: Study, beside: Iterable[Judge] = ()) -> int:
         """Calls on the built-in stimuli, with those of other judges beside."""
-        return sum(calls_of(study, (*beside, self.judge)))
+        return sum(count_calls(study, (*beside, self.judge)))
 
     def shown_in(self, plan: Plan) -> bool:
         """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
@@ -123,7 +123,7 @@ RECORD_MORE = "record its verdicts on more rows, and import them with these"
 RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
-def with_next_steps(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
+def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
     path = _Path(sheet, plan, record)
@@ -153,7 +153,7 @@ class _Path:
 
     sheet: Datasheet
     plan: Plan
-    record: Record
+    record: RunRecord
     known: dict[str, int | None] = field(default_factory=dict)
     """Profile to the calls that it takes, once they were counted."""
 
@@ -248,7 +248,7 @@ class _Path:
 
     def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
         """The same command, which asks only what has no reply."""
-        due = self._rates.due(submitted(self.record.store))
+        due = self._rates.pending_cost(submitted(self.record.store))
         return self._priced(verdict, purpose, self._study.command, calls, due)
 
     def _again(self, verdict: Verdict, purpose: str) -> Verdict:
@@ -282,7 +282,7 @@ class _Path:
             return None
         if study.source is not None:
             return self.sheet.facts.planned or None
-        return sum(calls_of(self._resized(profile), _measured_judges(study)))
+        return sum(count_calls(self._resized(profile), _measured_judges(study)))
 
     @property
     def _countable(self) -> bool:
@@ -322,8 +322,8 @@ class _Path:
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
     @cached_property
-    def _rates(self) -> Rates:
-        return Rates(self.record.answers(self.plan.trials), self._in_batches)
+    def _rates(self) -> CallRates:
+        return CallRates(self.record.answers(self.plan.trials), self._in_batches)
 
     def _at_rate(self, calls: int | None, judges: Iterable[Judge]) -> float | None:
         """Dollars at the price per call of this run; None where a price is not known."""
@@ -356,7 +356,7 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
     if calls is None:
         return ""
     before = (
-        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+        f"{pluralize(waiting, 'call')} {plural(waiting, 'was', 'were')} submitted before" if waiting else ""
     )
     if waiting and not calls:
         return before

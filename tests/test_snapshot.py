@@ -18,7 +18,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
 from steelyard.tasks.item import Item
@@ -43,7 +43,7 @@ def measured(tmp_path: Path, plan: Study | None = None) -> RunFolder:
 def rebuilt(folder: RunFolder) -> str:
     plan = load_plan(folder)
     with folder.store(read_only=True) as store:
-        return build_datasheet(plan, Record(store)).dumps()
+        return build_datasheet(plan, RunRecord(store)).dumps()
 
 
 def test_a_report_needs_no_source(tmp_path: Path) -> None:

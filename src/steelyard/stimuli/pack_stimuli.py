@@ -19,29 +19,28 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import pack_run
 from steelyard.tasks.pack import PackItem, pack_item
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 
 AUTHOR = "pack"
 """Who wrote these texts."""
 
 
-def packed_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
+def pack_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
     """A stimulus for every brief on an item of the pack that has the variant."""
     made = []
     for brief in briefs:
         run = _version(brief)
         if run is not None:
-            made.append(brief.fulfilled(rendered(run), task, AUTHOR, transcript=run))
+            made.append(brief.to_stimulus(render_transcript(run), task, AUTHOR, transcript=run))
             continue
         source = pack_item(brief.item)
         written = None if source is None else _written(brief, source)
         if written is not None:
-            made.append(brief.fulfilled(written[0], task, AUTHOR, written[1]))
+            made.append(brief.to_stimulus(written[0], task, AUTHOR, written[1]))
     return tuple(made)
 
 
-def packed(brief: Brief) -> bool:
+def is_in_pack(brief: Brief) -> bool:
     """True where nobody needs to write: the item is of the built-in pack, or a run that is edited there."""
     return pack_item(brief.item) is not None or _version(brief) is not None
 

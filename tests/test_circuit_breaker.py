@@ -1,4 +1,4 @@
-"""A judge is given up when its server answers nothing, and not for texts that it can not take."""
+"""The circuit breaker opens when a server answers nothing, and not for texts that it cannot take."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.errors import RunError, TransientError, UnreachableError
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.circuit_breaker import Patience
+from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.limits import RunLimits
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
@@ -39,7 +39,7 @@ def run(
         csv.writer(stream).writerows([("request", "response", "label"), *rows])
     with ScriptedServer(script) as server:
         config: dict[str, Any] = {
-            "name": "patience",
+            "name": "breaker",
             "judges": [f"openai/scripted?base_url={server.url}"],
             "task": {"rubric": "1 is right.", "scale": "binary"},
             "data": {
@@ -71,15 +71,15 @@ def test_one_poisoned_text_of_sixty_costs_its_own_calls_only(tmp_path: Path) -> 
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) == 7 else SCORE, limits)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
-    assert measured.sitting.failed == {"server_error": planned // ITEMS}
-    assert measured.sitting.calls == planned - planned // ITEMS
+    assert measured.session.failures == {"server_error": planned // ITEMS}
+    assert measured.session.calls == planned - planned // ITEMS
 
 
 def test_one_text_in_twelve_that_is_refused_lets_the_rest_go_on(tmp_path: Path) -> None:
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) % 12 == 0 else SCORE)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
-    assert measured.sitting.failed == {"server_error": planned // 12}
+    assert measured.session.failures == {"server_error": planned // 12}
 
 
 def test_mixed_faults_let_the_run_end(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_mixed_faults_let_the_run_end(tmp_path: Path) -> None:
     measured, _ = run(tmp_path, script, limits)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
-    assert 0 < measured.sitting.failed["server_error"] < 0.2 * planned
+    assert 0 < measured.session.failures["server_error"] < 0.2 * planned
 
 
 DEAD = {
@@ -112,7 +112,7 @@ def test_a_dead_server_is_given_up_after_two_rounds(tmp_path: Path, name: str) -
     assert measured.datasheet is None
     assert len(measured.errors) == 1
     assert "calls in a row without a reply" in str(measured.errors[0])
-    assert requests <= limits.attempts * (2 * CONCURRENCY + 2 * limits.hopeless)
+    assert requests <= limits.attempts * (2 * CONCURRENCY + 2 * limits.failure_threshold)
 
 
 def test_a_server_that_dies_is_given_up_too(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_server_that_dies_is_given_up_too(tmp_path: Path) -> None:
     limits = RunLimits(concurrency=4, attempts=2, backoff=0.001)
     measured, requests = run(tmp_path, script, limits)
     assert measured.exit_code == 1
-    assert measured.sitting.calls == 100
+    assert measured.session.calls == 100
     asked, planned = covered(measured)
     assert asked < planned
     # Twenty different items of sixty, drawn at random: 25 draws in the mean.
@@ -139,7 +139,7 @@ def test_authors_are_given_up_by_the_same_rule(tmp_path: Path) -> None:
     with ScriptedServer(lambda request: fails(500)) as server:
         with pytest.raises(UnreachableError, match="calls in a row without a reply"):
             author(study, roles_at(server.url), RunFolder(tmp_path / "dead"), QUICK)
-        assert len(server.requests) <= QUICK.attempts * (2 * QUICK.concurrency + 2 * QUICK.hopeless)
+        assert len(server.requests) <= QUICK.attempts * (2 * QUICK.concurrency + 2 * QUICK.failure_threshold)
     cast = Cast()
     waiting = f"{len(WRITTEN)} of {12 * len(WRITTEN)} texts wait for a reply"
     with (
@@ -150,38 +150,38 @@ def test_authors_are_given_up_by_the_same_rule(tmp_path: Path) -> None:
 
 
 class _Call:
-    """As much of a call as patience looks at."""
+    """As much of a call as the breaker looks at."""
 
     def __init__(self, item: str) -> None:
         self.item = item
         self.judge = type("J", (), {"name": "J"})()
 
 
-def losses(patience: Patience, *names: str, in_doubt: bool = True) -> list[bool]:
+def failures(breaker: CircuitBreaker, *names: str, in_doubt: bool = True) -> list[bool]:
     error = TransientError("server_error", "no")
-    return [patience.lost(_Call(name), error, in_doubt) is not None for name in names]  # type: ignore[arg-type]
+    return [breaker.record_failure(_Call(name), error, in_doubt) is not None for name in names]  # type: ignore[arg-type]
 
 
 def test_repeats_of_an_item_are_one_item() -> None:
-    patience = Patience(3, 60, answered=False)
-    assert losses(patience, *"aaaaaaaaaabbbbb") == [False] * 15
-    assert losses(patience, "c") == [True]
+    breaker = CircuitBreaker(3, 60, has_answered=False)
+    assert failures(breaker, *"aaaaaaaaaabbbbb") == [False] * 15
+    assert failures(breaker, "c") == [True]
 
 
 def test_neighbours_that_were_begun_before_the_first_loss_say_nothing() -> None:
-    patience = Patience(3, 60, answered=False)
-    assert losses(patience, *"abcdefgh", in_doubt=False) == [False] * 8
-    assert patience.doubtful
-    assert losses(patience, *"xyz") == [False, False, True]
+    breaker = CircuitBreaker(3, 60, has_answered=False)
+    assert failures(breaker, *"abcdefgh", in_doubt=False) == [False] * 8
+    assert breaker.half_open
+    assert failures(breaker, *"xyz") == [False, False, True]
 
 
 def test_a_reply_forgives_and_asks_for_more_evidence_after_it() -> None:
-    patience = Patience(3, 60, answered=False)
-    losses(patience, *"ab")
-    patience.answered()
-    assert not patience.doubtful
-    assert losses(patience, *"abcdefghijkl") == [False] * 11 + [True]
+    breaker = CircuitBreaker(3, 60, has_answered=False)
+    failures(breaker, *"ab")
+    breaker.record_reply()
+    assert not breaker.half_open
+    assert failures(breaker, *"abcdefghijkl") == [False] * 11 + [True]
 
 
 def test_no_more_items_are_needed_than_there_are() -> None:
-    assert losses(Patience(5, 1, answered=True), "a", "a") == [True, True]
+    assert failures(CircuitBreaker(5, 1, has_answered=True), "a", "a") == [True, True]

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from steelyard.runner.limits import Watch
+from steelyard.runner.limits import CallTimeout
 
 LONG = 600.0
 """Seconds that no test waits."""
 
 
-async def watched(watch: Watch, work: Callable[[], Awaitable[str]]) -> str:
+async def timed(timeout: CallTimeout, work: Callable[[], Awaitable[str]]) -> str:
     try:
-        return await watch.within(work())
+        return await timeout.with_timeout(work())
     except TimeoutError:
         return "late"
 
@@ -31,31 +31,31 @@ async def at_once() -> str:
 
 def test_who_is_late_is_ended_and_who_is_not_is_not() -> None:
     async def run() -> list[str]:
-        watch = Watch(0.01)
+        timeout = CallTimeout(0.01)
         works = [never, at_once, never, at_once]
-        return await asyncio.gather(*(watched(watch, work) for work in works))
+        return await asyncio.gather(*(timed(timeout, work) for work in works))
 
     assert asyncio.run(run()) == ["late", "at once", "late", "at once"]
 
 
-def test_the_next_ones_are_watched_after_a_first_one_was_ended() -> None:
+def test_the_next_ones_are_timed_after_a_first_one_was_ended() -> None:
     async def run() -> list[str]:
-        watch = Watch(0.01)
-        return [await watched(watch, never) for _ in range(3)]
+        timeout = CallTimeout(0.01)
+        return [await timed(timeout, never) for _ in range(3)]
 
     assert asyncio.run(run()) == ["late"] * 3
 
 
 def test_a_task_that_was_late_goes_on_as_any_other() -> None:
-    """What the watch cancelled is taken back, or the next thing that the task awaits would be cancelled."""
+    """What the timeout cancelled is taken back, or the next thing that the task awaits would be cancelled."""
 
     async def run() -> tuple[str, int, str]:
-        watch = Watch(0.01)
-        first = await watched(watch, never)
+        timeout = CallTimeout(0.01)
+        first = await timed(timeout, never)
         task = asyncio.current_task()
         assert task is not None
         await asyncio.sleep(0)
-        return first, task.cancelling(), await watched(watch, at_once)
+        return first, task.cancelling(), await timed(timeout, at_once)
 
     assert asyncio.run(run()) == ("late", 0, "at once")
 
@@ -68,7 +68,7 @@ def test_who_is_cancelled_from_outside_was_not_late() -> None:
             begun.set()
             return await never()
 
-        task = asyncio.create_task(watched(Watch(LONG), work))
+        task = asyncio.create_task(timed(CallTimeout(LONG), work))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -82,10 +82,10 @@ def test_an_error_of_the_work_is_its_own() -> None:
         raise ValueError("of the work")
 
     async def run() -> str:
-        watch = Watch(LONG)
+        timeout = CallTimeout(LONG)
         with pytest.raises(ValueError, match="of the work"):
-            await watch.within(fails())
-        return await watched(watch, at_once)
+            await timeout.with_timeout(fails())
+        return await timed(timeout, at_once)
 
     assert asyncio.run(run()) == "at once"
 
@@ -98,7 +98,7 @@ def test_work_that_does_not_let_itself_be_ended_keeps_its_result() -> None:
             return "all the same"
 
     async def run() -> tuple[str, int]:
-        made = await watched(Watch(0.01), stubborn)
+        made = await timed(CallTimeout(0.01), stubborn)
         task = asyncio.current_task()
         assert task is not None
         return made, task.cancelling()

@@ -18,7 +18,7 @@ from steelyard.providers.provider import PROVIDERS, connect
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.rate_limit import Endpoints, Meter, Pace, Throttle
+from steelyard.runner.rate_limit import Endpoints, LeakyBucket, RateLimit, Throttle
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.judge import Judge
@@ -32,7 +32,7 @@ def study(*judges: str, **more: object) -> Study:
 
 def throttle_of(endpoints: Endpoints, address: str) -> Throttle:
     judge = study(address).judges[0]
-    return endpoints.of(judge, connect(judge))
+    return endpoints.throttle_for(judge, connect(judge))
 
 
 def test_the_same_address_is_the_same_throttle() -> None:
@@ -48,12 +48,12 @@ def test_the_same_address_is_the_same_throttle() -> None:
 def test_the_strictest_statement_counts_for_all() -> None:
     endpoints = Endpoints(16)
     server = "base_url=http://127.0.0.1:9/v1"
-    pace = throttle_of(endpoints, f"openai/a?{server}").pace
-    assert pace.unlimited
+    rate = throttle_of(endpoints, f"openai/a?{server}").rate
+    assert rate.unlimited
     throttle_of(endpoints, f"openai/b?{server}&requests_per_minute=120")
     throttle_of(endpoints, f"openai/c?{server}&requests_per_minute=60&tokens_per_minute=6000")
     throttle_of(endpoints, f"openai/d?{server}&requests_per_minute=240")
-    assert [pace.wait(0, 0.0) for _ in range(3)] == [0.0, 1.0, 2.0]
+    assert [rate.wait(0, 0.0) for _ in range(3)] == [0.0, 1.0, 2.0]
 
 
 def test_what_a_pace_is_does_not_make_another_judge() -> None:
@@ -69,35 +69,35 @@ def test_a_pace_is_a_number_above_zero(value: str) -> None:
 
 def test_tokens_by_hand() -> None:
     """6,000 a minute are 100 a second: 250 tokens make the next call wait 2.5 s, 50 given back 2 s."""
-    pace = Pace(tokens=6000)
-    assert pace.wait(250, 10.0) == 0
-    assert pace.wait(100, 10.0) == 2.5
-    pace.used(expected=250, tokens=200)
-    assert pace.wait(100, 10.0) == pytest.approx(3.0)  # 250 + 100 - 50 tokens
-    assert pace.wait(1, 100.0) == 0
+    rate = RateLimit(tokens=6000)
+    assert rate.wait(250, 10.0) == 0
+    assert rate.wait(100, 10.0) == 2.5
+    rate.correct(expected=250, tokens=200)
+    assert rate.wait(100, 10.0) == pytest.approx(3.0)  # 250 + 100 - 50 tokens
+    assert rate.wait(1, 100.0) == 0
 
 
 def test_a_server_that_counts_no_tokens_gives_none_back() -> None:
-    pace = Pace(tokens=6000)
-    pace.wait(250, 0.0)
-    pace.used(expected=250, tokens=0)
-    assert pace.wait(1, 0.0) == 2.5
+    rate = RateLimit(tokens=6000)
+    rate.wait(250, 0.0)
+    rate.correct(expected=250, tokens=0)
+    assert rate.wait(1, 0.0) == 2.5
 
 
 def test_the_slower_of_two_allowances_decides() -> None:
-    pace = Pace(requests=60, tokens=600)
-    assert pace.wait(5, 0.0) == 0
-    assert pace.wait(100, 0.0) == 1.0  # by requests; its tokens had their turn after 0.5 s
-    assert pace.wait(1, 0.0) == 10.5  # by tokens: 105 of 10 a second
+    rate = RateLimit(requests=60, tokens=600)
+    assert rate.wait(5, 0.0) == 0
+    assert rate.wait(100, 0.0) == 1.0  # by requests; its tokens had their turn after 0.5 s
+    assert rate.wait(1, 0.0) == 10.5  # by tokens: 105 of 10 a second
 
 
 @given(st.floats(0.1, 1e4), st.lists(st.tuples(st.floats(0, 1e3), st.floats(0, 50)), min_size=1, max_size=30))
 def test_no_window_holds_more_than_its_allowance(per_minute: float, calls: list[tuple[float, float]]) -> None:
     """Between any call and a later one lies the time that everything from it on needs."""
-    meter, now, starts = Meter(per_minute), 0.0, list[tuple[float, float]]()
+    meter, now, starts = LeakyBucket(per_minute), 0.0, list[tuple[float, float]]()
     for amount, later in calls:
         now += later
-        starts.append((now + meter.take(amount, now), amount))
+        starts.append((now + meter.reserve(amount, now), amount))
     for first in range(len(starts)):
         for last in range(first + 1, len(starts)):
             needed = sum(amount for _, amount in starts[first:last]) * 60 / per_minute
@@ -107,12 +107,12 @@ def test_no_window_holds_more_than_its_allowance(per_minute: float, calls: list[
 def test_a_stop_ends_the_wait_for_a_turn() -> None:
     async def scenario() -> None:
         throttle, stopped = Throttle(2), asyncio.Event()
-        throttle.pace.narrow(1 / 60, None)  # one an hour
-        async with throttle.place(stopped):
+        throttle.rate.tighten(1 / 60, None)  # one an hour
+        async with throttle.slot(stopped):
             pass
 
         async def call() -> None:
-            async with throttle.place(stopped):
+            async with throttle.slot(stopped):
                 pass
 
         waiting = asyncio.create_task(call())
@@ -130,7 +130,7 @@ def test_a_turn_that_is_cancelled_is_the_next_ones() -> None:
         leave = asyncio.Event()
 
         async def call(name: str, until: asyncio.Event | None = None) -> None:
-            async with throttle.place(never):
+            async with throttle.slot(never):
                 order.append(name)
                 if until is not None:
                     await until.wait()
@@ -159,7 +159,7 @@ def test_two_judges_of_one_server_come_to_their_end(tmp_path: Path) -> None:
         )
     assert not done.errors
     models = [request.body["model"] for request in server.requests]
-    assert models.count("a") == models.count("b") == done.sitting.calls / 2
+    assert models.count("a") == models.count("b") == done.session.calls / 2
     turns = sum(one != other for one, other in itertools.pairwise(models))
     assert turns > len(models) / 2  # neither waits for the other's end
 
