@@ -52,9 +52,9 @@ def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
     from steelyard.commands.reference_run import foreseen
 
     if any(options[name] for name in ("study", "data", "probes", "scale")):
-        study, folder, commission = open_study(options)
+        study, folder, generation = open_study(options)
         study = foreseen(study, folder)
-        yield from check_study(study if commission is None else commission.foreseen(study, folder)[0])
+        yield from check_study(study if generation is None else generation.estimate(study, folder)[0])
         return
     for text in options["judges"]:
         yield from check_judge(text)

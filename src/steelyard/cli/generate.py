@@ -28,8 +28,8 @@ def generate(accept_all: bool, **options: Any) -> None:
     from steelyard.study.reference import foretold
     from steelyard.study.study_probes import open_briefs
 
-    study, folder, commission = open_study(options, accept_all)
-    if commission is None:
+    study, folder, generation = open_study(options, accept_all)
+    if generation is None:
         raise ConfigError("generate: the study has no author; add author and validator to the study file.")
     if not open_briefs(foretold(study)):
         raise ConfigError(
@@ -38,7 +38,7 @@ def generate(accept_all: bool, **options: Any) -> None:
     limits = run_limits(options)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
-        _, authored = commission.fulfilled(study, folder, limits, progress)
+        _, authored = generation.generate(study, folder, limits, progress)
     console = Console()
     for report in authored.report:
         console.print(plain(report.sentence()), soft_wrap=True)

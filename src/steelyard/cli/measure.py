@@ -82,11 +82,11 @@ def measure(
             return
         limits = replace(run_limits(options), batch=batch, poll=poll)
         sys.exit(_print(measure_sizes(options, limits), full, as_json))
-    study, folder, commission = open_study(options, accept_all)
+    study, folder, generation = open_study(options, accept_all)
     if dry_run:
         from steelyard.cli.plan_table import print_study_plan
 
-        print_study_plan(study, folder, as_json, commission)
+        print_study_plan(study, folder, as_json, generation)
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
@@ -97,8 +97,8 @@ def measure(
     limits = run_limits(options)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
-        if commission is not None:
-            study, authored = commission.fulfilled(study, folder, limits, progress)
+        if generation is not None:
+            study, authored = generation.generate(study, folder, limits, progress)
             authored.require_review(folder)
             for shortfall in authored.shortfalls:
                 warn(shortfall)

@@ -63,5 +63,5 @@ def plan(
         return
     from steelyard.cli.plan_table import print_study_plan
 
-    study, folder, commission = open_study(options)
-    print_study_plan(study, folder, as_json, commission, by_probe=by_probe)
+    study, folder, generation = open_study(options)
+    print_study_plan(study, folder, as_json, generation, by_probe=by_probe)

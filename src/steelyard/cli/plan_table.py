@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.authoring.commission import Commission
+from steelyard.authoring.generation_plan import GenerationPlan
 from steelyard.cli.output import display_path, plain
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
@@ -27,7 +27,12 @@ HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
 
 
 def print_study_plan(
-    study: Study, folder: RunFolder, as_json: bool, commission: Commission | None, *, by_probe: bool = False
+    study: Study,
+    folder: RunFolder,
+    as_json: bool,
+    generation: GenerationPlan | None,
+    *,
+    by_probe: bool = False,
 ) -> None:
     """Print the pending calls: generated texts first, then the calls of the judges."""
     from steelyard.commands.reference_run import foreseen
@@ -37,11 +42,11 @@ def print_study_plan(
     if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
         require(folder, study)
     study = foreseen(study, folder)
-    if commission is not None:
-        study, rows = commission.foreseen(study, folder)
+    if generation is not None:
+        study, rows = generation.estimate(study, folder)
     print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)
-    if rows and commission is not None and not as_json:
-        tries = commission.roles.attempts
+    if rows and generation is not None and not as_json:
+        tries = generation.roles.attempts
         click.echo(
             f"Author and validator are counted with one attempt per text; up to {tries} may be needed."
         )

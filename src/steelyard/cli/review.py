@@ -16,7 +16,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
-    from steelyard.review.bench import Bench
+    from steelyard.review.session import ReviewSession
 
 
 @click.command(short_help="Review generated stimuli on a web page.")
@@ -84,23 +84,25 @@ def review(
     if as_json:
         raise ConfigError("--json: works only with --status; add --status, or remove --json.")
     from steelyard.cli.output import on_enter, open_link, system_user
-    from steelyard.review.bench import Bench
-    from steelyard.review.status import status_of
+    from steelyard.review.progress import review_progress
+    from steelyard.review.session import ReviewSession
     from steelyard.web.review.app import ReviewPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
     name = reviewer or system_user()
-    with closing(Bench(folder, reviewers=reviewers, waits_for_file=False)) as bench:
+    with closing(ReviewSession(folder, reviewers=reviewers, waits_for_file=False)) as session:
         server = Server(host, port)
-        pages = ReviewPages(bench, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping)
+        pages = ReviewPages(
+            session, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping
+        )
 
         def ready(url: str) -> None:
             open_link(f"Reviewing {display_path(folder)}", url, browser=not no_browser)
-            on_enter(lambda: _finish(bench, name, server.stop))
+            on_enter(lambda: _finish(session, name, server.stop))
 
         server.serve(pages.app(), ready)
-        click.echo(status_of(bench).sentence)
+        click.echo(review_progress(session).sentence)
 
 
 def _label(
@@ -114,28 +116,28 @@ def _label(
     browser: bool,
 ) -> None:
     from steelyard.cli.output import open_link, system_user
-    from steelyard.review.labelling import LabelBench
+    from steelyard.review.labelling import LabelSession
     from steelyard.web.review.label_app import LabelPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
-    with closing(LabelBench(folder, size=draw)) as bench:
+    with closing(LabelSession(folder, size=draw)) as session:
         server = Server(host, port)
-        pages = LabelPages(bench, reviewer or system_user())
+        pages = LabelPages(session, reviewer or system_user())
         server.serve(
             pages.app(), lambda url: open_link(f"Labelling {display_path(folder)}", url, browser=browser)
         )
-        click.echo(f"Labels: {display_path(bench.write())}")
-        if bench.agreement().shared:
-            click.echo(bench.agreement().sentence)
+        click.echo(f"Labels: {display_path(session.write())}")
+        if session.agreement().shared:
+            click.echo(session.agreement().sentence)
 
 
-def _finish(bench: Bench, reviewer: str, stop: Callable[[], None]) -> None:
+def _finish(session: ReviewSession, reviewer: str, stop: Callable[[], None]) -> None:
     """Freeze a version and end; while a text waits, say so and go on."""
-    from steelyard.review.bench import RefusedError
+    from steelyard.review.session import RefusedError
 
     try:
-        click.echo(f"Finished: version {bench.finish(reviewer).version}.")
+        click.echo(f"Finished: version {session.finish(reviewer).version}.")
         stop()
     except RefusedError as refusal:
         click.echo(f"Not finished: {refusal}")
@@ -153,35 +155,35 @@ def _exchange(
     """Votes in, votes out, and the end of a review, without a page."""
     from steelyard.cli.output import system_user
     from steelyard.core.atomic_write import write_text
-    from steelyard.review.bench import Bench, RefusedError
-    from steelyard.review.lines import lines, take_in
-    from steelyard.review.status import status_of
+    from steelyard.review.progress import review_progress
+    from steelyard.review.session import RefusedError, ReviewSession
+    from steelyard.review.vote_file import export_votes, import_votes
 
-    bench = Bench(folder, reviewers=reviewers)
+    session = ReviewSession(folder, reviewers=reviewers)
     try:
         if taken is not None:
-            told = take_in(bench, taken, reviewer or system_user())
+            told = import_votes(session, taken, reviewer or system_user())
             click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
-            write_text(export, lines(bench))
+            write_text(export, export_votes(session))
             click.echo(f"Votes: {display_path(export)}")
         if finish:
-            click.echo(f"Finished: version {bench.finish(reviewer or system_user()).version}.")
-        elif status_of(bench).pending:
-            click.echo(status_of(bench).sentence)
+            click.echo(f"Finished: version {session.finish(reviewer or system_user()).version}.")
+        elif review_progress(session).pending:
+            click.echo(review_progress(session).sentence)
     except RefusedError as refusal:
         raise RunError(f"{folder}: not finished: {refusal}") from refusal
     finally:
-        bench.close()
+        session.close()
 
 
 def _print_status(folder: Path, reviewers: int | None, as_json: bool) -> int:
     import json
 
-    from steelyard.review.bench import Bench
-    from steelyard.review.status import status_of
+    from steelyard.review.progress import review_progress
+    from steelyard.review.session import ReviewSession
 
-    with closing(Bench(folder, reviewers=reviewers)) as bench:
-        status = status_of(bench)
+    with closing(ReviewSession(folder, reviewers=reviewers)) as session:
+        status = review_progress(session)
     click.echo(json.dumps(status.to_json(), indent=1) if as_json else status.sentence)
     return 0 if not status.waiting else 1

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from steelyard.cli.output import warn
 
 if TYPE_CHECKING:
-    from steelyard.authoring.commission import Commission
+    from steelyard.authoring.generation_plan import GenerationPlan
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.progress import Progress
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def open_study(
     options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
-) -> tuple[Study, RunFolder, Commission | None]:
+) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study of these options, its folder, and its author if it has one; prints notes unless quiet."""
-    from steelyard.authoring.commission import commission_of
+    from steelyard.authoring.generation_plan import generation_plan
     from steelyard.cli.options import data_overrides
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.study.study_file import build_study, load_config
@@ -35,16 +35,16 @@ def open_study(
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
     config = load_config(path, {**overrides, **data_overrides(options)})
-    commission = commission_of(config, accept_all)
+    generation = generation_plan(config, accept_all)
     study = build_study(
         config, Path() if path is None else path.parent, options["prompt"], options["answers"]
     )
-    for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
+    for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
     study = replace(study, command=argv_for_rerun())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
-    return study, folder, commission
+    return study, folder, generation
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
