@@ -84,7 +84,7 @@ def accuracy(figures: JudgeEstimates) -> Answer | None:
         _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
         _flipped(figures),
-        more_calls(kappa if word == INCONCLUSIVE else None),
+        more_calls(kappa if word == INCONCLUSIVE else None, of_agents=figures.of_agents),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 
@@ -106,7 +106,7 @@ def leniency(figures: JudgeEstimates) -> Answer | None:
         _false_rates(figures, shift),
         _passes(figures),
         _levels(figures),
-        more_calls(shift),
+        more_calls(shift, of_agents=figures.of_agents),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 

@@ -81,7 +81,8 @@ def repeatability(figures: JudgeEstimates) -> Answer | None:
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
     apart = f"; {pluralize(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
-    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
+    more = more_calls(held, of_agents=figures.of_agents)
+    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more}"
 
 
 def _between_equals(figures: JudgeEstimates) -> Answer | None:
@@ -157,7 +158,8 @@ def length(figures: JudgeEstimates) -> Answer | None:
         return nothing
     word = worst(*(estimate.finding or INCONCLUSIVE for estimate, _ in tests))
     parts = [
-        f"{tell(figures, estimate)}, {_measure(estimate)}{more_calls(estimate)}" for estimate, tell in tests
+        f"{tell(figures, estimate)}, {_measure(estimate)}{more_calls(estimate, of_agents=figures.of_agents)}"
+        for estimate, tell in tests
     ]
     return word, "; ".join(parts)
 
