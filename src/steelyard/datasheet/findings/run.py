@@ -1,26 +1,29 @@
-"""Sentences over all probes of a judge: how far its accuracy moves, and what it costs."""
+"""Findings over a whole run: volatility, cost, failures, and runs of agents."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from steelyard.core.text import pluralize
-from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.readings.answer import Answer, unanswered, worst
-from steelyard.datasheet.readings.constant import says_nothing
-from steelyard.datasheet.readings.more_data import more_calls
-from steelyard.datasheet.words.glossary import probe_label, probe_title
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.answer import Answer, constant_answer, undefined_answer, worst
+from steelyard.datasheet.findings.more_data import more_calls
+from steelyard.datasheet.words.glossary import metric_named, probe_label, probe_title
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, times, value
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, INCONCLUSIVE
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, PROBE, THIRDS
 from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.scores.change import ACCURACY_CHANGE
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import probes_in
+from steelyard.stimuli.original import ORIGINAL
 
 
-def volatility(figures: Figures) -> Answer | None:
+def volatility(figures: JudgeEstimates) -> Answer | None:
     """Accuracy from probe to probe, and how much of its spread sampling explains; nothing for one probe."""
     estimates = [
         figures.of_probe("volatility", f"accuracy_{name}", protocol="base")
@@ -29,7 +32,7 @@ def volatility(figures: Figures) -> Answer | None:
     known = [estimate for estimate in estimates if defined(estimate)]
     if len(known) < len(estimates):
         return None
-    if nothing := says_nothing(figures, "so its accuracy follows the labels of each probe"):
+    if nothing := constant_answer(figures, "so its accuracy follows the labels of each probe"):
         return nothing
     mean, least, most, spread, sampling = known
     right = f"right in {figure(mean)} of calls in the mean over probes"
@@ -50,13 +53,13 @@ def volatility(figures: Figures) -> Answer | None:
     )
 
 
-def cost(figures: Figures) -> Answer | None:
+def cost(figures: JudgeEstimates) -> Answer | None:
     """Dollars per call and per point; nothing for a judge that costs nothing."""
     call = figures.of_probe("cost", COST_PER_CALL.id, protocol="base")
     if call is None or call.value == 0:
         return None
     if not defined(call):
-        return unanswered(call)
+        return undefined_answer(call)
     mean = figures.of_probe("cost", COST_PER_POINT_MEAN.id, protocol="base")
     pooled = figures.of_probe("cost", COST_PER_POINT_POOLED.id, protocol="base")
     per_point = ""
@@ -67,7 +70,7 @@ def cost(figures: Figures) -> Answer | None:
     return "measured", f"{value(call)} per call{per_point}"
 
 
-def failures(figures: Figures) -> Answer | None:
+def failures(figures: JudgeEstimates) -> Answer | None:
     """Calls without a verdict; where there is none, however few were made, nothing is missing."""
     rates = [figures.find(metric) for metric in (UNREADABLE_RATE.id, FAILED_RATE.id)]
     known = [rate for rate in rates if rate is not None and rate.value is not None]
@@ -89,3 +92,57 @@ def failures(figures: Figures) -> Answer | None:
 
 def _probe(estimate: Estimate) -> str:
     return probe_title(estimate.extreme_probe or "one probe").lower()
+
+
+WORST = 3
+"""Edits that a sentence names."""
+
+
+def runs(figures: JudgeEstimates) -> Answer | None:
+    """Whether it fails runs that should fail and passes those that should pass; nothing without runs."""
+    missed, alarms = (
+        figures.of_probe(PROBE, metric.id, protocol="base") for metric in (MISSED_FAILURES, FALSE_ALARMS)
+    )
+    asked = [rate for rate in (missed, alarms) if defined(rate)]
+    if not asked:
+        return undefined_answer(missed)
+    words = [rate.finding or INCONCLUSIVE for rate in asked]
+    parts = [*_rates(missed, alarms), *_edits(figures), *_places(figures)]
+    return min(words, key=(FLAGGED, INCONCLUSIVE, CLEAR).index), "; ".join(parts)
+
+
+def _rates(missed: Estimate | None, alarms: Estimate | None) -> Iterator[str]:
+    if defined(missed):
+        yield f"passes {times(missed, 'call')} on runs that should fail, {_held(missed)}"
+    if defined(alarms):
+        yield f"fails {times(alarms, 'call')} on runs that should pass, {_held(alarms)}"
+
+
+def _held(rate: Estimate) -> str:
+    """A rate with its limit, and how much more data would decide it."""
+    limit = metric_named(rate.metric).limit
+    return f"{figure(rate)}{f', limit {limit.value:g}' if limit else ''}{more_calls(rate)}"
+
+
+def _edits(figures: JudgeEstimates) -> Iterator[str]:
+    """Edits after which most calls pass a run that should fail."""
+    by_edit = [
+        estimate
+        for estimate in figures.every.of(figures.judge, MISSED_FAILURES.id)
+        if estimate.group.get("edit", ORIGINAL) != ORIGINAL and defined(estimate) and estimate.numerator
+    ]
+    worst = sorted(by_edit, key=lambda e: (-(e.value or 0.0), str(e.group["edit"])))[:WORST]
+    if worst:
+        named = (f"{probe_label(str(e.group['edit']))} ({e.numerator} of {e.denominator})" for e in worst)
+        yield f"most often passed after: {', '.join(named)}"
+
+
+def _places(figures: JudgeEstimates) -> Iterator[str]:
+    """Missed failures by where the run was edited, where they are known of more than one place."""
+    by_place = {
+        name: figures.of_probe(PROBE, MISSED_FAILURES.id, protocol="base", place=name) for name in THIRDS
+    }
+    known = {name: estimate for name, estimate in by_place.items() if defined(estimate)}
+    if len(known) > 1:
+        told = (f"{name} {e.numerator} of {e.denominator}" for name, e in known.items())
+        yield f"passed by place of the edit: {', '.join(told)}"

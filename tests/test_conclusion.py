@@ -12,14 +12,22 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed
+from steelyard.datasheet.conclusion import (
+    CARE,
+    JSON_WORDS,
+    NO_FAULT,
+    TOO_LITTLE,
+    UNFIT,
+    WORDS,
+    Conclusion,
+    Finding,
+    NextStep,
+)
+from steelyard.datasheet.conclusions.conclude import conclusions_of
+from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, REASONS_OF_NO_MERIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.next_step import NextStep
-from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.verdict import CARE, IN_FILES, NO_FAULT, TOO_LITTLE, UNFIT, WORDS, Verdict
-from steelyard.datasheet.verdicts.conclude import verdicts_of
-from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, REASONS_OF_NO_MERIT
 from steelyard.datasheet.words import titles as titles_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
@@ -30,7 +38,7 @@ ROOT = Path(__file__).parent.parent
 
 def judged(
     words: Mapping[str, str], *estimates: Estimate, profile: str = "standard", run: Mapping[str, object] = {}
-) -> Verdict:
+) -> Conclusion:
     """The verdict on a judge with these readings and figures; merit is shown unless said otherwise."""
     sheet = Datasheet(
         name="study",
@@ -40,18 +48,18 @@ def judged(
         profile=profile,
         judges=(JudgeEntry("J", "planted/J", False, {}),),
         estimates=estimates,
-        readings=tuple(
-            Reading("J", title, word, f"about {title}") for title, word in {"Merit": "clear", **words}.items()
+        findings=tuple(
+            Finding("J", title, word, f"about {title}") for title, word in {"Merit": "clear", **words}.items()
         ),
         run=run,
     )
     faults = Faults()
-    (verdict,) = verdicts_of(sheet, faults)
+    (verdict,) = conclusions_of(sheet, faults)
     assert not faults.found
     return verdict
 
 
-def titles(verdict: Verdict) -> list[str]:
+def titles(verdict: Conclusion) -> list[str]:
     return [fact.title for fact in verdict.facts]
 
 
@@ -59,7 +67,7 @@ def told(judge: str = "J") -> Datasheet:
     """The example with its verdicts."""
     sheet = example()
     sheet = renamed(sheet, "Llama8B", judge) if judge != "J" else sheet
-    return replace(sheet, verdicts=tuple(verdicts_of(sheet, Faults())))
+    return replace(sheet, verdicts=tuple(conclusions_of(sheet, Faults())))
 
 
 # The rules.
@@ -82,7 +90,7 @@ def test_a_cause_stands_for_what_it_brings() -> None:
 def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
     never = replace(next(r for r in FAULTS if r.title == "Accuracy" and r.when is not None), when=None)
     rules = (never, *(rule for rule in FAULTS if rule.title in ("Leniency", "Robustness")))
-    monkeypatch.setattr("steelyard.datasheet.verdicts.conclude.FAULTS", rules)
+    monkeypatch.setattr("steelyard.datasheet.conclusions.conclude.FAULTS", rules)
     verdict = judged(dict.fromkeys(("Accuracy", "Leniency", "Robustness"), "flagged"))
     assert [(fact.title, fact.brings) for fact in verdict.facts] == [
         ("Accuracy", ()),
@@ -119,9 +127,9 @@ def test_a_judge_that_asks_several_times_is_not_told_to_do_so() -> None:
         "study", 7, "sha256:0", "0", "standard",
         judges=(JudgeEntry("J", "majority/3", False, {}, ("planted/coin",), 3),),
         estimates=(),
-        readings=(Reading("J", "Merit", "clear", "m"), Reading("J", "Repeatability", "flagged", "r")),
+        findings=(Finding("J", "Merit", "clear", "m"), Finding("J", "Repeatability", "flagged", "r")),
     )  # fmt: skip
-    (verdict,) = verdicts_of(sheet, Faults())
+    (verdict,) = conclusions_of(sheet, Faults())
     assert verdict.so == "Set the temperature to 0, or take a stronger model."
     plain = judged({"Repeatability": "flagged"})
     assert plain.so == "Set the temperature to 0, or take the majority or the mean of three calls."
@@ -284,7 +292,7 @@ def test_an_unknown_word_in_the_file_is_told() -> None:
 
 
 def test_the_words_are_spelled_as_files_promise() -> None:
-    assert list(IN_FILES.values()) == ["unfit", "usable_with_care", "no_fault_found", "too_little_data"]
+    assert list(JSON_WORDS.values()) == ["unfit", "usable_with_care", "no_fault_found", "too_little_data"]
     assert WORDS[0] == UNFIT
 
 
@@ -349,17 +357,17 @@ def test_what_an_older_program_wrote_of_the_next_step_is_read() -> None:
     """There `next` was one sentence, and the command stood in it and beside it."""
     command = "steelyard measure -j planted/coin --profile standard"
     step = NextStep("measure at standard size", command, "660 calls, free", 660, 0.0)
-    verdict = Verdict("j", "unfit", next=step)
+    verdict = Conclusion("j", "unfit", next=step)
     body = verdict.to_json()
     assert (body["next"]["command"], body["command"], body["calls"]) == (command, command, 660)
-    assert Verdict.from_json(body) == verdict
+    assert Conclusion.from_json(body) == verdict
     sentence = f"measure at standard size: {command} (660 calls, free)"
-    assert Verdict.from_json({**body, "next": sentence}) == verdict
+    assert Conclusion.from_json({**body, "next": sentence}) == verdict
     alone = {"next": "record more (or less)", "command": None, "calls": None, "dollars": None}
-    assert Verdict.from_json({**body, **alone}).next == NextStep("record more (or less)")
-    assert Verdict.from_json({**body, **alone, "next": ""}).next is None
+    assert Conclusion.from_json({**body, **alone}).next == NextStep("record more (or less)")
+    assert Conclusion.from_json({**body, **alone, "next": ""}).next is None
     with pytest.raises(ValueError, match=r"v\.next\.command: found 7"):
-        Verdict.from_json({**body, "command": 7, "next": "sentence"}, "v")
+        Conclusion.from_json({**body, "command": 7, "next": "sentence"}, "v")
 
 
 def test_hostile_names_stay_text_in_verdicts() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.reading import Reading
-from steelyard.datasheet.verdict import Fact
+from steelyard.datasheet.conclusion import Finding, Reason
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
@@ -36,22 +35,22 @@ HALF = 0.5
 """The share beyond which something holds for most."""
 
 
-def sentence(reading: Reading, figures: Figures) -> str:
-    """What was found under a title, shorter than the reading where there is a shorter way to say it."""
-    say = SHORT.get(reading.title)
-    return (say(figures) if say else None) or reading.sentence
+def sentence(finding: Finding, figures: JudgeEstimates) -> str:
+    """What was found under a title, shorter than the finding where there is a shorter way to say it."""
+    say = SHORT.get(finding.title)
+    return (say(figures) if say else None) or finding.sentence
 
 
-def plugged(figures: Figures) -> list[Fact]:
-    """Whole figures of plug-ins that are flagged and that no reading speaks of; edits have Robustness."""
+def plugin_reasons(figures: JudgeEstimates) -> list[Reason]:
+    """Whole figures of plug-ins that are flagged and that no finding speaks of; edits have Robustness."""
     return [
-        Fact(probe_title(e.probe), f"{metric_named(e.metric).name} {figure(e)} is beyond its limit")
-        for e in beyond_limits(figures)
+        Reason(probe_title(e.probe), f"{metric_named(e.metric).name} {figure(e)} is beyond its limit")
+        for e in plugin_flags(figures)
     ]
 
 
-def beyond_limits(figures: Figures) -> list[Estimate]:
-    """The figures behind `plugged`."""
+def plugin_flags(figures: JudgeEstimates) -> list[Estimate]:
+    """The figures behind `plugin_reasons`."""
     return [
         e
         for e in figures.every.of_judge(figures.judge)
@@ -59,12 +58,12 @@ def beyond_limits(figures: Figures) -> list[Estimate]:
     ]
 
 
-def merit_is_reversed(figures: Figures) -> bool:
+def merit_is_reversed(figures: JudgeEstimates) -> bool:
     """True where merit lies below chance with its whole interval."""
     return any(estimate.below_chance for estimate in figures.merits() if defined(estimate))
 
 
-def same_answer(figures: Figures) -> str | None:
+def same_answer(figures: JudgeEstimates) -> str | None:
     """What a judge answers to everything, in words; None where its answers vary."""
     commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
     if never_varies(commonest):
@@ -78,7 +77,7 @@ def same_answer(figures: Figures) -> str | None:
     return f"names the {slot} text whatever the texts are" if slot else None
 
 
-def _prefers_between_equals(figures: Figures) -> bool:
+def _prefers_between_equals(figures: JudgeEstimates) -> bool:
     """True where some call names a winner between texts of equal quality, padded ones too."""
     return any(
         estimate.numerator
@@ -87,7 +86,7 @@ def _prefers_between_equals(figures: Figures) -> bool:
     )
 
 
-def _only_slot(figures: Figures, ties: list[Estimate]) -> str | None:
+def _only_slot(figures: JudgeEstimates, ties: list[Estimate]) -> str | None:
     """The slot that every call names; None where calls differ."""
     slots = _by_slot(figures)
     if len(slots) == 2 and {estimate.value for estimate in slots.values()} == {0.0, 1.0}:
@@ -98,7 +97,7 @@ def _only_slot(figures: Figures, ties: list[Estimate]) -> str | None:
     return {1.0: "first", -1.0: "second"}.get(net.value or 0.0) if merit.value == HALF else None
 
 
-def _steps(figures: Figures, metric: str) -> list[Estimate]:
+def _steps(figures: JudgeEstimates, metric: str) -> list[Estimate]:
     """A figure of the base protocol at each quality step."""
     return [
         estimate
@@ -108,13 +107,13 @@ def _steps(figures: Figures, metric: str) -> list[Estimate]:
     ]
 
 
-def _by_slot(figures: Figures) -> dict[int, Estimate]:
+def _by_slot(figures: JudgeEstimates) -> dict[int, Estimate]:
     """Accuracy on natural pairs by the slot of the better text."""
     found = ((n, figures.of_probe(NATURAL_PROBE, ACCURACY.id, protocol="base", slot=n)) for n in (1, 2))
     return {slot: estimate for slot, estimate in found if defined(estimate) and estimate.denominator}
 
 
-def never_ties(figures: Figures) -> bool:
+def never_ties(figures: JudgeEstimates) -> bool:
     """True where a judge of pairs names a winner in every call, also where the texts do not differ."""
     current = figures.find(DARK_CURRENT.id, protocol="base", kind=IDENTICAL)
     equal = figures.between_equals(RAW_FALSE_PREFERENCE.id)
@@ -124,7 +123,7 @@ def never_ties(figures: Figures) -> bool:
     return current.value == equal.value == 1.0 and not any(estimate.numerator for estimate in ties)
 
 
-def prefers_at_random(figures: Figures) -> bool:
+def prefers_at_random(figures: JudgeEstimates) -> bool:
     """True where preferences between equals are common, and keep to neither a slot nor a wording."""
     equal = figures.between_equals(RAW_FALSE_PREFERENCE.id)
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
@@ -143,7 +142,7 @@ def _off_zero(net: Estimate | None) -> bool:
     return limits is not None and ((limits.low or 0.0) > 0 or (limits.high or 0.0) < 0)
 
 
-def only_empty_texts(figures: Figures) -> bool:
+def only_empty_texts(figures: JudgeEstimates) -> bool:
     """True where a judge reacts to empty and blank texts alone."""
     kinds = {
         str(estimate.group["kind"]): estimate.numerator or 0
@@ -154,7 +153,7 @@ def only_empty_texts(figures: Figures) -> bool:
     return nothing > 0 and nothing == sum(kinds.values())
 
 
-def never_right(figures: Figures) -> bool:
+def never_right(figures: JudgeEstimates) -> bool:
     """True where an ordinal judge gives the reference score less often than a guess, with its interval."""
     right = figures.of_probe(ORIGINAL, ACCURACY.id, protocol="base")
     if not defined(right) or right.chance is None or right.interval is None:
@@ -162,38 +161,38 @@ def never_right(figures: Figures) -> bool:
     return right.chance < HALF and (right.interval.high or 1.0) < right.chance
 
 
-def mostly_ties(figures: Figures) -> bool:
+def mostly_ties(figures: JudgeEstimates) -> bool:
     """True where a judge names neither text of most natural pairs, with the whole interval."""
     ties = figures.of_probe(NATURAL_PROBE, TIE_RATE.id, protocol="base")
     return ties is not None and ties.interval is not None and (ties.interval.low or 0.0) > HALF
 
 
-def _whole(figures: Figures, metric: str) -> tuple[Estimate | None, ...]:
+def _whole(figures: JudgeEstimates, metric: str) -> tuple[Estimate | None, ...]:
     """A figure of texts as they are: single ones, then natural pairs."""
     return tuple(figures.of_probe(probe, metric, protocol="base") for probe in (ORIGINAL, NATURAL_PROBE))
 
 
-def mostly_unreadable(figures: Figures) -> bool:
+def mostly_unreadable(figures: JudgeEstimates) -> bool:
     """True where more than half of the calls brought a reply that could not be read."""
     return _surely_most(figures.find(UNREADABLE_RATE.id))
 
 
-def mostly_failed(figures: Figures) -> bool:
+def mostly_failed(figures: JudgeEstimates) -> bool:
     """True where more than half of the calls brought no reply, for which nobody is blamed."""
     return _share(figures, FAILED_RATE.id) > HALF
 
 
-def mostly_lost(figures: Figures) -> bool:
+def mostly_lost(figures: JudgeEstimates) -> bool:
     """True where more than half of the calls brought no verdict, whatever the reason."""
     return _share(figures, FAILED_RATE.id) + _share(figures, UNREADABLE_RATE.id) > HALF
 
 
-def rather_failed(figures: Figures) -> bool:
+def rather_failed(figures: JudgeEstimates) -> bool:
     """True where more calls brought no reply than one that could not be read."""
     return _share(figures, FAILED_RATE.id) > _share(figures, UNREADABLE_RATE.id)
 
 
-def _share(figures: Figures, metric: str) -> float:
+def _share(figures: JudgeEstimates, metric: str) -> float:
     rate = figures.find(metric)
     return 0.0 if rate is None else rate.value or 0.0
 
@@ -205,7 +204,7 @@ def _surely_most(rate: Estimate | None) -> bool:
     return (rate.interval.low or 0.0) > HALF
 
 
-def _zero_point(figures: Figures) -> str | None:
+def _zero_point(figures: JudgeEstimates) -> str | None:
     current = figures.find(DARK_CURRENT.id, protocol="base")
     if not defined(current):
         return None
@@ -216,7 +215,7 @@ def _zero_point(figures: Figures) -> str | None:
     )
 
 
-def _position(figures: Figures) -> str | None:
+def _position(figures: JudgeEstimates) -> str | None:
     net = figures.between_equals(NET_SLOT_PREFERENCE.id)
     share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
     if not defined(net) or not defined(share):
@@ -228,7 +227,7 @@ def _position(figures: Figures) -> str | None:
     )
 
 
-def _natural(figures: Figures) -> str | None:
+def _natural(figures: JudgeEstimates) -> str | None:
     stays = figures.find(ORDER_CONSISTENCY.id, protocol="base")
     net = figures.find(NET_SLOT_PREFERENCE.id, protocol="base")
     if not defined(net) or not defined(stays):
@@ -240,21 +239,21 @@ def _natural(figures: Figures) -> str | None:
     )
 
 
-def _surface(figures: Figures) -> str | None:
+def _surface(figures: JudgeEstimates) -> str | None:
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
     if not defined(stable):
         return None
     return f"prefers one of two equally good wordings, in both orders, for {times(stable, 'pair')}"
 
 
-def _sensitivity(figures: Figures) -> str | None:
+def _sensitivity(figures: JudgeEstimates) -> str | None:
     seen = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
     if not defined(seen):
         return None
     return f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
 
 
-def _accuracy(figures: Figures) -> str | None:
+def _accuracy(figures: JudgeEstimates) -> str | None:
     right = next((e for e in _whole(figures, ACCURACY.id) if defined(e)), None)
     if right is None:
         return None
@@ -265,14 +264,14 @@ def _accuracy(figures: Figures) -> str | None:
     )
 
 
-def _without_ties(figures: Figures) -> str | None:
+def _without_ties(figures: JudgeEstimates) -> str | None:
     current = figures.find(DARK_CURRENT.id, protocol="base")
     if not defined(current):
         return None
     return f"never answers tie: names a winner in {times(current, 'call')} on texts that do not differ"
 
 
-def _at_random(figures: Figures) -> str | None:
+def _at_random(figures: JudgeEstimates) -> str | None:
     equal = figures.between_equals(RAW_FALSE_PREFERENCE.id)
     if not defined(equal):
         return None
@@ -282,7 +281,7 @@ def _at_random(figures: Figures) -> str | None:
     )
 
 
-def _leniency(figures: Figures) -> str | None:
+def _leniency(figures: JudgeEstimates) -> str | None:
     shift = figures.of_probe(ORIGINAL, LENIENCY.id, protocol="base")
     if not defined(shift):
         return None
@@ -294,7 +293,7 @@ def _leniency(figures: Figures) -> str | None:
     return f"is {side}: passes {up} that should fail, fails {down} that should pass"
 
 
-def _failures(figures: Figures) -> str | None:
+def _failures(figures: JudgeEstimates) -> str | None:
     lost = [
         f"{word} in {times(rate, 'call')}"
         for word, rate in (
@@ -306,7 +305,7 @@ def _failures(figures: Figures) -> str | None:
     return ", ".join(lost) or None
 
 
-def _merit(figures: Figures) -> str | None:
+def _merit(figures: JudgeEstimates) -> str | None:
     known = [estimate for estimate in figures.merits() if defined(estimate)]
     if not known:
         return None
@@ -331,8 +330,8 @@ WHERE = {
 }
 """What merit was measured on."""
 CAUSES = {titles.NO_TIES: _without_ties, titles.NOISE: _at_random}
-"""Sentences about causes that no reading of that title speaks of."""
-SHORT: dict[str, Callable[[Figures], str | None]] = {
+"""Sentences about causes that no finding of that title speaks of."""
+SHORT: dict[str, Callable[[JudgeEstimates], str | None]] = {
     titles.MERIT: _merit,
     titles.ZERO_POINT: _zero_point,
     titles.POSITION: _position,
@@ -343,4 +342,4 @@ SHORT: dict[str, Callable[[Figures], str | None]] = {
     titles.LENIENCY: _leniency,
     titles.FAILURES: _failures,
 }
-"""Shorter sentences, by the title of the reading."""
+"""Shorter sentences, by the title of the finding."""

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_datasheet import rate
-from steelyard.datasheet.look_up import Figures, LookUp
-from steelyard.datasheet.reading import Reading
-from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT
-from steelyard.datasheet.verdicts.conclude import MOST_FACTS
-from steelyard.datasheet.verdicts.facts import (
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Finding
+from steelyard.datasheet.conclusions.conclude import MOST_FACTS
+from steelyard.datasheet.conclusions.reasons import (
     merit_is_reversed,
     mostly_failed,
     mostly_unreadable,
@@ -25,10 +23,11 @@ from steelyard.datasheet.verdicts.facts import (
     same_answer,
     sentence,
 )
-from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, Gravity, guide_to
+from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Gravity, guide_to
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate, Interval
-from test_verdict import judged
+from test_conclusion import judged
 
 BASE: dict[str, str | float] = {"protocol": "base"}
 EQUALS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": "same_subset"}
@@ -37,8 +36,8 @@ WORDS = ["clear", "flagged", "inconclusive", "undefined"]
 readings = st.dictionaries(st.sampled_from(FAULTY), st.sampled_from(WORDS), max_size=len(FAULTY))
 
 
-def of(*estimates: Estimate) -> Figures:
-    return Figures("J", LookUp(estimates))
+def of(*estimates: Estimate) -> JudgeEstimates:
+    return JudgeEstimates("J", EstimateIndex(estimates))
 
 
 def share(probe: str, metric: str, k: int, n: int, group: Mapping[str, str | float] = BASE) -> Estimate:
@@ -54,7 +53,7 @@ def figure(
 
 
 def told(title: str, *estimates: Estimate) -> str:
-    return sentence(Reading("J", title, "flagged", "the long one"), of(*estimates))
+    return sentence(Finding("J", title, "flagged", "the long one"), of(*estimates))
 
 
 # Whatever the words.

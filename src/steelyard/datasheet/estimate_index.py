@@ -16,7 +16,7 @@ Address = tuple[str, str, Condition]
 """Probe, metric and condition: what an estimate is about, whoever the judge is."""
 
 
-class LookUp:
+class EstimateIndex:
     """Estimates by address; where two stand under one, the first counts."""
 
     def __init__(self, estimates: Iterable[Estimate]) -> None:
@@ -61,12 +61,12 @@ def _address(estimate: Estimate) -> tuple[str, str, str, Condition]:
 
 
 @dataclass(frozen=True)
-class Figures:
+class JudgeEstimates:
     """The estimates of one judge, for those who put them into sentences."""
 
     judge: str
     """Name on the datasheet."""
-    every: LookUp
+    every: EstimateIndex
     """Where they are found."""
 
     def find(self, metric: str, **group: str | float) -> Estimate | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.metrics.estimate import Estimate
 
 NAMES = st.sampled_from(["a", "b"])
@@ -19,7 +19,7 @@ ESTIMATES = st.lists(st.builds(Estimate, NAMES, NAMES, NAMES, GROUPS, st.just("c
 def test_what_a_scan_finds(
     estimates: list[Estimate], judge: str, probe: str | None, metric: str, group: dict[str, str | float]
 ) -> None:
-    look_up = LookUp(estimates)
+    look_up = EstimateIndex(estimates)
     of_judge = [e for e in estimates if e.judge == judge]
     named = [e for e in of_judge if e.metric == metric and probe in (None, e.probe)]
     exact = [e for e in named if dict(e.group) == group]
@@ -30,7 +30,7 @@ def test_what_a_scan_finds(
 
 @given(ESTIMATES)
 def test_rows_hold_every_judge_in_order_of_first_appearance(estimates: list[Estimate]) -> None:
-    look_up = LookUp(estimates)
+    look_up = EstimateIndex(estimates)
     addresses = [(e.probe, e.metric, frozenset(e.group.items())) for e in estimates]
     assert list(look_up.rows) == list(dict.fromkeys(addresses))
     for address, cells in look_up.rows.items():
@@ -54,7 +54,7 @@ def test_the_figures_of_one_judge() -> None:
         row("mine", "flip_excess", 0.3, protocol="strict", delta=1),
         row("mine", "flip_excess", 0.4),
     ]
-    figures = Figures("mine", LookUp(rows))
+    figures = JudgeEstimates("mine", EstimateIndex(rows))
     assert figures.protocols("flip_excess") == ["strict", "base"]
     assert figures.between_equals("flip_excess") == rows[2]
     assert figures.find("flip_excess") == rows[4]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.readings.answer import Answer, unanswered
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.answer import Answer, undefined_answer
 from steelyard.datasheet.words.numbers import decimal, defined, figure, interval, value
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION, TOO_LITTLE
@@ -26,14 +26,14 @@ WORDS = {
 }
 
 
-def instrument(figures: Figures) -> Answer | None:
+def instrument(figures: JudgeEstimates) -> Answer | None:
     """The parameters, or why they are not read."""
     fit = figures.find(FIT_PROBABILITY.id, protocol="base")
     rows = [figures.find(metric, protocol="base") for metric in WORDS]
     if fit is None or all(row is None for row in rows):
         return None
     if not defined(fit):
-        return ("inconclusive", TOO_LITTLE) if fit.reason == TOO_LITTLE.code else unanswered(fit)
+        return ("inconclusive", TOO_LITTLE) if fit.reason == TOO_LITTLE.code else undefined_answer(fit)
     tested = f"p of the fit {value(fit)}"
     if fit.finding == "flagged":
         return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"
@@ -43,20 +43,20 @@ def instrument(figures: Figures) -> Answer | None:
     return "measured", "; ".join([*phrases, *_limit(figures), tested])
 
 
-def _limit(figures: Figures) -> list[str]:
+def _limit(figures: JudgeEstimates) -> list[str]:
     limit = figures.find(LIMIT_OF_DETECTION.id, protocol="base")
     if not defined(limit):
         return []
     return [f"names the better text in 95 % of calls from {figure(limit)} steps"]
 
 
-def resolution(figures: Figures, protocol: str) -> Answer | None:
+def resolution(figures: JudgeEstimates, protocol: str) -> Answer | None:
     """Whether a protocol left the resolution alone: an equivalence claim, not the absence of a difference."""
     ratio = figures.find(RESOLUTION_RATIO.id, protocol=protocol)
     if ratio is None:
         return None
     if not defined(ratio):
-        return unanswered(ratio)
+        return undefined_answer(ratio)
     narrow = next(i for i in ratio.intervals if i.confidence == 0.90)
     least, most = SAME_WITHIN
     comparison = f"ratio to base {value(ratio)}, 90 % {interval(ratio, narrow)}, margin {least:g} to {most:g}"
@@ -69,7 +69,7 @@ def resolution(figures: Figures, protocol: str) -> Answer | None:
     return word, f"{words.get(word, 'resolutions compared')}: {comparison}"
 
 
-def _criterion_moved(figures: Figures, protocol: str) -> str:
+def _criterion_moved(figures: JudgeEstimates, protocol: str) -> str:
     """What may be said of the criterion beside an unmoved resolution."""
     shift = figures.find(CRITERION_SHIFT.id, protocol=protocol, delta=0)
     if not defined(shift) or not _off_zero(shift):

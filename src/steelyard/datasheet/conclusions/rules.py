@@ -1,4 +1,4 @@
-"""The rules: which readings are faults, what comes with each, and what mends it.
+"""The rules: which findings are faults, what comes with each, and what mends it.
 
 Merit comes first: a judge that is shown not to tell good from bad is unfit, whatever else is flagged, and the
 cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. Where merit is shown, the faults are
@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.verdicts.facts import (
+from steelyard.datasheet.conclusions.reasons import (
     merit_is_reversed,
     mostly_ties,
     never_right,
@@ -24,10 +23,11 @@ from steelyard.datasheet.verdicts.facts import (
     rather_failed,
     same_answer,
 )
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.words import titles
 
 GUIDE = "docs/guides/fix-a-judge.md"
-"""One heading for each reading."""
+"""One heading for each finding."""
 RIGHT = (titles.SENSITIVITY, titles.ACCURACY)
 """Readings that say how well a judge with merit tells good from bad."""
 USELESS = "Do not use it: change the model or the prompt, and measure again."
@@ -64,20 +64,20 @@ class Gravity(IntEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What a flagged reading means for the verdict."""
+    """What a flagged finding means for the verdict."""
 
     title: str
-    """Title of the reading."""
+    """Title of the finding."""
     gravity: Gravity
     """How grave it is."""
     remedy: str
     """What mends it, in one sentence."""
     brings: tuple[str, ...] = ()
     """Titles that are flagged with it and expected of it."""
-    when: Callable[[Figures], bool] | None = None
+    when: Callable[[JudgeEstimates], bool] | None = None
     """What has to hold beside the flag; None where nothing has to."""
     cause: str = ""
-    """The title under which the fault is told, where that is not the reading's."""
+    """The title under which the fault is told, where that is not the finding's."""
     instead: str = ""
     """What follows where the calls speak against the remedy, or it is applied already."""
 
@@ -101,8 +101,8 @@ class NoMerit:
     follows: str
     """What to do, in one sentence."""
     flagged: bool = False
-    """True where the reading of that title has to be flagged."""
-    when: Callable[[Figures], bool] | None = None
+    """True where the finding of that title has to be flagged."""
+    when: Callable[[JudgeEstimates], bool] | None = None
     """What has to hold; None where nothing has to."""
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from scores import call
-from steelyard.datasheet.look_up import Figures, LookUp
-from steelyard.datasheet.readings.accuracy import accuracy
-from steelyard.datasheet.readings.reliability import repeatability, robustness
-from steelyard.datasheet.readings.run import volatility
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.findings.merit import accuracy
+from steelyard.datasheet.findings.reliability import repeatability, robustness
+from steelyard.datasheet.findings.run import volatility
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.multiplicity import adjust_estimates
@@ -35,8 +35,8 @@ def row(probe: str, metric: str, value: float | None, finding: str | None = None
     )
 
 
-def read(*rows: Estimate) -> Figures:
-    return Figures("J", LookUp(rows))
+def read(*rows: Estimate) -> JudgeEstimates:
+    return JudgeEstimates("J", EstimateIndex(rows))
 
 
 def test_a_flagged_edit_leads() -> None:
