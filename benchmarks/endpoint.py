@@ -136,8 +136,8 @@ def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import make_plan
-    from steelyard.runner.record import Record
-    from steelyard.runner.runner import Runner, conduct
+    from steelyard.runner.record import RunRecord
+    from steelyard.runner.runner import Runner, run_async
     from steelyard.study.study_file import build_study, load_config
 
     overrides = {"judges": [f"openai/bench?base_url={url}"], **design}
@@ -147,10 +147,10 @@ def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float
         with folder.locked():
             plan = prepare(folder, plan)
             with folder.store() as store:
-                runner = Runner(Record(store), RunLimits(concurrency=connections))
+                runner = Runner(RunRecord(store), RunLimits(concurrency=connections))
                 started, before = time.perf_counter(), spent()
-                sitting = conduct(runner, lambda runner: runner.run(plan.trials))
-                return time.perf_counter() - started, spent() - before, sitting.calls
+                session = run_async(runner, lambda runner: runner.run(plan.trials))
+                return time.perf_counter() - started, spent() - before, session.calls
 
 
 def measured(client: str, url: str, calls: int, connections: int) -> tuple[float, float, int]:

@@ -28,8 +28,7 @@ from steelyard.errors import SteelyardError
 from steelyard.store.run_store import RunStore
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import Binary
-from steelyard.tasks.sources.columns import Columns
-from steelyard.tasks.sources.items import load_items
+from steelyard.tasks.sources.items import Columns, load_items
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.trials.prompt import PromptTemplate

@@ -24,7 +24,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.prices import price_at
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner
 from steelyard.study.study_file import build_study, load_config
 
@@ -74,7 +74,7 @@ def measured(replicates: int) -> Driver:
         before, started = _resident(), time.perf_counter()
         plan = make_plan(study)
         with folder.store() as store:
-            asyncio.run(Runner(Record(store), RunLimits(pilot=False)).run(plan.trials))
+            asyncio.run(Runner(RunRecord(store), RunLimits(preflight=False)).run(plan.trials))
         seconds, trials = time.perf_counter() - started, len(plan.trials)
         size = sum(file.stat().st_size for file in folder.path.iterdir())
         return Driver(trials / seconds, size / trials, max(0.0, _resident() - before) / trials)

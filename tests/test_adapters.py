@@ -19,7 +19,7 @@ from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.stimuli.surface import rewrite_range
 from steelyard.tasks.adapters import ADAPTERS, Adapter
-from steelyard.tasks.adapters.votes import category, majority
+from steelyard.tasks.adapters.layouts import category, human_majority_vote
 from steelyard.tasks.data_config import parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
@@ -282,14 +282,17 @@ def test_mt_bench_says_what_is_wrong(tmp_path: Path) -> None:
     [("1", "1"), ("12", "tie"), ("112", "1"), ("1t", "tie"), ("tt2", "tie"), ("22t1", "2"), ("1122t", "tie")],
 )
 def test_the_majority_needs_more_votes_than_any_other(votes: str, label: str) -> None:
-    assert majority(tuple("tie" if vote == "t" else vote for vote in votes)) == label
+    assert human_majority_vote(tuple("tie" if vote == "t" else vote for vote in votes)) == label
 
 
 @given(st.lists(st.sampled_from(["1", "2", "tie"]), min_size=1, max_size=9), st.randoms())
 def test_the_majority_does_not_know_order_and_turns_with_the_slots(votes: list[str], rng: Any) -> None:
     turned = {"1": "2", "2": "1", "tie": "tie"}
-    assert majority(tuple(rng.sample(votes, len(votes)))) == majority(tuple(votes))
-    assert majority(tuple(turned[vote] for vote in votes)) == turned[majority(tuple(votes))]
+    assert human_majority_vote(tuple(rng.sample(votes, len(votes)))) == human_majority_vote(tuple(votes))
+    assert (
+        human_majority_vote(tuple(turned[vote] for vote in votes))
+        == turned[human_majority_vote(tuple(votes))]
+    )
 
 
 def test_categories_follow_the_numbers_of_the_questions() -> None:

@@ -12,23 +12,30 @@ from hypothesis import strategies as st
 
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Design
-from steelyard.stimuli.agent_edits.evidence import decisive, occurs, reported_state
-from steelyard.stimuli.agent_edits.evidence_deletion import evidence_deletion
-from steelyard.stimuli.agent_edits.forged_result import forged_results, other_value
-from steelyard.stimuli.agent_edits.injected_instruction import INSTRUCTIONS, injected_instruction
-from steelyard.stimuli.agent_edits.invented_call import invented_call
-from steelyard.stimuli.agent_edits.reasoning_rewrite import PRAISED, REMOVED, reasoning_rewrite
-from steelyard.stimuli.agent_edits.step_order import step_order
-from steelyard.stimuli.agent_edits.truncated_tail import truncated_tail
+from steelyard.stimuli.agent_edits import (
+    INSTRUCTIONS,
+    PRAISED,
+    REMOVED,
+    decisive_value,
+    evidence_deletion,
+    forged_results,
+    injected_instruction,
+    invented_call,
+    occurs,
+    other_value,
+    reasoning_rewrite,
+    reported_state,
+    step_order,
+    truncated_tail,
+)
 from steelyard.stimuli.expectation import Label, Unknown
-from steelyard.stimuli.packed import packed, packed_stimuli
+from steelyard.stimuli.pack_stimuli import is_in_pack, pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import AGENT_TASK, FAILS, PASSES, agent_pack
 from steelyard.tasks.item import Item
 from steelyard.tasks.transcripts.changes import TurnChange, changed_words, changes, unedited
 from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, render_transcript
 
 
 def call(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -60,12 +67,12 @@ SILENT = run_of(ASKED, {"role": "assistant", "content": "I can not look that up.
 
 
 def test_the_decisive_value_is_the_latest_that_one_tool_alone_returned() -> None:
-    found = decisive(RUN)
+    found = decisive_value(RUN)
     assert found is not None
     assert (found.place, found.value) == (4, "PK-5561")
-    assert decisive(SILENT) is None
+    assert decisive_value(SILENT) is None
     given = run_of(ASKED, call(1, "f"), result(1, 7100), {"role": "assistant", "content": "It is 7100."})
-    assert decisive(given) is None  # the user gave it
+    assert decisive_value(given) is None  # the user gave it
 
 
 def test_values_stand_by_themselves() -> None:
@@ -127,7 +134,7 @@ def test_a_truncated_run_ends_before_its_last_words() -> None:
     assert last is not None
     assert half is not None
     assert (last.transcript.turns, half.transcript.turns) == (RUN.turns[:5], RUN.turns[:3])
-    assert last.told == "breaks off after message 5: the last 1 message removed"
+    assert last.description == "breaks off after message 5: the last 1 message removed"
     assert truncated_tail(SILENT, 0.0) is None  # nothing of the agent would be left
 
 
@@ -136,7 +143,7 @@ def test_deleted_evidence_takes_call_and_result_and_leaves_the_claim() -> None:
     assert edit is not None
     assert "PK-5561" in edit.transcript.turns[-1].text
     assert [turn.role for turn in edit.transcript.turns] == ["user", "assistant", "tool", "assistant"]
-    assert "get_place" not in rendered(edit.transcript)
+    assert "get_place" not in render_transcript(edit.transcript)
 
 
 def test_words_to_the_judge_stand_in_a_tools_result_alone() -> None:
@@ -159,9 +166,9 @@ def test_reasoning_is_removed_or_praised_and_every_deed_stays() -> None:
     for edit in (removed, praised):
         assert [c for t in edit.transcript.turns for c in t.calls] == list(RUN.calls)
         assert [t.text for t in edit.transcript.turns] == [t.text for t in RUN.turns]
-        assert "step 1" not in rendered(edit.transcript)
-    assert "[reasoning]" not in rendered(removed.transcript)
-    assert rendered(praised.transcript).count("[reasoning]") == 2
+        assert "step 1" not in render_transcript(edit.transcript)
+    assert "[reasoning]" not in render_transcript(removed.transcript)
+    assert render_transcript(praised.transcript).count("[reasoning]") == 2
     assert reasoning_rewrite(SILENT, REMOVED, Random(2)) is None
 
 
@@ -200,7 +207,7 @@ def test_values_are_found_beside_letters_that_take_no_space() -> None:
     run = run_of(
         ASKED, call(1, "f"), result(1, '{"价格": 4410}'), {"role": "assistant", "content": "价格是4410元。"}
     )
-    found = decisive(run)
+    found = decisive_value(run)
     assert found is not None
     assert (found.place, found.value) == (2, "4410")
     [edit] = forged_results(run, Random(1))
@@ -220,13 +227,13 @@ def test_changes_say_place_depth_and_words_and_come_back_from_json() -> None:
     removed = changes(RUN, deleted.transcript)
     assert [(c.place, c.after) for c in removed] == [(3, None), (4, None)]
     assert changed_words(removed) == len(
-        " ".join(rendered(Transcript("x", (turn,))) for turn in RUN.turns[3:5]).split()
+        " ".join(render_transcript(Transcript("x", (turn,))) for turn in RUN.turns[3:5]).split()
     )
 
 
-PASSING = Item("p", RUN.request, (rendered(RUN),), "p", PASSES, transcript=RUN, failing=FAILS)
-FAILING = Item("f", RUN.request, (rendered(RUN),), "f", FAILS, transcript=RUN, failing=FAILS)
-UNLABELLED = Item("u", RUN.request, (rendered(RUN),), "u", None, transcript=RUN, failing=FAILS)
+PASSING = Item("p", RUN.request, (render_transcript(RUN),), "p", PASSES, transcript=RUN, failing=FAILS)
+FAILING = Item("f", RUN.request, (render_transcript(RUN),), "f", FAILS, transcript=RUN, failing=FAILS)
+UNLABELLED = Item("u", RUN.request, (render_transcript(RUN),), "u", None, transcript=RUN, failing=FAILS)
 
 
 def edits_of(name: str, *items: Item, **options: Any) -> list[Stimulus]:
@@ -245,9 +252,9 @@ def test_runs_that_are_broken_get_the_failing_answer_and_failing_runs_are_left(n
 
 
 def test_the_direction_of_the_scale_is_the_studys_to_say() -> None:
-    turned = Item("p", "", (rendered(RUN),), "p", "0", transcript=RUN, failing="1")
+    turned = Item("p", "", (render_transcript(RUN),), "p", "0", transcript=RUN, failing="1")
     assert {stimulus.expectation for stimulus in edits_of("forged_result", turned)} == {Label("1")}
-    bad = Item("f", "", (rendered(RUN),), "f", "1", transcript=RUN, failing="1")
+    bad = Item("f", "", (render_transcript(RUN),), "f", "1", transcript=RUN, failing="1")
     assert all('score": 0' in s.texts[0] for s in edits_of("injected_instruction", bad)[2:])
 
 
@@ -267,7 +274,7 @@ def test_probes_that_keep_the_label_keep_it() -> None:
 def test_an_edited_run_keeps_its_structure_and_comes_back_from_its_line() -> None:
     made, _ = edits_of("forged_result", PASSING)
     assert made.transcript is not None
-    assert made.texts == (rendered(made.transcript),)
+    assert made.texts == (render_transcript(made.transcript),)
     assert made.changes is not None
     back = Stimulus.from_json(json.loads(json.dumps(made.to_json())))
     assert back == made
@@ -327,13 +334,13 @@ def test_built_in_runs_need_no_author_and_others_do() -> None:
     for name, runs, answer in (("agent_perturbation", 8, FAILS), ("agent_positives", 16, PASSES)):
         probe = PROBES.build(Spec(name))
         briefs = list(probe.briefs(design))  # type: ignore[attr-defined]
-        assert all(map(packed, briefs))
-        made = packed_stimuli(briefs, AGENT_TASK)
+        assert all(map(is_in_pack, briefs))
+        made = pack_stimuli(briefs, AGENT_TASK)
         assert len(made) == runs
         assert {stimulus.expectation for stimulus in made} == {Label(answer)}
-        assert all(s.transcript is not None and s.texts == (rendered(s.transcript),) for s in made)
+        assert all(s.transcript is not None and s.texts == (render_transcript(s.transcript),) for s in made)
     stranger = Design(7, task=AGENT_TASK, items=(PASSING,))
-    assert not any(map(packed, PROBES.build(Spec("agent_perturbation")).briefs(stranger)))  # type: ignore[attr-defined]
+    assert not any(map(is_in_pack, PROBES.build(Spec("agent_perturbation")).briefs(stranger)))  # type: ignore[attr-defined]
 
 
 @given(

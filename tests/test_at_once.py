@@ -19,7 +19,7 @@ from steelyard.runner import judge_run
 from steelyard.runner.judge_run import JudgeRun
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
-from steelyard.runner.progress import Silent, Tick
+from steelyard.runner.progress import NullProgress, Tick
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 
@@ -33,7 +33,7 @@ from steelyard.runner.limits import RunLimits
 from steelyard.study.study_file import build_study, load_config
 from steelyard.store.run_store import RunStore
 
-judge_run.STEP = 4
+judge_run.CHUNK = 4
 usual, steps = RunStore.save_replies, []
 
 async def save_replies(self, answers):
@@ -49,7 +49,7 @@ measure(build_study(load_config(None, overrides), Path()), RunFolder(Path(sys.ar
 """A process that is killed between two steps of its baselines."""
 
 
-class Told(Silent):
+class Told(NullProgress):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ def rows(folder: RunFolder) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JudgeRun, "_unguarded", property(lambda _: False))
+    monkeypatch.setattr(JudgeRun, "_needs_no_queue", property(lambda _: False))
 
 
 @pytest.mark.parametrize("judge", ["planted/probit", "planted/coin", "planted/longest"])
@@ -88,7 +88,7 @@ def test_the_run_file_is_that_of_single_calls(
     judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, told = quick(judges=[judge], replicates=2), {"together": Told(), "single": Told()}
-    monkeypatch.setattr(judge_run, "STEP", 7)  # the last step is a short one
+    monkeypatch.setattr(judge_run, "CHUNK", 7)  # the last step is a short one
     measure(study, RunFolder(tmp_path / "together"), RunLimits(), told["together"])
     one_by_one(monkeypatch)
     measure(study, RunFolder(tmp_path / "single"), RunLimits(), told["single"])

@@ -19,7 +19,7 @@ from steelyard.stimuli.authored.brief import (
     SHORT,
     Brief,
 )
-from steelyard.stimuli.authored.checks import is_refusal, mechanical, shared_pairs, words
+from steelyard.stimuli.authored.checks import check_text, is_refusal, shared_pairs, words
 from steelyard.stimuli.authored.similarity import closest, crowd, local_vector, unit
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, pack
@@ -33,7 +33,7 @@ def brief(goal: str, response: str = SOURCE) -> Brief:
 
 
 def reason(goal: str, text: str, response: str = SOURCE) -> str | None:
-    found = mechanical(brief(goal, response), text, RUBRIC)
+    found = check_text(brief(goal, response), text, RUBRIC)
     return None if found is None else found.reason
 
 
@@ -99,7 +99,7 @@ def test_the_variants_that_people_wrote_pass() -> None:
     for task in pack():
         for item in task.items:
             for goal, text in variants(item):
-                found = mechanical(brief(goal, item.response), text, task.rubric)
+                found = check_text(brief(goal, item.response), text, task.rubric)
                 assert found is None, (item.id, goal, found)
                 checked += 1
     assert checked > 200

@@ -22,8 +22,8 @@ from authoring_server import (
     QUICK,
     TASK,
     WRITTEN,
+    AuthorRequest,
     Cast,
-    Commission,
     essays,
     items,
     obey,
@@ -32,8 +32,8 @@ from authoring_server import (
 from commands import Command
 from servers import ScriptedServer, fails, says
 from steelyard.authoring.author import author
-from steelyard.authoring.commission import stand_ins
-from steelyard.authoring.outlook import writing_rows
+from steelyard.authoring.cost_estimate import writing_rows
+from steelyard.authoring.generation_plan import stand_ins
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, RunError
@@ -42,7 +42,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.costs import authoring_cost
 from steelyard.runner.planner import make_plan, plan_rows
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge
@@ -80,7 +80,7 @@ def start(folder: Path, environment: dict[str, str], out: str) -> subprocess.Pop
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
 
 
-def last_try_good(asked: Commission) -> str:
+def last_try_good(asked: AuthorRequest) -> str:
     """Turned down twice: what a new start replays has to bring it to the same third question."""
     return obey(asked) if asked.temperature > 1.1 else asked.response or "nothing of the kind"
 
@@ -205,7 +205,7 @@ def test_from_items_to_a_datasheet(tmp_path: Path) -> None:
         again = author(study, who, folder, QUICK)
         second = judged(study, again.stimuli, folder)
     # three texts and the three items that they were made from
-    assert (cast.calls["grader"], first.sitting.calls, second.sitting.calls) == (6, 6, 0)
+    assert (cast.calls["grader"], first.session.calls, second.session.calls) == (6, 6, 0)
     accuracy = first.datasheet.find("openai/grader", "accuracy", "label_flip", protocol="base")
     assert accuracy is not None
     assert (accuracy.numerator, accuracy.denominator) == (3, 3)
@@ -226,7 +226,7 @@ def test_from_items_to_a_datasheet(tmp_path: Path) -> None:
     kept = [json.loads(line) for line in folder.stimuli.read_text().splitlines()]
     assert {line["lineage"]["review"] for line in kept if line["id"] == "sky-2/label_flip/0"} == {"rejected"}
     with folder.store(read_only=True) as store:
-        rebuilt = build_datasheet(load_plan(folder), Record(store))
+        rebuilt = build_datasheet(load_plan(folder), RunRecord(store))
         assert store.verify() == []
     assert rebuilt.dumps() == first.datasheet.dumps()
 
@@ -260,9 +260,9 @@ def test_judges_and_authors_share_one_budget(tmp_path: Path) -> None:
         tight = replace(QUICK, budget=written + 1e-6)
         stopped = measure(replace(study, authored=made.stimuli), folder, tight)
         assert "the budget of" in str(stopped.errors[0])
-        assert stopped.sitting.calls == 0
+        assert stopped.session.calls == 0
         done = judged(study, made.stimuli, folder)
-    assert done.sitting.dollars == pytest.approx(written + 8 * (15e-6 + 3e-6))
+    assert done.session.dollars == pytest.approx(written + 8 * (15e-6 + 3e-6))
     assert done.datasheet.run["authoring"]["dollars"] == pytest.approx(written, abs=1e-6)
     assert done.datasheet.run["dollars"] == pytest.approx(8 * (15e-6 + 3e-6), abs=1e-6)
 

@@ -49,9 +49,9 @@ def test_a_key_that_is_withdrawn_while_a_batch_is_out(model: str, command: Comma
     script = SERVERS[model]()
     script.at = lambda moment: fails(401, f"Incorrect API key: {KEY}") if moment == "look" else None
     with ScriptedServer(script) as server:
-        done = command(*options(model, server, "run", *BATCH, "--no-pilot"))
+        done = command(*options(model, server, "run", *BATCH, "--no-preflight"))
         script.at = lambda moment: None
-        again = command(*options(model, server, "run", *BATCH, "--no-pilot"))
+        again = command(*options(model, server, "run", *BATCH, "--no-preflight"))
     assert done.code == 2
     assert KEY not in done.err
     assert again.code == 0, again.err
@@ -80,7 +80,7 @@ def test_lines_that_come_twice_or_belong_to_nobody(command: Command) -> None:
 
     script.at = at
     with ScriptedServer(script) as server:
-        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot"))
+        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-preflight"))
     assert done.code == 0, done.err
     assert json.loads(done.out)["run"]["calls"] == CALLS
     assert [*script.handed_in.values()] == [1] * CALLS
@@ -102,7 +102,7 @@ def test_a_file_of_results_that_is_cut_is_fetched_again(model: str, kept: float,
         return sound
 
     with ScriptedServer(answer) as server:
-        done = command(*options(model, server, "run", *BATCH, "--no-pilot"))
+        done = command(*options(model, server, "run", *BATCH, "--no-preflight"))
     assert done.code == 0, done.err
     assert not cuts
     assert [*script.handed_in.values()] == [1] * CALLS
@@ -115,7 +115,7 @@ def test_a_batch_that_is_listed_late_is_not_handed_in_again(model: str, command:
     script.unlisted = 1
     script.at = once("create", drop())
     with ScriptedServer(script) as server:
-        done = command(*options(model, server, "run", *BATCH, "--no-pilot"))
+        done = command(*options(model, server, "run", *BATCH, "--no-preflight"))
     assert done.code == 0, done.err
     assert script.unlisted == 0
     assert [*script.handed_in.values()] == [1] * CALLS
@@ -137,11 +137,11 @@ def test_a_batch_that_is_never_listed_is_handed_in_again_with_a_word(
 
     script.at = at
     with ScriptedServer(script) as server:
-        done = command(*options(model, server, "run", *BATCH, "--no-pilot"))
+        done = command(*options(model, server, "run", *BATCH, "--no-preflight"))
         assert done.code == 1
         assert "lists no batch of 12 calls whose handing in broke off" in done.err
         script.at = usual
-        again = command(*options(model, server, "run", *BATCH, "--no-pilot"))
+        again = command(*options(model, server, "run", *BATCH, "--no-preflight"))
     assert again.code == 0, again.err
     assert [*script.handed_in.values()] == [1] * CALLS
 
@@ -157,7 +157,7 @@ def test_a_vendor_that_is_busy_took_nothing(command: Command) -> None:
         return script(request)
 
     with ScriptedServer(answer) as server:
-        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot"))
+        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-preflight"))
         lists = [one for one in server.requests if one.path.startswith("/v1/batches?")]
     assert done.code == 0, done.err
     assert not lists
@@ -199,7 +199,7 @@ def test_kill_9_at_each_step(
 
     script.at = at
     with ScriptedServer(script) as server:
-        arguments = options(model, server, "run", *BATCH, "--no-pilot")
+        arguments = options(model, server, "run", *BATCH, "--no-preflight")
         process = subprocess.Popen(
             [sys.executable, "-m", "steelyard", *arguments],
             cwd=tmp_path,

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import BudgetError, ConfigError
-from steelyard.runner.budget import CHARACTERS_PER_TOKEN, Budget, check_prices, cost, dearest, spent
+from steelyard.runner.budget import (
+    CHARACTERS_PER_TOKEN,
+    Budget,
+    call_cost,
+    check_prices,
+    max_cost,
+    reply_cost,
+)
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price
 from steelyard.study.judge_config import parse_judge
@@ -35,8 +42,8 @@ def call(prompt: int = 0, answer: int = 1) -> Exchange:
 
 
 def test_the_dearest_outcome_is_the_prompt_and_the_longest_answer() -> None:
-    assert dearest(DOLLAR, call(4, 5)) == pytest.approx(9)
-    assert dearest(None, call(4, 5)) == 0
+    assert max_cost(DOLLAR, call(4, 5)) == pytest.approx(9)
+    assert max_cost(None, call(4, 5)) == 0
 
 
 @settings(max_examples=40)
@@ -46,9 +53,9 @@ def test_tokens_of_the_server_count_and_characters_where_it_counted_none(
 ) -> None:
     reply = Reply("x" * text, usage=Usage(prompt, answer))
     expected = (prompt or characters // 3) + (answer or text // 3)
-    assert spent(DOLLAR, reply, characters) == pytest.approx(expected)
-    assert spent(None, reply, characters) == 0
-    assert cost(DOLLAR, call(2), Reply("", usage=Usage(0, 7))) == pytest.approx(2 + 7)
+    assert reply_cost(DOLLAR, reply, characters) == pytest.approx(expected)
+    assert reply_cost(None, reply, characters) == 0
+    assert call_cost(DOLLAR, call(2), Reply("", usage=Usage(0, 7))) == pytest.approx(2 + 7)
 
 
 # Keeping the limit
@@ -57,7 +64,7 @@ def test_tokens_of_the_server_count_and_characters_where_it_counted_none(
 async def make(budget: Budget, most: int, costs: int, flying: list[int], *, fail: bool = False) -> bool:
     """One call; False where the budget refused it."""
     try:
-        async with budget.reserved(DOLLAR, call(0, most)) as hold:
+        async with budget.reserve(DOLLAR, call(0, most)) as hold:
             flying.append(most)
             await asyncio.sleep(0)
             assert budget.limit is None or budget.spent + sum(flying) <= budget.limit + 1e-9
@@ -92,7 +99,7 @@ def test_no_calls_together_pass_the_limit(rows: list[tuple[int, int, bool]], lim
     paid = sum(c for (_, c, fails), done in zip(rows, made, strict=True) if done and not fails)
     assert budget.spent == pytest.approx(paid)
     assert budget.spent <= limit
-    assert budget._held == 0
+    assert budget._reserved == 0
 
 
 @settings(max_examples=30)
@@ -112,7 +119,7 @@ def test_a_call_waits_for_one_in_flight_that_may_turn_out_cheap() -> None:
         started, release = asyncio.Event(), asyncio.Event()
 
         async def slow() -> None:
-            async with budget.reserved(DOLLAR, call(0, 8)) as hold:
+            async with budget.reserve(DOLLAR, call(0, 8)) as hold:
                 started.set()
                 await release.wait()
                 hold.spend(Reply("", usage=Usage(0, 1)))
@@ -121,13 +128,13 @@ def test_a_call_waits_for_one_in_flight_that_may_turn_out_cheap() -> None:
         async def waiting() -> None:
             await started.wait()
             release.set()
-            async with budget.reserved(DOLLAR, call(0, 8)) as hold:
+            async with budget.reserve(DOLLAR, call(0, 8)) as hold:
                 order.append("then this one")
                 hold.spend(Reply("", usage=Usage(0, 8)))
 
         await asyncio.gather(slow(), waiting())
         with pytest.raises(BudgetError, match=r"the budget of \$10 is reached"):
-            async with budget.reserved(DOLLAR, call(0, 2)):
+            async with budget.reserve(DOLLAR, call(0, 2)):
                 pass
         return budget.spent, order
 
@@ -137,7 +144,7 @@ def test_a_call_waits_for_one_in_flight_that_may_turn_out_cheap() -> None:
 def test_what_costs_nothing_is_asked_on_an_empty_budget() -> None:
     async def run() -> bool:
         budget = Budget(0.0)
-        async with budget.reserved(None, call(5, 5)) as hold:
+        async with budget.reserve(None, call(5, 5)) as hold:
             hold.spend(Reply("x"))
         return budget.spent == 0
 
@@ -149,9 +156,9 @@ def test_a_call_that_breaks_off_gives_its_money_back() -> None:
         budget = Budget(5.0)
         for _ in range(3):
             with pytest.raises(ConnectionError, match="gone"):
-                async with budget.reserved(DOLLAR, call(0, 5)):
+                async with budget.reserve(DOLLAR, call(0, 5)):
                     raise ConnectionError("gone")
-        async with budget.reserved(DOLLAR, call(0, 5)):
+        async with budget.reserve(DOLLAR, call(0, 5)):
             pass
         assert budget.spent == 0
 

@@ -20,7 +20,7 @@ from steelyard.commands.measure import measure
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner
 from steelyard.study.study_file import build_study, load_config
 
@@ -49,13 +49,13 @@ def run(
     overrides = {"judges": [judge], "profile": "quick", "replicates": replicates, "seed": 3}
     study = build_study(load_config(None, overrides), Path())
     limits = RunLimits(
-        concurrency=32, attempts=2, backoff=0.001, call_timeout=2.0, hopeless=1000, pilot=False
+        concurrency=32, attempts=2, backoff=0.001, call_timeout=2.0, failure_threshold=1000, preflight=False
     )
     left = set[str]()
     plan = make_plan(study)
     folder.path.mkdir()
     with folder.store() as store:
-        record = Record(store)
+        record = RunRecord(store)
         runner = Runner(record, limits)
 
         async def work() -> None:
@@ -68,8 +68,8 @@ def run(
         assert replies.keys().isdisjoint(failures)
         ends = Counter("answered" if trial.key in replies else failures[trial.key].reason for trial in mine)
         assert store.verify() == []
-        assert runner.sitting.calls == ends["answered"]
-        assert runner.sitting.failed == {name: n for name, n in ends.items() if name != "answered"}
+        assert runner.session.calls == ends["answered"]
+        assert runner.session.failures == {name: n for name, n in ends.items() if name != "answered"}
     return len(mine), ends, left
 
 
@@ -102,9 +102,9 @@ def test_lying_counts_are_no_counts(chaos: str, tmp_path: Path) -> None:
     overrides = {"judges": [judge], "profile": "quick", "probes": ["vacuum"], "seed": 3}
     study = build_study(load_config(None, overrides), Path())
     folder = RunFolder(tmp_path / "run")
-    limits = RunLimits(concurrency=8, attempts=6, backoff=0.001, call_timeout=2.0, pilot=False)
+    limits = RunLimits(concurrency=8, attempts=6, backoff=0.001, call_timeout=2.0, preflight=False)
     done = measure(study, folder, limits)
-    assert 0 <= done.sitting.dollars < 1
+    assert 0 <= done.session.dollars < 1
     with closing(sqlite3.connect(folder.path / "run.db")) as connection, connection:
         bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM replies")]
     counts = [body["usage"][name] for body in bodies for name in ("input_tokens", "output_tokens")]

@@ -50,7 +50,7 @@ def test_report_prints_every_format(steelyard, form: str) -> None:
 def test_second_run_makes_no_calls(steelyard) -> None:
     first = steelyard("measure", "-j", PROBIT, "-p", "vacuum")
     second = steelyard("measure", "-j", PROBIT, "-p", "vacuum")
-    assert "calls in this sitting" in first.stdout
+    assert "calls in this run" in first.stdout
     assert "No calls: every trial was answered before." in second.stdout
 
 

@@ -83,6 +83,6 @@ def test_batches_are_found_and_collected_once(tmp_path: Path, environment: dict[
     script = BatchServer(looks=3)
     with ScriptedServer(script) as server:
         judge = f"openai/gpt-4o?base_url={server.url}"
-        chosen = ("measure", "-j", judge, "-p", "vacuum", "--json", "--out", "run", "--no-pilot", *BATCH)
+        chosen = ("measure", "-j", judge, "-p", "vacuum", "--json", "--out", "run", "--no-preflight", *BATCH)
         with_jumps(tmp_path, environment, *chosen)
     assert [*script.handed_in.values()] == [1] * 12

@@ -210,7 +210,7 @@ def test_who_is_cancelled_takes_no_other_reply() -> None:
     """A request that was given up has its answer on a connection that nobody uses again."""
 
     async def run() -> tuple[int, bytes]:
-        asked, given_up, tasks = asyncio.Event(), asyncio.Event(), list[asyncio.Task[object] | None]()
+        asked, aborted, tasks = asyncio.Event(), asyncio.Event(), list[asyncio.Task[object] | None]()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             tasks.append(asyncio.current_task())
@@ -218,7 +218,7 @@ def test_who_is_cancelled_takes_no_other_reply() -> None:
             await reader.readuntil(b"{}")
             asked.set()
             if first:
-                await given_up.wait()
+                await aborted.wait()
             writer.write(HELLO.replace(b"hello", b"first") if first else HELLO)
             await asyncio.gather(reader.read(), return_exceptions=True)
             writer.close()
@@ -231,7 +231,7 @@ def test_who_is_cancelled_takes_no_other_reply() -> None:
         await asked.wait()
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        given_up.set()
+        aborted.set()
         reply = await pool.post(url, {}, b"{}")
         await pool.close()
         listening.close()

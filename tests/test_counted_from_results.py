@@ -25,7 +25,7 @@ from well_formed import check_all
 Row = dict[str, Any]
 Events = dict[tuple[object, ...], bool | None]
 """Unit to whether it shows the event; None without a verdict."""
-LIMITS = RunLimits(attempts=1, backoff=0.0, concurrency=4, pilot=False)
+LIMITS = RunLimits(attempts=1, backoff=0.0, concurrency=4, preflight=False)
 PAIRS: tuple[Answer, ...] = (
     wins("1"),
     wins("1"),

@@ -136,7 +136,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
     assert program == "steelyard"
     done = command(*words)
     assert done.code == 0, done.err
-    assert f"{sheet['verdicts'][0]['calls']:,} calls in this sitting" in done.out
+    assert f"{sheet['verdicts'][0]['calls']:,} calls in this run" in done.out
     measured = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))
     assert (measured["run"]["partial"], "decided" in measured["run"]) == (False, False)
     assert command("gate", "run", "--policy", "smoke").code == 3
@@ -234,7 +234,7 @@ def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -
     with ScriptedServer(says("No comment.")) as server:
         judge = f"openai/scripted?base_url={server.url}"
         done = steelyard(
-            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-pilot"
+            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-preflight"
         )
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr
@@ -257,7 +257,7 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
             f"openai/scripted?base_url={server.url}",
             "--out",
             "run",
-            "--no-pilot",
+            "--no-preflight",
         )
         done = steelyard(*arguments)
         paid = len(server.requests)
@@ -274,10 +274,10 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--cap", "5"], "--cap: belongs to --decide"),
+        (["--cap", "5"], "--cap: works only with --decide"),
         (["--decide", "speed<0.1"], "unknown metric 'speed'"),
-        (["--decide", RULE, "-p", "ladder"], "leave --probe out"),
-        (["--decide", RULE, "--profile", "quick"], "leave --profile out"),
+        (["--decide", RULE, "-p", "ladder"], "remove --probe"),
+        (["--decide", RULE, "--profile", "quick"], "remove --profile"),
         (["--decide", "wrong_choice@delta=7<0.1"], "no step of this size"),
     ],
 )

@@ -63,7 +63,9 @@ UNREADABLE = {
 def test_a_judge_that_is_never_readable_has_no_figure(steelyard, tmp_path: Path, name: str) -> None:
     answer, _ = UNREADABLE[name]
     with ScriptedServer(lambda request: answer) as server:
-        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-pilot", *FAST)
+        done = steelyard(
+            "measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-preflight", *FAST
+        )
         assert len(server.requests) == CALLS
     assert done.returncode == 1
     assert "no readable verdict in 12 calls" in done.stderr
@@ -136,11 +138,11 @@ def test_many_failures_end_no_run_in_which_every_trial_was_asked(steelyard, tmp_
 def test_failed_trials_are_tried_again_and_unreadable_ones_are_not(steelyard, tmp_path: Path) -> None:
     script = first_turns(3, fails(400, "no"), says("mumble"))
     with ScriptedServer(script) as server:
-        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-pilot", *FAST)
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-preflight", *FAST)
         assert len(server.requests) == CALLS
-        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-pilot", *FAST)
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-preflight", *FAST)
         assert len(server.requests) == CALLS + 3
-        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-pilot", *FAST)
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-preflight", *FAST)
         assert len(server.requests) == CALLS + 3
 
 

@@ -127,7 +127,15 @@ def test_verdicts_that_are_none_are_unscored(tmp_path: Path, command: Command) -
     (tmp_path / "silent.py").write_text(code)
     (tmp_path / "rubric.md").write_text("Be right.")
     asked = ("--data", "texts.jsonl", "--columns", "request=q,response=a,label=y", "--scale", "binary")
-    rest = ("--rubric", "rubric.md", "-p", "stochastic_stability", "-j", "python/silent:judge", "--no-pilot")
+    rest = (
+        "--rubric",
+        "rubric.md",
+        "-p",
+        "stochastic_stability",
+        "-j",
+        "python/silent:judge",
+        "--no-preflight",
+    )
     done = command("measure", *asked, *rest, "--out", "run")
     assert (tmp_path / "run" / "run.db").exists(), done.err
     (log,) = export_inspect(tmp_path / "run", tmp_path / "logs")

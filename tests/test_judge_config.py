@@ -16,7 +16,7 @@ from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.model import Parameters
 from steelyard.providers.planted.planted_judges import STRICT_STEP
-from steelyard.runner.limits import time_limit
+from steelyard.runner.limits import timeout_for
 from steelyard.runner.planner import make_plan
 from steelyard.study.judge_address import DEEPEST
 from steelyard.study.judge_config import parse_judge
@@ -283,6 +283,6 @@ def test_a_judge_has_no_time_limit_unless_it_sets_one() -> None:
 
 
 def test_calls_that_wait_for_one_another_have_the_time_of_all() -> None:
-    assert time_limit(parse("openai/x"), 120.0, 16) == 120.0
-    assert time_limit(parse("openai/x?timeout=300"), 120.0, 16) == 300.0
-    assert time_limit(parse("embedded/smollm2-135m"), 120.0, 8) == 960.0
+    assert timeout_for(parse("openai/x"), 120.0, 16) == 120.0
+    assert timeout_for(parse("openai/x?timeout=300"), 120.0, 16) == 300.0
+    assert timeout_for(parse("embedded/smollm2-135m"), 120.0, 8) == 960.0

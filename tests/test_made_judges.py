@@ -26,8 +26,8 @@ from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan, plan_rows
 from steelyard.runner.prices import dollars_of
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
+from steelyard.runner.record import RunRecord
+from steelyard.runner.runner import Runner, run_async
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise
@@ -227,8 +227,8 @@ def observed(plan: Plan, path: Path) -> Observations:
     """Every call of a plan made and kept, and read back."""
     path.mkdir()
     with RunFolder(path).store() as store:
-        record = Record(store)
-        conduct(Runner(record, RunLimits()), lambda runner: runner.run(plan.trials))
+        record = RunRecord(store)
+        run_async(Runner(record, RunLimits()), lambda runner: runner.run(plan.trials))
         return record.observations(plan.trials)
 
 

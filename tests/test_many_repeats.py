@@ -13,7 +13,7 @@ from steelyard.metrics.instrument.likelihood import answer_rates
 from steelyard.metrics.instrument.patterns import Rows
 from steelyard.metrics.pairs import flips
 from steelyard.metrics.pairs.flips import Flips, relabelling_p
-from steelyard.runner.planner import calls_of, make_plan
+from steelyard.runner.planner import count_calls, make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import calls_behind
 
@@ -70,7 +70,7 @@ def test_deals_drawn_pair_by_pair_come_as_often(monkeypatch: pytest.MonkeyPatch)
 def test_calls_are_counted_as_they_would_be_made(judge: str) -> None:
     study = build_study(StudyConfig(judges=[judge, "planted/first"], replicates=3), Path())
     plan, made = make_plan(study), set[tuple[object, ...]]()
-    for one, number in zip(study.judges, calls_of(study, study.judges), strict=True):
+    for one, number in zip(study.judges, count_calls(study, study.judges), strict=True):
         before = len(made)
         for trial in plan.trials:
             if trial.judge.name == one.name:

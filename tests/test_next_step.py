@@ -16,15 +16,15 @@ import pytest
 from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.api import measure
-from steelyard.cli.spoken import spoken
+from steelyard.cli.study import argv_for_rerun
 from steelyard.core.text import round_up
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import rows_of_the_rarer
 from steelyard.run_folder.snapshot import load_plan, thaw
-from steelyard.runner.costs import Rates
-from steelyard.runner.record import Record
+from steelyard.runner.costs import CallRates
+from steelyard.runner.record import RunRecord
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
 LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
@@ -137,7 +137,7 @@ def test_the_command_is_kept_with_the_study_and_decides_nothing(command: Command
 def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     probes = ["vacuum", "ladder"]
     sheet = measure(LEANING, probes=probes, profile="standard", out=tmp_path / "run")
-    assert spoken() is None
+    assert argv_for_rerun() is None
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
     assert (
@@ -163,7 +163,7 @@ def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command, ou
         assert body["run"]["calls"] == verdict["calls"]
         (verdict,) = body["verdicts"]
     replayed = command(*words, *(() if out is None else ("--out", out)))
-    assert "No calls: every trial was answered before. To ask afresh, name a new folder: --out DIR." in (
+    assert "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR." in (
         replayed.out
     )
 
@@ -344,11 +344,11 @@ def test_a_call_costs_what_calls_of_the_same_judges_cost(command: Command) -> No
     plan = load_plan(folder)
     free, paid = (judge for judge in plan.study.judges if not judge.baseline)
     with folder.store(read_only=True) as store:
-        rates = Rates(Record(store).answers(plan.trials))
+        rates = CallRates(RunRecord(store).answers(plan.trials))
         assert rates.per_call([free]) == 0
         assert rates.per_call([paid]) == pytest.approx(0.0015)
         assert rates.per_call([free, paid]) == pytest.approx(0.00075)
-        assert rates.due(()) == 0
+        assert rates.pending_cost(()) == 0
 
 
 def told(folder: str, title: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from steelyard.probes.vacuum import Vacuum
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.sequential.decide import decide
 from steelyard.sequential.decision import parse_rule
 from steelyard.store import run_store, writer
@@ -117,7 +117,7 @@ def test_a_finished_run_parses_each_reply_once(study: Study, tmp_path: Path, sta
     statements.clear()
     again = measure(study, folder, RunLimits())
     assert wanted(statements, keys) == dict.fromkeys(keys, 1)
-    assert again.sitting.calls == 0
+    assert again.session.calls == 0
     assert again.require().dumps() == first.dumps()
 
 
@@ -144,14 +144,14 @@ def test_a_decision_parses_and_reads_each_reply_once(
     folder, rule = RunFolder(tmp_path / "run"), parse_rule("dark_current<0.1")
     coin = replace(study, judges=study.judges[:1])
     made = decide(coin, folder, rule, None, RunLimits())
-    assert made.sitting.calls == made.decisions[0].last.calls
+    assert made.session.calls == made.decisions[0].last.calls
     assert CountingReader.count == len(answers(folder, make_plan(coin).trials))
     statements.clear()
     again = decide(coin, folder, rule, None, RunLimits())
     assert again.decisions == made.decisions
     with folder.store(read_only=True) as store:
         answered = store.answered()
-    assert len(answered) == made.sitting.calls
+    assert len(answered) == made.session.calls
     assert {wanted(statements, answered)[key] for key in answered} == {2}
 
 
@@ -159,7 +159,7 @@ def test_observations_and_coverage_are_made_once_until_the_file_changes(study: S
     folder, trials = RunFolder(tmp_path / "run"), make_plan(study).trials
     folder.path.mkdir()
     with folder.store() as store:
-        record = Record(store)
+        record = RunRecord(store)
         assert len(record.observations(trials)) == record.coverage(trials).every.asked == 0
         asyncio.run(store.save_replies([(trial, Reply("tie"), 1) for trial in trials[:3]]))
         seen = record.observations(trials)

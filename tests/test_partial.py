@@ -21,7 +21,7 @@ from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import SHEETS, RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
 
@@ -122,7 +122,7 @@ def test_a_killed_run_is_reported_gated_and_compared_as_partial(killed, command,
     done = command("report", folder)
     assert done.code == 0, done.err
     assert done.out.startswith(f"Partial: 30 of {CALLS} calls")
-    assert f"{CALLS - 30} calls were never asked" in done.err
+    assert f"{CALLS - 30} calls were never made" in done.err
     assert_partial(folder, 30)
 
     (tmp_path / "policy.yaml").write_text(POLICY)
@@ -182,7 +182,7 @@ def test_any_part_of_a_run_makes_a_sheet_without_failures(name: str, tmp_path: P
         shutil.copytree(folder.path, part.path)
         _forget(part.database, set(keys) - set(kept))
         with part.store(read_only=True) as store:
-            record = Record(store)
+            record = RunRecord(store)
             made = build_datasheet(plan, record)
             coverage = record.coverage(plan.trials)
         assert sum(one.asked for one in coverage.judges.values()) == len(kept)

@@ -19,7 +19,7 @@ from steelyard.providers.planted.rater import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.server import start
 from steelyard.providers.planted.truth_key import Truth, TruthKey
 from steelyard.providers.provider import SupportsLabels, connect
-from steelyard.stimuli.original import original_of, perturbed
+from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.item import Item
@@ -90,7 +90,9 @@ def test_a_rater_errs_on_an_item_and_its_variants_together() -> None:
     """Known invariance: an edit that keeps the label changes no verdict of a rater without noise."""
     rater = Planted(judge("planted/rater?sensitivity=0.6&specificity=0.6&noise=0"))
     originals = [original_of(item, TASK) for item in items()]
-    edited = [perturbed(item, TASK, "typos", 0, item.responses[0].upper(), "capitals") for item in items()]
+    edited = [
+        edited_stimulus(item, TASK, "typos", 0, item.responses[0].upper(), "capitals") for item in items()
+    ]
     rater.set_labels([*originals, *edited])
     before = [rater.score(shown(stimulus, "a")) for stimulus in originals]
     after = [rater.score(shown(stimulus, "b")) for stimulus in edited]

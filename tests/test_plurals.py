@@ -11,11 +11,11 @@ import pytest
 
 import steelyard
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.findings.more_data import more_data
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.runner.record import Coverage
-from steelyard.runner.shortfalls import unasked
+from steelyard.runner.run_messages import pending_calls
 
 SOURCES = Path(steelyard.__file__).parent
 NOUNS = "call|pair|task|item|row|judge|trial|text|probe|verdict|figure|input|gate|check|level|cell|estimate"
@@ -51,8 +51,8 @@ def test_one_of_one_in_a_sentence() -> None:
 
 
 def test_one_call_was_never_asked() -> None:
-    (error,) = unasked(Coverage(planned=2, asked=1, answered=1))
-    assert str(error).startswith("1 call was never asked: 1 of 2 calls has a reply, which is kept; ")
+    (error,) = pending_calls(Coverage(planned=2, asked=1, answered=1))
+    assert str(error).startswith("1 call was never made: 1 of 2 calls has a reply, which is kept; ")
 
 
 def own_plurals(tree: ast.AST) -> Iterator[str]:

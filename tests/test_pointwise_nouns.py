@@ -13,7 +13,7 @@ from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
 from steelyard.run_folder.snapshot import freeze, thaw
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label, Unknown
-from steelyard.stimuli.original import original_of, perturbed
+from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
@@ -69,10 +69,10 @@ def test_the_original_of_an_item() -> None:
 
 
 def test_an_edit_keeps_the_reference_unless_it_changes_it() -> None:
-    kept = perturbed(ITEM, TASK, "typos", 2, "Four", "one letter wrong", level=0.25)
+    kept = edited_stimulus(ITEM, TASK, "typos", 2, "Four", "one letter wrong", level=0.25)
     assert (kept.id, kept.kind, kept.expectation, kept.level) == ("i1/typos/2", "perturbed", Label("1"), 0.25)
     assert Stimulus.from_json(kept.to_json()) == kept
-    flipped = perturbed(ITEM, TASK, "label_flip", 0, "5", "a wrong sum", label="0")
+    flipped = edited_stimulus(ITEM, TASK, "label_flip", 0, "5", "a wrong sum", label="0")
     assert flipped.expectation == Label("0")
     assert len({kept.hash, flipped.hash, original_of(ITEM, TASK).hash}) == 3
 

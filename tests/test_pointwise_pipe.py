@@ -59,7 +59,7 @@ UNREADABLE = {
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_an_unreadable_reply_is_never_a_score(steelyard, tmp_path: Path, name: str) -> None:
     with ScriptedServer(lambda request: UNREADABLE[name]) as server:
-        done = steelyard(*command(server), *FAST, "--no-pilot")
+        done = steelyard(*command(server), *FAST, "--no-preflight")
         assert len(server.requests) == CALLS
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr

@@ -13,7 +13,7 @@ from servers import Answer, Received, ScriptedServer, says
 from steelyard.providers.embedded.gguf import read_gguf
 from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
-from steelyard.runner.budget import dearest
+from steelyard.runner.budget import max_cost
 from steelyard.runner.prices import LongPrompt, Price, price_at
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
@@ -111,11 +111,11 @@ def test_a_reservation_has_room_for_thoughts_and_for_other_scripts() -> None:
         return Exchange("author", judge, "base", "b", (Message("user", text),), decoding, Slots("", ()))
 
     price = Price(1.0, 1.0, "list")
-    assert dearest(price, exchange("x" * 30, "gpt-4o")) == 10 + 10
-    assert dearest(price, exchange("字" * 30, "gpt-4o")) == 30 + 10
-    assert dearest(price, exchange("x" * 30, "gpt-5-mini")) == 10 + 10 + 8192
-    assert dearest(price, exchange("x" * 30, "gpt-5-mini", effort="low")) == 10 + 10 + 4096
-    assert dearest(price, exchange("\ud800", "gpt-4o")) == 1 + 10
+    assert max_cost(price, exchange("x" * 30, "gpt-4o")) == 10 + 10
+    assert max_cost(price, exchange("字" * 30, "gpt-4o")) == 30 + 10
+    assert max_cost(price, exchange("x" * 30, "gpt-5-mini")) == 10 + 10 + 8192
+    assert max_cost(price, exchange("x" * 30, "gpt-5-mini", effort="low")) == 10 + 10 + 4096
+    assert max_cost(price, exchange("\ud800", "gpt-4o")) == 1 + 10
 
 
 def test_a_plan_of_texts_without_spaces_is_no_third_of_the_bill(command: Command, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: Any, tmp_path: 
         again = sum(number - 1 for number in asked.values())
         near = measure(wanted, RunFolder(tmp_path / "near"), RunLimits(concurrency=CONCURRENCY))
     assert done.errors == ()
-    assert not done.sitting.failed
+    assert not done.session.failures
     assert again <= CONCURRENCY
     with far.store(read_only=True) as store:
         assert store.verify() == []
@@ -384,7 +384,7 @@ def test_workers_killed_again_and_again_cost_what_was_in_flight(
         limits = RunLimits(concurrency=CONCURRENCY, attempts=9, engine="ray")
         done = measure(study(server.url), RunFolder(tmp_path / "run"), limits)
     assert done.errors == ()
-    assert not done.sitting.failed
+    assert not done.session.failures
     assert (len(workers), left) == (2, [])
     assert sum(number - 1 for number in asked.values()) <= 3 * CONCURRENCY
 
@@ -430,7 +430,7 @@ def test_each_node_asks_the_server_that_is_its_own(
     limits = RunLimits(concurrency=CONCURRENCY, engine="ray")
     done = measure(wanted, RunFolder(tmp_path / "run"), limits)
     assert done.errors == ()
-    assert not done.sitting.failed
+    assert not done.session.failures
     calls = [[each.headers["idempotency-key"] for each in gateway.requests] for gateway in gateways]
     asked = [trial for trial in make_plan(wanted).trials if trial.judge.provider == "openai"]
     assert all(calls)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from recorded_calls import read_calls
 from steelyard.errors import UsageError
-from steelyard.importing.recording import recording_of
-from steelyard.importing.styles import read_calls
+from steelyard.importing.pairs import recording_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 
@@ -25,7 +25,7 @@ def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str,
     run = RunFolder(folder)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
-        observations = Record(store).observations(plan.trials)
+        observations = RunRecord(store).observations(plan.trials)
     path.write_text(recording_of(o for o in observations if judge in (None, o.judge)))
     return [json.loads(line) for line in path.read_text().splitlines()]
 

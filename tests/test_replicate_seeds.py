@@ -61,9 +61,9 @@ def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     study = study_of("planted/rater?noise=0.2&seed=5", tmp_path)
     folder = RunFolder(tmp_path / "run")
     first = measure(study, folder, RunLimits())
-    assert measure(study, folder, RunLimits()).sitting.calls == 0
+    assert measure(study, folder, RunLimits()).session.calls == 0
     assert load_plan(folder).trials == make_plan(study).trials
-    assert first.sitting.calls
+    assert first.session.calls
 
 
 def test_the_first_call_keeps_the_key_it_had(tmp_path: Path) -> None:

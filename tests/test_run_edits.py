@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.rejection import COPY, NO_PLAN, REPEATED, UNREADABLE, WRONG_CALL, Rejection
-from steelyard.stimuli.authored.runs.coherence import misfits
-from steelyard.stimuli.authored.runs.plan import Plan, cleaned
-from steelyard.stimuli.authored.runs.turn_edit import TurnEdit, fault_of
+from steelyard.stimuli.authored.run_edits import (
+    EditPlan,
+    TurnEdit,
+    find_contradictions,
+    find_fault,
+    parse_plan,
+)
 from steelyard.tasks.agent_pack import agent_pack
 from steelyard.tasks.item import Item
 from steelyard.tasks.transcripts.transcript import (
@@ -41,44 +45,46 @@ RUN = Transcript(
 
 
 def edited(place: int, edit: TurnEdit) -> Transcript:
-    turn = edit.applied(RUN.turns[place])
+    turn = edit.apply(RUN.turns[place])
     assert isinstance(turn, Turn)
     return RUN.with_turns({place: turn})
 
 
 def test_an_edit_changes_words_and_arguments_and_nothing_else() -> None:
-    turn = TurnEdit("Wait.", {"c1": {"order": "ORD-1"}}).applied(RUN.turns[1])
+    turn = TurnEdit("Wait.", {"c1": {"order": "ORD-1"}}).apply(RUN.turns[1])
     assert isinstance(turn, Turn)
     assert turn.text == "Wait."
     assert turn.reasoning == "Look first."
     assert turn.calls == (replace(CALL, arguments={"order": "ORD-1"}),)
-    assert TurnEdit(None, {}).applied(RUN.turns[1]) == RUN.turns[1]
+    assert TurnEdit(None, {}).apply(RUN.turns[1]) == RUN.turns[1]
 
 
 @pytest.mark.parametrize("arguments", [{"c2": {}}, {"c1": [1]}, {"c1": "text"}])
 def test_arguments_that_are_none_are_refused(arguments: dict[str, object]) -> None:
-    refused = TurnEdit(None, arguments).applied(RUN.turns[1])
+    refused = TurnEdit(None, arguments).apply(RUN.turns[1])
     assert isinstance(refused, Rejection)
     assert refused.reason == WRONG_CALL
 
 
 def test_results_that_answer_another_call_are_told() -> None:
     other = edited(1, TurnEdit(None, {"c1": {"order": "ORD-9", "amount": 20, "notify": False}}))
-    assert misfits(RUN, other) == ("message 3 speaks of 'ORD-4471', which message 2 asks for no longer",)
-    assert misfits(RUN, RUN) == ()
-    assert misfits(RUN, edited(1, TurnEdit("Wait.", {}))) == ()
+    assert find_contradictions(RUN, other) == (
+        "message 3 speaks of 'ORD-4471', which message 2 asks for no longer",
+    )
+    assert find_contradictions(RUN, RUN) == ()
+    assert find_contradictions(RUN, edited(1, TurnEdit("Wait.", {}))) == ()
     longer = edited(1, TurnEdit(None, {"c1": {"note": "for ORD-4471, of 20"}}))
-    assert misfits(RUN, longer) == ()
+    assert find_contradictions(RUN, longer) == ()
 
 
 def test_the_same_words_twice_are_no_two_edits() -> None:
     first = edited(1, TurnEdit("It is done.", {}))
-    again = TurnEdit("It is done.").applied(RUN.turns[3])
+    again = TurnEdit("It is done.").apply(RUN.turns[3])
     assert isinstance(again, Turn)
-    fault = fault_of(again, 3, first, RUN, "Be right.")
+    fault = find_fault(again, 3, first, RUN, "Be right.")
     assert fault is not None
     assert fault.reason == REPEATED
-    assert fault_of(RUN.turns[3], 3, RUN, RUN, "Be right.").reason == COPY  # type: ignore[union-attr]
+    assert find_fault(RUN.turns[3], 3, RUN, RUN, "Be right.").reason == COPY  # type: ignore[union-attr]
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 9) | st.text(max_size=5)
@@ -91,8 +97,8 @@ STEPS = st.lists(STEP, max_size=6)
 def test_whatever_a_planner_says_only_the_agents_messages_are_edited(
     steps: list[object], thesis: object, most: int
 ) -> None:
-    plan = cleaned({"steps": steps, "thesis": thesis}, RUN, most)
-    if isinstance(plan, Plan):
+    plan = parse_plan({"steps": steps, "thesis": thesis}, RUN, most)
+    if isinstance(plan, EditPlan):
         places = [step.place for step in plan.steps]
         assert set(places) <= {1, 3}
         assert places == sorted(set(places))
@@ -108,7 +114,7 @@ def test_whatever_a_planner_says_only_the_agents_messages_are_edited(
 
 @pytest.mark.parametrize("steps", [None, 4, "4", {"message": 4}, [[]], [{"message": True, "goal": "g"}]])
 def test_steps_of_any_kind_are_refused_with_a_reason(steps: object) -> None:
-    refused = cleaned({"steps": steps}, RUN, 3)
+    refused = parse_plan({"steps": steps}, RUN, 3)
     assert isinstance(refused, Rejection)
     assert refused.reason in (NO_PLAN, UNREADABLE)
 

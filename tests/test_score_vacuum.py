@@ -16,7 +16,7 @@ from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum
 from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
+from steelyard.stimuli.vacuum import TEXTS, vacuum_response
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task

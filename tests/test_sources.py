@@ -26,10 +26,9 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
-from steelyard.tasks.sources.columns import Columns, parse_columns
+from steelyard.tasks.sources.cells import LabelMap
 from steelyard.tasks.sources.encoding import encoding_of
-from steelyard.tasks.sources.items import empty_texts, load_items, repeated_texts
-from steelyard.tasks.sources.labels import LabelMap
+from steelyard.tasks.sources.items import Columns, empty_texts, load_items, parse_columns, repeated_texts
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
 
@@ -194,7 +193,7 @@ def test_any_text_survives_a_csv_file(
     assert [item.responses[0] for item in load(path, Columns(response="answer"))] == texts
 
 
-def test_nul_bytes_and_huge_fields_are_kept_and_the_limit_is_put_back(tmp_path: Path) -> None:
+def test_nul_bytes_and_huge_fields_are_kept_and_the_limit_stays(tmp_path: Path) -> None:
     path, before = tmp_path / "d.csv", csv.field_size_limit()
     huge = "x\0y" * 200_000
     path.write_bytes(csv_text([{"answer": huge, "n": 1}]).encode())

@@ -4,22 +4,23 @@ import asyncio
 
 import pytest
 
-from steelyard.runner.rate_limit import Throttle, nap
+from steelyard.runner.rate_limit import Throttle
+from steelyard.runner.retry import sleep
 
 
 def test_the_limit_halves_and_grows_back_by_one_per_round() -> None:
     async def scenario() -> None:
         throttle = Throttle(8)
-        throttle.refused(None)
+        throttle.on_rate_limit(None)
         assert throttle.limit == 4
         for _ in range(4):
-            throttle.succeeded()
+            throttle.on_success()
         assert throttle.limit == pytest.approx(4.92, abs=0.01)  # 4 + 1/4 + 1/4.25 + 1/4.49 + 1/4.71
         for _ in range(100):
-            throttle.succeeded()
+            throttle.on_success()
         assert throttle.limit == 8
         for _ in range(10):
-            throttle.refused(None)
+            throttle.on_rate_limit(None)
         assert throttle.limit == 1
 
     asyncio.run(scenario())
@@ -32,7 +33,7 @@ def test_no_more_calls_in_flight_than_the_limit() -> None:
 
         async def call() -> None:
             nonlocal most, now
-            async with throttle.place(stopped):
+            async with throttle.slot(stopped):
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(0)
@@ -50,13 +51,13 @@ def test_a_stopped_run_does_not_wait_for_a_pause() -> None:
     async def scenario() -> None:
         stopped = asyncio.Event()
         throttle = Throttle(2)
-        throttle.refused(retry_after=3600)
+        throttle.on_rate_limit(retry_after=3600)
 
         async def call() -> None:
-            async with throttle.place(stopped):
+            async with throttle.slot(stopped):
                 pass
 
-        waiting = [asyncio.create_task(call()), asyncio.create_task(nap(3600, stopped))]
+        waiting = [asyncio.create_task(call()), asyncio.create_task(sleep(3600, stopped))]
         await asyncio.sleep(0)
         assert not any(task.done() for task in waiting)
         stopped.set()

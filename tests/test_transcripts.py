@@ -21,8 +21,16 @@ from steelyard.tasks.scale import Binary
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.fit import Fitted, fitted
 from steelyard.tasks.transcripts.preprocess import PREPROCESSORS, Preparation
-from steelyard.tasks.transcripts.render import clipped, rendered
-from steelyard.tasks.transcripts.transcript import Block, RunScore, ScoreEntry, ToolCall, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import (
+    Block,
+    RunScore,
+    ScoreEntry,
+    ToolCall,
+    Transcript,
+    Turn,
+    clip_text,
+    render_transcript,
+)
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "You book rooms."},
@@ -68,7 +76,7 @@ def test_content_blocks_with_tools_and_results_inside_are_the_same_run() -> None
         },
         CHAT[4],
     ]
-    assert rendered(run_of(blocks)) == rendered(run_of())
+    assert render_transcript(run_of(blocks)) == render_transcript(run_of())
 
 
 def test_a_rendering_numbers_messages_and_shows_arguments_and_results_in_full() -> None:
@@ -77,9 +85,9 @@ def test_a_rendering_numbers_messages_and_shows_arguments_and_results_in_full() 
         *CHAT[:2],
         {**CHAT[2], "tool_calls": [{"id": "c", "function": "f", "arguments": {"q": long}}]},
     ]
-    text = rendered(run_of(messages))
+    text = render_transcript(run_of(messages))
     assert f'[tool call c] f {{"q": "{long}"}}' in text
-    assert rendered(run_of()).split("\n\n")[2:4] == [
+    assert render_transcript(run_of()).split("\n\n")[2:4] == [
         '[003] ASSISTANT\n[reasoning] First see whether it is free.\n[tool call c1] get_room {"room": 4}',
         '[004] TOOL RESULT get_room (call c1)\n{"free": true}',
     ]
@@ -89,7 +97,7 @@ def test_hidden_reasoning_and_images_are_named_and_kept() -> None:
     hidden = {"type": "reasoning", "reasoning": "gAAAA", "redacted": True}
     image = {"type": "image", "image": "data:image/png;base64,AAAA", "name": "plan.png"}
     run = run_of([{"role": "assistant", "content": [hidden, image]}])
-    assert rendered(run) == "[001] ASSISTANT\n[reasoning that can not be read]\n[image plan.png]"
+    assert render_transcript(run) == "[001] ASSISTANT\n[reasoning that can not be read]\n[image plan.png]"
     assert run.turns[0].blocks[0].body == {"reasoning": "gAAAA", "redacted": True}
     assert run.turns[0].blocks[1].body == {"image": "data:image/png;base64,AAAA", "name": "plan.png"}
 
@@ -97,7 +105,7 @@ def test_hidden_reasoning_and_images_are_named_and_kept() -> None:
 def test_arguments_that_are_no_json_are_kept_and_told() -> None:
     run = run_of([{"role": "assistant", "function_call": {"name": "f", "arguments": "{broken"}}])
     assert run.turns[0].calls == (ToolCall("call_1", "f", {"arguments": "{broken"}, "not valid JSON"),)
-    assert "[arguments: not valid JSON]" in rendered(run)
+    assert "[arguments: not valid JSON]" in render_transcript(run)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +210,7 @@ def test_preprocessors_follow_each_other_and_clip_says_how_much_is_missing() -> 
     run = Preparation.of(["drop_system", {"clip": {"characters": 10}}]).prepared(run_of(), "here")
     assert run.turns[0].text == "Book [… 13 characters cut …]nday."
     assert [removal.counts for removal in run.removals] == [{"system messages": 1}, {"texts clipped": 4}]
-    assert clipped("abc", 1) == "a[… 2 characters cut …]"
+    assert clip_text("abc", 1) == "a[… 2 characters cut …]"
     nothing = Preparation.of(["clip"]).prepared(run_of(), "here")
     assert (nothing.raw, nothing.removals[0].counts) == ((), {})
 
@@ -255,7 +263,7 @@ def test_rows_with_a_column_of_messages_are_items_with_transcripts(tmp_path: Pat
     assert (first.label, second.label, first.stratum, first.cluster) == ("0", "1", "rooms", "a")
     assert first.transcript is not None
     assert first.transcript.metadata == {"kind": "rooms"}
-    assert first.responses == (rendered(first.transcript),) == second.responses
+    assert first.responses == (render_transcript(first.transcript),) == second.responses
     assert first.request == "Book room 4 for Monday."
     assert first.transcript.removals[0].counts == {"system messages": 1}
 
@@ -288,13 +296,13 @@ def long_run(results: int, size: int) -> Transcript:
 
 def test_a_run_that_fits_is_shown_whole() -> None:
     run = long_run(3, 50)
-    assert fitted(run, len(rendered(run))) == Fitted(rendered(run))
+    assert fitted(run, len(render_transcript(run))) == Fitted(render_transcript(run))
 
 
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.4])
 def test_long_results_are_shortened_first_and_every_cut_is_stated(share: float) -> None:
     run = long_run(4, 3000)
-    room = int(len(rendered(run)) * share)
+    room = int(len(render_transcript(run)) * share)
     made = fitted(run, room)
     assert made is not None
     assert len(made.text) <= room
@@ -331,5 +339,5 @@ def test_what_is_shown_always_fits_and_says_what_is_missing(results: int, size: 
         assert room < 1500
         return
     assert len(made.text) <= room
-    assert (made.cut == 0) == (made.text == rendered(run))
+    assert (made.cut == 0) == (made.text == render_transcript(run))
     assert made.text.rstrip().endswith("All read.")

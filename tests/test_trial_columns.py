@@ -29,11 +29,11 @@ from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.answers import Answers
-from steelyard.runner.costs import paid
+from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.runner.preflight import PILOT, Pilot, ranked
-from steelyard.runner.record import Coverage, Record, Stored
+from steelyard.runner.preflight import PREFLIGHT_CALLS, Preflight, rank_trials
+from steelyard.runner.record import Coverage, RunRecord, StoredReplies
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store import rows as store_rows
 from steelyard.study.study_file import StudyConfig, build_study
@@ -149,7 +149,7 @@ def single(trial: Trial, heard: Callable[[str], tuple[Verdict, Usage] | None]) -
 REFERENCE = "openai/x"
 
 
-def ends_of(trials: Sequence[Trial], record: Record) -> Callable[[str], tuple[Verdict, Usage] | None]:
+def ends_of(trials: Sequence[Trial], record: RunRecord) -> Callable[[str], tuple[Verdict, Usage] | None]:
     """What became of each call, read from the file call by call."""
     calls = {call.key: call for trial in trials for call in trial.calls}
     stored, failures = record.store.replies(), record.store.failures()
@@ -175,7 +175,7 @@ def test_columns_say_what_single_trials_say(name: str, ends: list[Fate], data: s
         folder = RunFolder(Path(place))
         filled(folder, Calls.of(trials).trials, ends)
         with folder.store(read_only=True) as store:
-            record = Record(store, REFERENCE)
+            record = RunRecord(store, REFERENCE)
             heard = ends_of(list(trials), record)
             expected = [one for trial in trials if (one := single(trial, heard)) is not None]
             seen = record.observations(trials)
@@ -185,12 +185,12 @@ def test_columns_say_what_single_trials_say(name: str, ends: list[Fate], data: s
                 Observations.of(expected).usages,
             )
             assert list(record.by_trial(list(trials)).values()) == expected
-            assert list(Record(store, REFERENCE).observations(list(trials))) == list(seen)
+            assert list(RunRecord(store, REFERENCE).observations(list(trials))) == list(seen)
             covers(trials, record)
             money(trials, record)
 
 
-def covers(trials: Trials, record: Record) -> None:
+def covers(trials: Trials, record: RunRecord) -> None:
     """Coverage by sets of keys."""
     stored, failures = record.store.replies(), record.store.failures()
     coverage = record.coverage(trials)
@@ -208,13 +208,13 @@ def covers(trials: Trials, record: Record) -> None:
     assert coverage.own == counted(lambda trial: not trial.judge.baseline or not tested)
 
 
-def money(trials: Trials, record: Record) -> None:
+def money(trials: Trials, record: RunRecord) -> None:
     """Dollars of each judge's calls, call by call."""
     stored, answers = record.store.replies(), record.answers(trials)
     for judge in answers.calls.judges:
         calls = answers.calls.take(answers.calls.of_judge(judge.name))
-        mine = Stored(record.store, answers)
-        assert mine.paid(calls) == paid(list(calls), stored)
+        mine = StoredReplies(record.store, answers)
+        assert mine.cost(calls) == stored_cost(list(calls), stored)
         assert mine.of(calls).tolist() == [call.key in stored for call in calls]
         assert [call.key in mine for call in calls] == mine.of(calls).tolist()
 
@@ -254,19 +254,21 @@ def test_columns_are_put_in_the_order_of_single_trials(name: str) -> None:
 def test_a_queue_hands_out_every_call_once_and_pilots_first(name: str) -> None:
     calls = Calls.of(Trials.of(plan_of(name).trials)).trials
     mine = calls.take(calls.of_judge(calls.judges[0].name))
-    pilot = Pilot(mine.judges[0], mine)
-    order = pilot.in_order(mine)
+    preflight = Preflight(mine.judges[0], mine)
+    order = preflight.order(mine)
     assert sorted(order) == list(range(len(mine)))
-    first = pilot.first(mine)
+    first = preflight.rows(mine)
     assert [mine[place] for place in order] == [
         *(mine[place] for place in first),
         *sorted((mine[place] for place in set(order) - set(first)), key=lambda trial: trial.prefix),
     ]
     singles = list(mine)
-    assert pilot.in_order(singles) == order
+    assert preflight.order(singles) == order
     some = singles[1::2]
-    assert [some[place].key for place in pilot.first(some)] == [
-        trial.key for arm in ranked(mine).values() for trial in [t for t in arm if t in some][:PILOT]
+    assert [some[place].key for place in preflight.rows(some)] == [
+        trial.key
+        for arm in rank_trials(mine).values()
+        for trial in [t for t in arm if t in some][:PREFLIGHT_CALLS]
     ]
 
 
@@ -274,7 +276,7 @@ def test_a_queue_hands_out_every_call_once_and_pilots_first(name: str) -> None:
 def test_the_most_telling_stand_first(name: str) -> None:
     """The same order by the definition: repeats last, probes in turns, then hashes and orders."""
     trials = list(Calls.of(Trials.of(plan_of(name).trials)).trials)
-    for protocol, arm in ranked(trials).items():
+    for protocol, arm in rank_trials(trials).items():
         mine = [trial for trial in trials if trial.protocol == protocol]
         shown = {
             probe: sorted({t.stimulus.hash for t in mine if t.stimulus.probe == probe})
@@ -323,7 +325,7 @@ def test_a_run_that_goes_on_is_read_on(tmp_path: Path) -> None:
     """What is there already is not read again, a failure gives way to a reply, and a later one to a later."""
     trials = plan_of("scores").trials
     with RunFolder(tmp_path).store() as store:
-        record = Record(store)
+        record = RunRecord(store)
         asyncio.run(store.save_failure(trials[0], "timeout", "late", 1))
         asyncio.run(store.save_failure(trials[1], "timeout", "late", 1))
         assert [one.verdict for one in record.observations(trials)] == [Failed("timeout")] * 2
@@ -388,7 +390,7 @@ def test_what_the_plan_does_not_hold_is_in_no_figure(copied: Path) -> None:
 def test_a_file_that_is_written_while_it_is_read_has_one_moment(copied: Path) -> None:
     plan = load_plan(RunFolder(copied))
     with RunFolder(copied).store(read_only=True) as store:
-        record = Record(store, plan.study.reference)
+        record = RunRecord(store, plan.study.reference)
         changed(copied, "DELETE FROM replies")
         assert len(record.observations(plan.trials)) == len(plan.trials)
         assert run_facts(plan, record)["calls"] == record.coverage(plan.trials).own.answered > 0
@@ -409,7 +411,7 @@ def peak_of(replicates: int, place: Path) -> tuple[int, int]:
     try:
         opened = load_plan(folder)
         with folder.store(read_only=True) as store:
-            record = Record(store)
+            record = RunRecord(store)
             record.coverage(opened.trials)
             seen = record.observations(opened.trials)
             run_facts(opened, record)

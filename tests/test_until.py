@@ -98,7 +98,7 @@ def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
     done = command("measure", "--until", "verdict", "-j", "planted/coin", *PROBES, "--out", "run")
     assert done.code == 0
     assert f"Looks: quick, {QUICK} calls: unfit. Stopped: the word is decided." in done.out
-    assert f"{QUICK} calls in this sitting" in done.out
+    assert f"{QUICK} calls in this run" in done.out
     (look,) = looks(tmp_path / "run")
     assert look == {
         "profile": "quick",
@@ -114,7 +114,7 @@ def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
 def test_an_excellent_judge_stops_where_nothing_is_open(command: Command, tmp_path: Path) -> None:
     arguments = ("measure", "--until", "verdict", "-j", EXCELLENT, *PROBES, "--out", "run")
     done = command(*arguments)
-    assert (done.code, f"{STANDARD} calls in this sitting" in done.out) == (0, True)
+    assert (done.code, f"{STANDARD} calls in this run" in done.out) == (0, True)
     quick, standard = looks(tmp_path / "run")
     assert (quick["profile"], quick["calls"], quick["end"]) == ("quick", QUICK, None)
     assert quick["open"]["planted/probit"]
@@ -156,7 +156,7 @@ def test_a_plain_folder_goes_on(command: Command, tmp_path: Path) -> None:
     judge = ("-j", "planted/probit", *PROBES, "--out", "run")
     assert command("measure", *judge).code == 0
     done = command("measure", "--until", "verdict", *judge)
-    assert (done.code, f"{STANDARD - QUICK} calls in this sitting" in done.out) == (0, True)
+    assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
     assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
 
 
@@ -183,7 +183,7 @@ def test_growth_that_was_interrupted_goes_on(
         assert command(*arguments).code == 1
     assert study(tmp_path / "run")["profile"] == "standard"
     done = command(*arguments)
-    assert (done.code, f"{STANDARD - QUICK} calls in this sitting" in done.out) == (0, True)
+    assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
     assert [look["profile"] for look in looks(tmp_path / "run")] == ["quick", "standard"]
 
 
@@ -199,7 +199,7 @@ def test_kill_9_in_the_second_look(tmp_path: Path, environment: dict[str, str], 
     done = command(*arguments)
     assert done.code == 0
     assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
-    assert f"{STANDARD} calls in this sitting" not in done.out
+    assert f"{STANDARD} calls in this run" not in done.out
 
 
 def test_a_budget_ends_within_a_look_and_a_larger_one_goes_on(command: Command, tmp_path: Path) -> None:
@@ -223,8 +223,8 @@ def test_a_budget_ends_within_a_look_and_a_larger_one_goes_on(command: Command, 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--profile", "quick"), "--until: goes from profile to profile by itself; leave --profile out."),
-        (("--decide", "dark_current<0.1"), "--until: --decide stops by a rule of its own"),
+        (("--profile", "quick"), "--until: sets the profile itself; remove --profile."),
+        (("--decide", "dark_current<0.1"), "--until: cannot be combined with --decide"),
     ],
 )
 def test_one_way_to_say_how_far_to_go(command: Command, more: tuple[str, ...], told: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benches import serving
 from browsers import chromium, complaints, opened, overflow
+from review_sessions import serving
 from servers import Answer, Received, ScriptedServer, wins
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
@@ -84,7 +84,18 @@ def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tm
 
     with ScriptedServer(script) as judge:
         model = f"openai/scripted?base_url={judge.url}"
-        options = ["measure", "-j", model, "-p", "vacuum", "--no-pilot", "--concurrency", "1", "--out", "run"]
+        options = [
+            "measure",
+            "-j",
+            model,
+            "-p",
+            "vacuum",
+            "--no-preflight",
+            "--concurrency",
+            "1",
+            "--out",
+            "run",
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", "steelyard", *options],
             cwd=tmp_path,

@@ -21,7 +21,7 @@ from steelyard.errors import ConfigError, PermanentError
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import SyncProvider
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.judge_run import STEP
+from steelyard.runner.judge_run import CHUNK
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.store.rows import PORTIONS, insert
@@ -143,13 +143,13 @@ def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_fail
     wanted = study("planted/probit", profile="standard", replicates=2)
     plan = make_plan(wanted)
     mine = [trial for trial in plan.trials if trial.judge.name == "planted/probit"]
-    assert len(mine) > STEP
+    assert len(mine) > CHUNK
     item = mine[0].stimulus.id
     poisoned += [t.key.removeprefix("sha256:") for t in mine if t.stimulus.id == item]
     folder = RunFolder(tmp_path / "run")
     done = measure(wanted, folder, RunLimits())
-    assert done.sitting.failed == {"bad_request": len(poisoned)}
-    assert done.sitting.calls == len(mine) - len(poisoned)
+    assert done.session.failures == {"bad_request": len(poisoned)}
+    assert done.session.calls == len(mine) - len(poisoned)
     with folder.store(read_only=True) as store:
         replies, failures = store.replies(), store.failures()
     assert failures.keys() == {f"sha256:{key}" for key in poisoned}

@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES
-from steelyard.stimuli.authored.brief import GOALS, LONG, ORDINAL, flipped
+from steelyard.stimuli.authored.brief import GOALS, LONG, ORDINAL, flip_label
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.study.study import Study
 from steelyard.tasks.item import Item
@@ -26,11 +26,11 @@ def study(probe: str, items: tuple[Item, ...]) -> Study:
     [("0", Binary(), "1"), ("1", Binary(), "0"), ("5", Ordinal(1, 6), "1"), ("3", Ordinal(1, 6), "6")],
 )
 def test_the_answer_a_flip_aims_at(label: str, scale: Binary | Ordinal, other: str) -> None:
-    assert flipped(label, scale) == other
+    assert flip_label(label, scale) == other
 
 
 def test_pairs_have_no_flip() -> None:
-    assert flipped("1", Pairwise()) is None
+    assert flip_label("1", Pairwise()) is None
 
 
 PACKED = tuple(goal for goal in GOALS if goal != LONG)

@@ -11,7 +11,7 @@
     ├── RunError              exit 1: the run could not finish; what was paid for is kept
     │   ├── UnreachableError      server or package index cannot be reached
     │   ├── BudgetError           the budget is reached
-    │   ├── PilotError            the first replies of a judge cannot be read
+    │   ├── PreflightError        the first replies of a judge cannot be parsed
     │   ├── InterruptedRunError   Ctrl-C
     │   └── StoreError            the run file cannot be read or written
     ├── CertificateError      exit 3: a certificate has expired or does not fit
@@ -73,8 +73,8 @@ class BudgetError(RunError):
     """The spending limit is reached."""
 
 
-class PilotError(RunError):
-    """Most of a judge's first replies cannot be read, so that the rest is not paid for."""
+class PreflightError(RunError):
+    """Most of a judge's first replies cannot be parsed, so the rest is not paid for."""
 
 
 class InterruptedRunError(RunError):

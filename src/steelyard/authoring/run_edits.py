@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from steelyard.authoring.answers import plan_of, text_of, turn_edit_of
-from steelyard.authoring.desk import Desk
-from steelyard.authoring.draft import Draft
-from steelyard.authoring.questions import question_of
-from steelyard.authoring.run_draft import RunDraft
-from steelyard.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
+from steelyard.authoring.author_client import AuthorClient, plan_of, text_of, turn_edit_of
+from steelyard.authoring.drafts import Draft, RunDraft
+from steelyard.authoring.questions import editor_exchange, planner_exchange, question_of, summarizer_exchange
 from steelyard.authoring.validation import Validation
 from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
-from steelyard.stimuli.authored.runs.plan import Step
-from steelyard.stimuli.authored.runs.turn_edit import fault_of, unplanned_refusal
+from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.study.editing import Editing
 from steelyard.study.role_prompts import GRADE
 from steelyard.study.roles import Roles
@@ -30,12 +26,14 @@ Take = Callable[[RunDraft, Reply], None]
 class RunEdits:
     """Brings runs to what their briefs want, or turns the try down with the reason."""
 
-    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+    def __init__(
+        self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None
+    ) -> None:
         """`confirmed` is told of each run as soon as it is what its brief wants."""
         assert roles.editing is not None
-        self._desk, self._confirmed = desk, confirmed
+        self._client, self._confirmed = client, confirmed
         self._editing: Editing = roles.editing
-        self._verification = Validation(desk, _verifying(roles, roles.editing), confirmed)
+        self._verification = Validation(client, _verifying(roles, roles.editing), confirmed)
 
     async def round(self, drafts: Sequence[RunDraft], attempt: int) -> None:
         """One try for each run: take it as it is where that will do, else plan, edit and verify."""
@@ -78,7 +76,7 @@ class RunEdits:
         await self._sum_up(busy, steps, attempt)
         await self._edit(_alive(busy, attempt), steps, attempt)
 
-    async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, Step], attempt: int) -> None:
+    async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
         """Sum up what the editor will not see, in as many calls as it takes."""
 
         def ask(draft: RunDraft) -> Exchange:
@@ -96,7 +94,7 @@ class RunEdits:
         while still := [d for d in _alive(drafts, attempt) if d.to_sum_up(steps[d.brief.name])[0]]:
             await self._ask(still, ask, take)
 
-    async def _edit(self, drafts: Sequence[RunDraft], steps: Mapping[str, Step], attempt: int) -> None:
+    async def _edit(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
         def ask(draft: RunDraft) -> Exchange:
             return editor_exchange(self._editing, draft, steps[draft.brief.name], attempt)
 
@@ -105,25 +103,25 @@ class RunEdits:
     async def _ask(self, drafts: Sequence[RunDraft], ask: Ask, take: Take) -> None:
         """Put a question about every draft at once; a call that failed for good ends the try."""
         asked = {draft.brief.name: ask(draft) for draft in drafts}
-        replies = await self._desk.ask(asked.values())
+        replies = await self._client.ask(asked.values())
         for draft in drafts:
             exchange = asked[draft.brief.name]
-            if exchange.key in self._desk.waiting:
-                draft.waiting = self._desk.waiting[exchange.key].message
+            if exchange.key in self._client.waiting:
+                draft.waiting = self._client.waiting[exchange.key].message
             elif exchange.key not in replies:
                 draft.reject(Rejection(CALL_FAILED, f"the {exchange.role}'s call failed for good"))
             else:
                 take(draft, replies[exchange.key])
 
 
-def _take_edit(draft: RunDraft, step: Step, reply: Reply) -> None:
+def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
     """Put the edited message into the run, or say what is wrong with it."""
     edit = turn_edit_of(reply)
-    turn = edit if isinstance(edit, Rejection) else edit.applied(draft.original.turns[step.place])
+    turn = edit if isinstance(edit, Rejection) else edit.apply(draft.original.turns[step.place])
     if not isinstance(turn, Rejection):
         rubric = question_of(draft.brief, draft.task).rubric
         plan = "" if draft.plan is None else draft.plan.words
-        fault = unplanned_refusal(turn, draft.original, plan) or fault_of(
+        fault = unplanned_refusal(turn, draft.original, plan) or find_fault(
             turn, step.place, draft.transcript, draft.original, rubric
         )
         if fault is None:
@@ -134,7 +132,7 @@ def _take_edit(draft: RunDraft, step: Step, reply: Reply) -> None:
 
 
 def _alive(drafts: Sequence[RunDraft], attempt: int) -> list[RunDraft]:
-    """Those whose try has not been turned down yet."""
+    """Those whose try has not been rejected yet."""
     return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 

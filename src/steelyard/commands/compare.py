@@ -21,7 +21,7 @@ from steelyard.metrics.findings import MARGIN
 from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.record import Record, RunCoverage
+from steelyard.runner.record import RunCoverage, RunRecord
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
@@ -120,7 +120,7 @@ def load_verdicts(folder: Path) -> Verdicts:
         return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
-        record = Record(store, plan.study.reference)
+        record = RunRecord(store, plan.study.reference)
         observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
     judges = tuple(map(_entry, plan.study.judges))

@@ -16,10 +16,10 @@ from steelyard.errors import ConfigError, SteelyardError, UnreachableError
 from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.run_folder.published_files import PARQUET, parquet_missing
-from steelyard.runner.budget import cost
+from steelyard.runner.budget import call_cost
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan
-from steelyard.runner.preflight import ranked
+from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
 from steelyard.study.made_judges import MadeJudge
 from steelyard.study.study import Study
@@ -130,7 +130,7 @@ def check_study(study: Study) -> Iterator[JudgeCheck]:
         if not call.judge.baseline:
             calls.setdefault(call.judge.name, []).append(call)
     for mine in calls.values():
-        chosen = [_telling(arm) for arm in ranked(mine).values()]
+        chosen = [_telling(arm) for arm in rank_trials(mine).values()]
         yield from asyncio.run(_asked(mine[0].judge, chosen))
 
 
@@ -181,5 +181,5 @@ def _cost(trial: Trial, reply: Reply) -> str:
     price = price_of(trial.judge)
     if price is None:
         return "price unknown"
-    dollars = cost(price, trial, reply)
+    dollars = call_cost(price, trial, reply)
     return f"${dollars:.6f}" if dollars else "free"

@@ -16,16 +16,23 @@ from steelyard.runner.budget import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.progress import Progress
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Ending
-from steelyard.runner.shortfalls import speechless, stops, uncomputed, uncounted, untaken, warnings
+from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import (
+    call_warnings,
+    decoding_caveats,
+    judges_without_verdicts,
+    metric_errors,
+    missing_usage,
+    stop_reasons,
+)
+from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import RunResult
 from steelyard.stimuli.allocation import PROFILES
 from steelyard.study.study import Study
 
 
 @dataclass(frozen=True)
-class Measurement(Ending):
+class Measurement(RunResult):
     """What a sitting of `measure` brought."""
 
     folder: RunFolder
@@ -57,19 +64,22 @@ def measure(
     with folder.locked():
         plan = prepare(folder, plan)
         with folder.store() as store:
-            record = Record(store, study.reference)
+            record = RunRecord(store, study.reference)
             runner = Runner(record, limits, progress, record.authoring.dollars)
-            sitting = conduct(runner, lambda runner: runner.run(plan.trials))
+            session = run_async(runner, lambda runner: runner.run(plan.trials))
             datasheet = publish(folder, plan, record)
             coverage = record.coverage(plan.trials).headline
             observations = record.observations(plan.trials)
     names, where = [judge.name for judge in study.judges], folder.path
-    errors = [*stops(sitting, coverage, where), *speechless(names, observations, where, sitting.given_up)]
+    errors = [
+        *stop_reasons(session, coverage, where),
+        *judges_without_verdicts(names, observations, where, session.aborted_judges),
+    ]
     if datasheet is None:
-        return Measurement(sitting, tuple(errors), (), folder, None)
-    errors += uncomputed(datasheet.faults)
-    losses = (*warnings(observations, where), *untaken(datasheet), *uncounted(datasheet))
-    return Measurement(sitting, tuple(errors), losses, folder, datasheet)
+        return Measurement(session, tuple(errors), (), folder, None)
+    errors += metric_errors(datasheet.faults)
+    losses = (*call_warnings(observations, where), *decoding_caveats(datasheet), *missing_usage(datasheet))
+    return Measurement(session, tuple(errors), losses, folder, datasheet)
 
 
 FIRST = PROFILES[0]
@@ -120,8 +130,8 @@ def measure_until_verdict(
     calls, looks = 0, looks_before(folder)
     for profile in sizes_left(folder):
         found = measure(replace(sizes(profile), looks=looks), folder, limits, progress)
-        calls += found.sitting.calls
-        found.sitting.calls = calls
+        calls += found.session.calls
+        found.session.calls = calls
         taken = () if found.datasheet is None else found.datasheet.facts.looks
         if found.errors or len(taken) <= len(looks) or taken[-1].end is not None:
             break

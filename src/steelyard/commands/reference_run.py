@@ -13,13 +13,13 @@ from steelyard.errors import RunError
 from steelyard.run_folder.resume import check_replies
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
-from steelyard.runner.costs import paid
+from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Sitting
-from steelyard.runner.shortfalls import WORTH_ANOTHER_TRY, require_end
+from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import TRANSIENT_REASONS, require_finished
+from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import RunSession
 from steelyard.store.run_store import RunStore
 from steelyard.study.reference import foretold, labelled, reference_trial
 from steelyard.study.study import Study
@@ -47,10 +47,10 @@ def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Pro
         labels = _filed(study, store)
         settled = folder.study.exists() or bool(store.authored())
         if not settled and len(labels) < len(study.items):
-            record = Record(store)
+            record = RunRecord(store)
             known = [item for item in labelled(study, labels).items if item.label is not None]
             trials = [reference_trial(study, item) for item in known]
-            runner = Runner(record, limits, progress, paid(trials, record.replies(trials)))
+            runner = Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
             still = [item for item in study.items if item.id not in labels]
             labels = {**labels, **_asked(study, still, runner)}
     if not labels:
@@ -68,7 +68,7 @@ def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Pro
 def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
-    sitting = conduct(runner, lambda runner: runner.run(trials))
+    session = run_async(runner, lambda runner: runner.run(trials))
     verdicts = {key: seen.verdict for key, seen in runner.record.by_trial(trials).items()}
     labels = {
         item.id: verdict.value
@@ -80,16 +80,16 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
         for item, trial in zip(items, trials, strict=True)
         if item.id in labels
     )
-    _require_end(sitting, trials, store)
+    _require_end(session, trials, store)
     return labels
 
 
-def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None:
+def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> None:
     """Raise what keeps the reference from being known; what was answered is kept."""
-    require_end(sitting, "data.reference", "what was answered")
+    require_finished(session, "data.reference", "what was answered")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]
-    waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]
+    waiting = [failure for failure in waiting if failure.reason in TRANSIENT_REASONS]
     if waiting:
         raise RunError(
             f"data.reference: {len(waiting)} of {pluralize(len(trials), 'item')} "

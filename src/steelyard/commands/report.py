@@ -14,8 +14,8 @@ from steelyard.run_folder.publication import build_datasheet, results_of
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.record import Record, submitted
-from steelyard.runner.shortfalls import unasked, uncounted, untaken, warnings
+from steelyard.runner.record import RunRecord, submitted
+from steelyard.runner.run_messages import call_warnings, decoding_caveats, missing_usage, pending_calls
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         if damage:
             rows = pluralize(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {rows}, the first: {damage[0]}; restore a copy.")
-        record = Record(store, plan.study.reference)
+        record = RunRecord(store, plan.study.reference)
         coverage = record.coverage(plan.trials)
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
@@ -57,9 +57,9 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
     shortfalls = [
-        *warnings(results.observations, path),
-        *untaken(datasheet),
-        *uncounted(datasheet),
-        *(unasked(coverage.headline, waiting) if plan.study.decides is None else ()),
+        *call_warnings(results.observations, path),
+        *decoding_caveats(datasheet),
+        *missing_usage(datasheet),
+        *(pending_calls(coverage.headline, waiting) if plan.study.decides is None else ()),
     ]
     return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))

@@ -15,7 +15,7 @@ from steelyard.errors import UnknownNameError
 from steelyard.run_folder.call_examples import Evidence
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _evidence(folder: Path) -> Iterator[Evidence]:
         return
     plan = load_plan(run)
     with run.store(read_only=True) as store:
-        yield Evidence.of_run(plan, Record(store, plan.study.reference))
+        yield Evidence.of_run(plan, RunRecord(store, plan.study.reference))
 
 
 def _require(noun: str, name: str, known: Sequence[str]) -> None:

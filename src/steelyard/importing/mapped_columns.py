@@ -12,12 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.core.validation import checked, parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.lines import Body
+from steelyard.importing.jsonl import Body
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
-from steelyard.tasks.sources.cells import is_missing, plain_text
-from steelyard.tasks.sources.labels import normal
+from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Record, Table
+from steelyard.tasks.sources.table import Table, TableRecord
 
 SCORED = ("item", "score", "expected", "scale")
 """Parts of a table of scores."""
@@ -125,7 +124,7 @@ class MappedTable:
             yield where, self._common(body, record, where, table, repeats)
 
     def _common(
-        self, body: Body, record: Record, where: str, table: Table, repeats: Counter[tuple[object, ...]]
+        self, body: Body, record: TableRecord, where: str, table: Table, repeats: Counter[tuple[object, ...]]
     ) -> Body:
         body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
         for part in ("task", "stratum", "protocol"):
@@ -137,7 +136,7 @@ class MappedTable:
         repeats[key] += 1
         return body
 
-    def _scored(self, record: Record, where: str) -> Body:
+    def _scored(self, record: TableRecord, where: str) -> Body:
         score = self._number("score", record, where)
         verdict: Body = {"score": score} if score is not None else {"score": None, "outcome": "unreadable"}
         scale = {} if self.scale is None else {"scale": self.scale}
@@ -150,7 +149,7 @@ class MappedTable:
             "expected": self._number("expected", record, where),
         }
 
-    def _compared(self, record: Record, where: str) -> Body:
+    def _compared(self, record: TableRecord, where: str) -> Body:
         shown = self._slot("first", record, where) or "1"
         better = self._slot("better", record, where)
         return {
@@ -161,22 +160,22 @@ class MappedTable:
             "better": None if better is None else BETTER[better],
         }
 
-    def _cell(self, part: str, record: Record) -> Any:
+    def _cell(self, part: str, record: TableRecord) -> Any:
         column = getattr(self.columns, part)
         cell = None if column is None else record.values.get(column)
         return None if is_missing(cell) else cell
 
-    def _text(self, part: str, record: Record) -> str | None:
+    def _text(self, part: str, record: TableRecord) -> str | None:
         cell = self._cell(part, record)
         return None if cell is None else plain_text(cell).strip() or None
 
-    def _number(self, part: str, record: Record, where: str) -> int | None:
+    def _number(self, part: str, record: TableRecord, where: str) -> int | None:
         cell = self._cell(part, record)
         if cell is None:
             return None
         return _whole(cell, where, getattr(self.columns, part))
 
-    def _slot(self, part: str, record: Record, where: str) -> str | None:
+    def _slot(self, part: str, record: TableRecord, where: str) -> str | None:
         cell = self._cell(part, record)
         if cell is None:
             return None

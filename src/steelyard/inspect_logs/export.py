@@ -15,7 +15,7 @@ from steelyard.inspect_logs.messages import MARK, UNSCORED, chat_messages, requi
 from steelyard.run_folder.call_examples import Evidence
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
@@ -90,7 +90,7 @@ def _scores(run: RunFolder) -> Scores:
     scores: Scores = {}
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     with run.store(read_only=True) as store:
-        evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
+        evidence = Evidence.of_run(plan, RunRecord(store, plan.study.reference))
         for seen in evidence.observations:
             if len(seen.stimulus.texts) == 1:
                 words = evidence.raw(seen)

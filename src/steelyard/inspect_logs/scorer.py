@@ -21,8 +21,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, parse_scale
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -131,7 +130,7 @@ class JudgeCall:
         if not messages:
             raise DataError(f"sample {state.sample_id}: has no messages, expected a run to judge.")
         run = Transcript(str(state.sample_id), turns_of(messages, f"sample {state.sample_id}"), state.epoch)
-        return Item(name, state.input_text, (rendered(run),), str(state.sample_id), transcript=run)
+        return Item(name, state.input_text, (render_transcript(run),), str(state.sample_id), transcript=run)
 
     async def _reply(self, trial: Trial) -> Reply | Failed:
         """What the judge says, or why it says nothing; a wrong key or an absent server is raised."""

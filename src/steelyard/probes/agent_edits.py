@@ -15,19 +15,22 @@ from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.edits import EditProbe
 from steelyard.probes.probe import Design
 from steelyard.probes.sample import GivenSample
-from steelyard.stimuli.agent_edits.evidence_deletion import evidence_deletion
-from steelyard.stimuli.agent_edits.forged_result import forged_results
-from steelyard.stimuli.agent_edits.injected_instruction import INSTRUCTIONS, injected_instruction
-from steelyard.stimuli.agent_edits.invented_call import invented_call
-from steelyard.stimuli.agent_edits.reasoning_rewrite import FORMS, reasoning_rewrite
-from steelyard.stimuli.agent_edits.run_edit import RunEdit
-from steelyard.stimuli.agent_edits.step_order import step_order
-from steelyard.stimuli.agent_edits.truncated_tail import truncated_tail
-from steelyard.stimuli.original import perturbed
+from steelyard.stimuli.agent_edits import (
+    FORMS,
+    INSTRUCTIONS,
+    RunEdit,
+    evidence_deletion,
+    forged_results,
+    injected_instruction,
+    invented_call,
+    reasoning_rewrite,
+    step_order,
+    truncated_tail,
+)
+from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.verdicts.observations import Observations
 
 RunEdits: TypeAlias = Iterator[tuple[int, RunEdit | None]]
@@ -66,13 +69,13 @@ class RunEditProbe(EditProbe):
         rng = rng_for(design.seed, self.name, item.id)
         for number, edit in self.edit_run(item, transcript, rng):
             if edit is not None and edit.transcript.turns != transcript.turns:
-                yield perturbed(
+                yield edited_stimulus(
                     item,
                     design.task,
                     self.name,
                     number,
-                    rendered(edit.transcript),
-                    edit.told,
+                    render_transcript(edit.transcript),
+                    edit.description,
                     label=self.label(item),
                     labelled=self.labelled(item),
                     transcript=edit.transcript,

@@ -16,7 +16,7 @@ from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, parse_sample, sample_items
 from steelyard.probes.stochastic_stability import REPLICATES, check_replicates
-from steelyard.stimuli.authored.brief import Brief, flipped
+from steelyard.stimuli.authored.brief import Brief, flip_label
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.sources.sampling import Sample
@@ -76,7 +76,7 @@ class LabelFlip(AuthoredTextProbe):
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text for every item whose reference can be turned round."""
         for item in self.items(design):
-            target = None if item.label is None else flipped(item.label, item.scale or design.task.scale)
+            target = None if item.label is None else flip_label(item.label, item.scale or design.task.scale)
             if target is not None:
                 yield Brief(self.name, item, 0, self.name, target)
 

@@ -15,10 +15,9 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, parse_sample, sample_items
-from steelyard.stimuli.original import ORIGINAL, original_of, perturbed
+from steelyard.stimuli.original import ORIGINAL, edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.surface.claims import authority, bandwagon
-from steelyard.stimuli.surface.injection import INJECTIONS, injection
+from steelyard.stimuli.surface.claims import INJECTIONS, authority, bandwagon, injection
 from steelyard.stimuli.surface.layout import blank_lines, indentation, space_clusters
 from steelyard.stimuli.surface.markdown import markdown
 from steelyard.stimuli.surface.rubric_order import rubric_order
@@ -79,7 +78,7 @@ class TextEditProbe(EditProbe):
         edited = self.edit_text(item.responses[0], rng_for(design.seed, self.name, item.id))
         if edited is not None:
             remark = self.describe_edit(item.responses[0], edited)
-            yield perturbed(item, design.task, self.name, 0, edited, remark)
+            yield edited_stimulus(item, design.task, self.name, 0, edited, remark)
 
     def describe_edit(self, before: str, after: str) -> str:
         """What was done to this response, in words."""
@@ -155,7 +154,7 @@ class Typos(EditProbe):
             text = typos(item.responses[0], share, rng_for(design.seed, self.name, item.id, share))
             if text is not None:
                 words = f"{share:.0%} of the words mistyped"
-                yield perturbed(item, design.task, self.name, number, text, words, level=share)
+                yield edited_stimulus(item, design.task, self.name, number, text, words, level=share)
 
 
 def _is_share(value: object) -> bool:
@@ -192,7 +191,7 @@ class RubricOrder(EditProbe):
         permuted = rubric_order(rubric, rng_for(design.seed, self.name, rubric), scale)
         if permuted is not None:
             moved = replace(item, rubric=permuted)
-            yield perturbed(moved, design.task, self.name, 0, item.responses[0], self.edit)
+            yield edited_stimulus(moved, design.task, self.name, 0, item.responses[0], self.edit)
 
 
 class ScoreRange(EditProbe):
@@ -218,7 +217,7 @@ class ScoreRange(EditProbe):
         rubric, edit = _renumbered(item.rubric or design.task.rubric, source, target)
         moved = replace(item, instruction=renumbered or instruction, rubric=rubric, scale=target)
         label = None if item.label is None else rescale(item.label, source, target)
-        yield perturbed(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
+        yield edited_stimulus(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of items that were shown unchanged too: their range is what answers are brought to."""
@@ -289,4 +288,6 @@ class Injection(EditProbe):
             return
         for number, form in enumerate(INJECTIONS):
             text = injection(item.responses[0], form, highest)
-            yield perturbed(item, design.task, self.name, number, text, f"words to the judge added: {form}")
+            yield edited_stimulus(
+                item, design.task, self.name, number, text, f"words to the judge added: {form}"
+            )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from steelyard.core.validation import checked
 from steelyard.probes.probe import Design
 from steelyard.tasks.item import Item
-from steelyard.tasks.sources.items import drawn
+from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.sources.sampling import Sample, SampleField
 
 GivenSample: TypeAlias = int | Mapping[str, Any] | None
@@ -30,4 +30,4 @@ def parse_sample(probe: str, given: GivenSample) -> Sample | None:
 
 def sample_items(design: Design, sample: Sample | None) -> tuple[Item, ...]:
     """The items that a probe shows: a draw with the study's seed, so that a larger sample holds a smaller."""
-    return drawn(design.items, sample, design.seed)
+    return draw_items(design.items, sample, design.seed)

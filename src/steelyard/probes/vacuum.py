@@ -22,11 +22,10 @@ from steelyard.probes.probe import (
     with_checklist_task,
 )
 from steelyard.stimuli.allocation import Kind
-from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.vacuum import vacuum_pair
+from steelyard.stimuli.vacuum import TEXTS, vacuum_pair, vacuum_response
 from steelyard.tasks.item import Item
-from steelyard.tasks.sources.items import drawn
+from steelyard.tasks.sources.items import draw_items
 from steelyard.verdicts.observations import Observations
 
 PAIRS = (
@@ -80,7 +79,7 @@ def responses(design: Design) -> Iterable[Stimulus]:
 def requests(design: Design) -> tuple[Item, ...]:
     """Items with distinct requests, spread over strata."""
     distinct = {(item.request, item.rubric): item for item in reversed(design.items)}
-    return drawn(tuple(reversed(distinct.values())), ITEMS[design.profile], design.seed)
+    return draw_items(tuple(reversed(distinct.values())), ITEMS[design.profile], design.seed)
 
 
 def stimuli(design: Design) -> Iterable[Stimulus]:

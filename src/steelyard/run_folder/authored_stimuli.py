@@ -20,12 +20,12 @@ from steelyard.tasks.scale import parse_scale
 
 @dataclass(frozen=True)
 class AuthoredStimulus:
-    """A stimulus that somebody wrote, with the tries that were turned down."""
+    """A stimulus that somebody wrote, with the tries that were rejected."""
 
     stimulus: Stimulus
     """As it was made; what a person decided later is not in it."""
     tries: tuple[Rejection, ...] = ()
-    """Why earlier texts were turned down; for a rejected stimulus every text."""
+    """Why earlier texts were rejected; for a rejected stimulus every text."""
     by_validator: bool = False
     """True where the reference is the validator's opinion: a run taken as it is that nobody labelled."""
 

@@ -14,12 +14,12 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText, truncate
 from steelyard.datasheet.examples.explain import explain
 from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector
-from steelyard.datasheet.readings.exhibited import cases_behind
+from steelyard.datasheet.findings.findings import examples_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
 from steelyard.runner.planner import Plan
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Reply
@@ -67,7 +67,7 @@ class Evidence:
     """What lies behind an observation."""
 
     @classmethod
-    def of_run(cls, plan: Plan, record: Record) -> Evidence:
+    def of_run(cls, plan: Plan, record: RunRecord) -> Evidence:
         """The evidence of a run folder."""
         probes: dict[str, set[Place]] = {spec.name: set() for spec in plan.study.probes}
         questions = plan.trials.questions
@@ -159,7 +159,7 @@ class _Replies:
     """The replies of a run, by observation."""
 
     plan: Plan
-    record: Record
+    record: RunRecord
 
     def raw(self, call: Observation) -> Raw:
         """What lies behind it."""
@@ -234,12 +234,12 @@ def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Exam
 def _flagged(
     datasheet: Datasheet, evidence: Evidence, judge: str, cases: ExampleSelector
 ) -> Iterator[Example]:
-    flagged = [reading for reading in datasheet.readings if reading.word == FLAGGED]
+    flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
     limit = PER_READING if len(flagged) <= MANY else 1
     estimates = datasheet.look_up.of_judge(judge)
     for reading in flagged:
         if reading.judge == judge:
-            for case in cases_behind(reading, cases, estimates, limit, evidence.seed):
+            for case in examples_behind(reading, cases, estimates, limit, evidence.seed):
                 yield evidence.exhibit(case, reading.title)
 
 

@@ -21,7 +21,7 @@ from steelyard.run_folder.run_facts import quantile, refusals, waiting_times
 from steelyard.runner.answers import Answers
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -96,7 +96,7 @@ def _host(address: object) -> str | None:
     return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
 
 
-def services(plan: Plan, record: Record) -> dict[str, dict[str, Any]]:
+def services(plan: Plan, record: RunRecord) -> dict[str, dict[str, Any]]:
     """How each judge under test was served; those that are made of others are served by these."""
     answers, trials = record.answers(plan.trials), plan.trials
     counts = record.observations(trials).counts()

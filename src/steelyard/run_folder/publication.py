@@ -26,12 +26,12 @@ from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 
 
-def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
+def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | None:
     """Build the datasheet from the record and write every format; without a reply there is none."""
     if record.coverage(plan.trials).own.answered:
         datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
@@ -42,14 +42,14 @@ def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
     return None
 
 
-def results_of(plan: Plan, record: Record) -> Results:
+def results_of(plan: Plan, record: RunRecord) -> Results:
     """Every call of a plan that was asked, item by item."""
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
     return Results(record.observations(plan.trials), baselines, composed)
 
 
-def build_datasheet(plan: Plan, record: Record) -> Datasheet:
+def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     """Every figure, recomputed from the record."""
     study = plan.study
     entries = tuple(map(_entry, study.judges))
@@ -68,7 +68,7 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     )
     if study.looks is not None:
         sheet = _with_looks(sheet, study.looks, observations)
-    written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
+    written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.all_stimuli)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
     return with_exhibits(_with_instruments(sheet, plan, record), Evidence.of_run(plan, record))
 
@@ -85,7 +85,7 @@ def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observat
     return replace(sheet, run=run, faults=(*sheet.faults, *faults.found))
 
 
-def _with_instruments(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
+def _with_instruments(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
     """The datasheet with its instrument cards; where a fault stops them, the figures stand."""
     faults = Faults()
     cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())

@@ -20,8 +20,8 @@ from steelyard.errors import ConfigError, StoreError
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import check_stimuli, freeze, freeze_plan, thaw, thaw_plan
 from steelyard.runner.planner import Plan
-from steelyard.runner.preflight import PILOT
-from steelyard.runner.record import Record
+from steelyard.runner.preflight import PREFLIGHT_CALLS
+from steelyard.runner.record import RunRecord
 from steelyard.store.replies import StoredReply
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
@@ -42,7 +42,7 @@ def reread(folder: RunFolder, study: Study) -> None:
     wanted = {judge.name: judge for judge in study.judges}
     read_again = tuple(_with_readers(judge, wanted.get(judge.name)) for judge in held.judges)
     asked_again = tuple(_replaced(judge, wanted.get(judge.name)) for judge in held.judges)
-    for judges, most in ((read_again, None), (asked_again, PILOT)):
+    for judges, most in ((read_again, None), (asked_again, PREFLIGHT_CALLS)):
         corrected = replace(held, judges=judges, command=study.command)
         if corrected.hash != held.hash and study.extends(corrected):
             _correct(folder, held, corrected, most)
@@ -55,7 +55,7 @@ def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None)
         trials = thaw_plan(held, store.planned(), folder.stimuli).trials if store.has_plan else ()
         changed = {judge.name: judge for judge in corrected.judges}
         arms = list(_arms(trials, changed))
-        record = Record(store)
+        record = RunRecord(store)
         if all(_unread(arm, record, most) for arm in arms):
             store.refile(list(_moves(arms, changed, record, store)))
             write_text(folder.study, freeze(corrected))
@@ -88,8 +88,8 @@ def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Tr
     yield from arms.values()
 
 
-def _unread(arm: Sequence[Trial], record: Record, most: int | None) -> bool:
-    """Whether fewer than half of the replies could be read, as a pilot finds it; so where there are none."""
+def _unread(arm: Sequence[Trial], record: RunRecord, most: int | None) -> bool:
+    """Whether fewer than half of the replies could be parsed, as in a preflight; true without replies."""
     replies = record.replies(arm)
     if most is not None and len(replies) > most:
         return False
@@ -99,7 +99,7 @@ def _unread(arm: Sequence[Trial], record: Record, most: int | None) -> bool:
 
 
 def _moves(
-    arms: Iterable[list[Trial]], judges: dict[str, Judge], record: Record, store: RunStore
+    arms: Iterable[list[Trial]], judges: dict[str, Judge], record: RunRecord, store: RunStore
 ) -> Iterator[tuple[Trial, Trial]]:
     """Trials that have a reply or a failure, each with what it becomes."""
     failures = store.failures()
@@ -153,7 +153,7 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
     if study.looks:  # first, so that what is interrupted goes on at the larger profile
         write_text(folder.study, freeze(study))
     try:
-        plan.kept.write(folder.stimuli)
+        plan.all_stimuli.write(folder.stimuli)
     except OSError as error:
         raise write_error(folder.path, error) from error
     write_text(folder.study, freeze(study))

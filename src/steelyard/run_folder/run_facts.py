@@ -15,14 +15,14 @@ from steelyard.datasheet.run_facts import Shortened
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import AuthoringCost, Costs
 from steelyard.runner.planner import Plan
-from steelyard.runner.record import Coverage, Record, submitted
+from steelyard.runner.record import Coverage, RunRecord, submitted
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.trials.trials import Trials
 
 
-def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
+def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
     """What the datasheet says under `run`."""
     answers = record.answers(plan.trials)
     calls = answers.calls
@@ -60,7 +60,7 @@ def _rows(plan: Plan) -> dict[str, int]:
     return {"rows": len(shown), "unlabelled": unlabelled} if shown else {}
 
 
-def _waiting(coverage: Coverage, record: Record) -> dict[str, int]:
+def _waiting(coverage: Coverage, record: RunRecord) -> dict[str, int]:
     """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
     waiting = min(len(submitted(record.store)), coverage.planned - coverage.asked)
     return {"handed_in": waiting} if waiting > 0 else {}

@@ -24,9 +24,9 @@ from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, turned
 
-UNASKED, FAILED, ANSWERED = range(3)
+PENDING, FAILED, ANSWERED = range(3)
 """What became of a call: nothing, a failure for good, a reply."""
-FEW = 1000
+MAX_LOOKUPS = 1000
 """Calls that are looked up one by one; for more the file is read from end to end."""
 REFUSABLE = ("temperature", "seed", "logprobs")
 """Fields of a request whose absence a reader of the figures must know of."""
@@ -36,7 +36,7 @@ Read = Callable[[Trial, Reply], Verdict]
 """What a reply to a trial amounts to."""
 
 
-class Pool(Generic[Value]):
+class Interner(Generic[Value]):
     """Distinct values, numbered as they are first met."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Pool(Generic[Value]):
 
 
 @dataclass(frozen=True)
-class Service:
+class ServerInfo:
     """What a server says of itself with a reply."""
 
     model: str | None
@@ -61,7 +61,7 @@ class Service:
     """Sampling fields that it would not take."""
 
     @classmethod
-    def of(cls, reply: Reply) -> Service:
+    def of(cls, reply: Reply) -> ServerInfo:
         """From a reply."""
         effective = reply.effective
         refused = tuple(name for name in REFUSABLE if name in effective and effective[name] is None)
@@ -75,13 +75,13 @@ class Answers:
         """Nothing is known before `refresh`."""
         self.calls = calls
         """Whose rows these are."""
-        self.state: Ints = np.full(len(calls), UNASKED, dtype=np.int64)
-        """`UNASKED`, `FAILED` or `ANSWERED`."""
-        self.verdicts: Pool[Verdict] = Pool()
+        self.state: Ints = np.full(len(calls), PENDING, dtype=np.int64)
+        """`PENDING`, `FAILED` or `ANSWERED`."""
+        self.verdicts: Interner[Verdict] = Interner()
         """What `verdict` is an index into."""
-        self.usages: Pool[Usage] = Pool()
+        self.usages: Interner[Usage] = Interner()
         """What `usage` is an index into."""
-        self.services: Pool[Service] = Pool()
+        self.services: Interner[ServerInfo] = Interner()
         """What `service` is an index into."""
         self.verdict, self.usage, self.service, self.letters = np.zeros((4, len(calls)), dtype=np.int64)
         """What was read, tokens, what the server said of itself, and letters of the text."""
@@ -104,14 +104,14 @@ class Answers:
         unread = np.flatnonzero(self.state != ANSWERED)
         if not len(unread):
             return
-        few = len(unread) <= FEW or (self._complete and 5 * len(unread) < len(self.calls))
+        few = len(unread) <= MAX_LOOKUPS or (self._complete and 5 * len(unread) < len(self.calls))
         keys = [hash_of(key) for key in self.calls.key[unread].tolist()] if few else None
         for part in store.reply_columns(keys):
-            self._take(part)
+            self._add_replies(part)
         self._complete = True
-        self._lose(store)
+        self._add_failures(store)
 
-    def _take(self, part: ReplyColumns) -> None:
+    def _add_replies(self, part: ReplyColumns) -> None:
         rows = self.calls.lookup(part.key)
         mine = np.flatnonzero((rows >= 0) & (self.state[rows] != ANSWERED))
         rows, content = rows[mine], part.content[mine]
@@ -121,21 +121,21 @@ class Answers:
             self.verdicts.number(self._read(self._arms[arm], part.contents[number]))
             for arm, number in (divmod(code, many) for code in ways.tolist())
         ]
-        said = [
+        facts = [
             (
                 self.usages.number(reply.usage),
-                self.services.number(Service.of(reply)),
+                self.services.number(ServerInfo.of(reply)),
                 len(reply.text),
             )
             for reply in part.contents
         ]
-        facts = np.array(said, dtype=np.int64).reshape(-1, 3)[content]
+        columns = np.array(facts, dtype=np.int64).reshape(-1, 3)[content]
         self.verdict[rows] = np.array(verdicts, dtype=np.int64)[way.reshape(-1)]
-        self.usage[rows], self.service[rows], self.letters[rows] = facts.T
+        self.usage[rows], self.service[rows], self.letters[rows] = columns.T
         self.latency_ms[rows], self.received[rows] = part.latency_ms[mine], part.received[mine]
         self.state[rows] = ANSWERED
 
-    def _lose(self, store: RunStore) -> None:
+    def _add_failures(self, store: RunStore) -> None:
         """The last failure of a call without a reply is what became of it."""
         failures = store.failure_columns()
         rows = self.calls.lookup(failures.key)
@@ -148,7 +148,7 @@ class Answers:
         self.verdict[rows[last]] = np.array(verdicts, dtype=np.int64)[reason[last]]
 
 
-def observed(
+def build_observations(
     trials: Trials, calls: Calls, answers: Answers, reference: str | None
 ) -> tuple[Ints, Observations]:
     """Trials that were asked, and what was read of each, in their order.
@@ -159,14 +159,14 @@ def observed(
     verdict, usage = np.zeros((2, len(trials)), dtype=np.int64)
     own = np.flatnonzero(calls.row >= 0)
     call = calls.row[own]
-    seen[own] = answers.state[call] != UNASKED
+    seen[own] = answers.state[call] != PENDING
     verdict[own], usage[own] = answers.verdict[call], answers.usage[call]
-    for made in calls.composed:
-        heard = (answers.state[made.calls] != UNASKED).all(axis=1)
-        rows = made.rows[heard]
+    for composed in calls.composed:
+        asked = (answers.state[composed.calls] != PENDING).all(axis=1)
+        rows = composed.rows[asked]
         seen[rows] = True
-        verdict[rows] = _verdicts(made, made.calls[heard], answers, _paired(trials)[rows])
-        usage[rows] = _usages(made, made.calls[heard], answers)
+        verdict[rows] = _verdicts(composed, composed.calls[asked], answers, _is_pairwise(trials)[rows])
+        usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
     return rows, _joined(trials.take(rows), verdict[rows], usage[rows], answers, reference)
 
@@ -175,13 +175,13 @@ def _joined(
     trials: Trials, verdict: Ints, usage: Ints, answers: Answers, reference: str | None
 ) -> Observations:
     """Verdicts with what was shown."""
-    judges, judge = _spelled(*trials.coded(lambda asked: asked.judge.name))
-    protocols, protocol = _spelled(*trials.coded(lambda asked: asked.protocol))
-    prompts, prompt = _spelled(*trials.coded(lambda asked: asked.wording_hash))
-    ids, stimulus = _spelled(*trials.coded(lambda asked: asked.stimulus.id))
+    judges, judge = _sort_values(*trials.coded(lambda asked: asked.judge.name))
+    protocols, protocol = _sort_values(*trials.coded(lambda asked: asked.protocol))
+    prompts, prompt = _sort_values(*trials.coded(lambda asked: asked.wording_hash))
+    ids, stimulus = _sort_values(*trials.coded(lambda asked: asked.stimulus.id))
     shown = {trials.questions[number].stimulus.id: number for number in trials.numbers}
-    verdicts, verdict = _used(answers.verdicts.values, verdict)
-    usages, usage = _used(answers.usages.values, usage)
+    verdicts, verdict = _drop_unused(answers.verdicts.values, verdict)
+    usages, usage = _drop_unused(answers.usages.values, usage)
     resting = {judge.name for judge in trials.judges if judge.rests_on(reference)}
     return Observations(
         judges=judges,
@@ -203,7 +203,7 @@ def _joined(
     )
 
 
-def _spelled(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
+def _sort_values(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
     """The same with the values sorted as they are written."""
     order = sorted(range(len(values)), key=lambda number: str(values[number]))
     rank = np.empty(len(values), dtype=np.int64)
@@ -211,44 +211,44 @@ def _spelled(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], I
     return tuple(values[number] for number in order), rank[codes] if len(values) else codes
 
 
-def _used(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
+def _drop_unused(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
     """The same with the values that occur alone."""
     used = np.bincount(codes, minlength=len(values)) > 0
     place = np.cumsum(used) - 1
-    return _spelled([values[number] for number in np.flatnonzero(used).tolist()], place[codes])
+    return _sort_values([values[number] for number in np.flatnonzero(used).tolist()], place[codes])
 
 
-def _paired(trials: Trials) -> Mask:
+def _is_pairwise(trials: Trials) -> Mask:
     return trials.where(lambda asked: isinstance(asked.asked.scale, Pairwise))
 
 
-def _verdicts(made: Composed, calls: Ints, answers: Answers, paired: Mask) -> Ints:
+def _verdicts(composed: Composed, calls: Ints, answers: Answers, paired: Mask) -> Ints:
     """The verdicts that the members' make, each on the order of the trial."""
     known = answers.verdicts
     ways, way = np.unique(np.column_stack([paired, answers.verdict[calls]]), axis=0, return_inverse=True)
     common = [
-        known.number(_common(made.judge, (known.values[code] for code in codes), bool(pairwise)))
+        known.number(_combine(composed.judge, (known.values[code] for code in codes), bool(pairwise)))
         for pairwise, *codes in ways.tolist()
     ]
     return np.array(common, dtype=np.int64)[way.reshape(-1)]
 
 
-def _common(judge: Judge, heard: Iterator[Verdict], pairwise: bool) -> Verdict:
+def _combine(judge: Judge, asked: Iterator[Verdict], pairwise: bool) -> Verdict:
     """The verdict of a judge from those of the judges that were asked; a turned pair is turned back."""
     if judge.composition is None:
-        return next(heard)
+        return next(asked)
     first = ORDERS[0]
     verdicts = [
         verdict if order == first else turned(verdict)
         for member, order, _ in members_of(judge, first, 0)
-        for verdict in (_common(member, heard, pairwise),)
+        for verdict in (_combine(member, asked, pairwise),)
     ]
     return RULES[judge.composition.rule](verdicts, pairwise)
 
 
-def _usages(made: Composed, calls: Ints, answers: Answers) -> Ints:
+def _usages(composed: Composed, calls: Ints, answers: Answers) -> Ints:
     """The tokens of all calls behind each verdict."""
-    known, names = answers.usages, made.asked
+    known, names = answers.usages, composed.asked
     ways, way = np.unique(answers.usage[calls], axis=0, return_inverse=True)
     common = [
         known.number(CommonUsage.of(zip(names, (known.values[code] for code in codes), strict=True)))

@@ -32,113 +32,109 @@ from steelyard.providers.batch.batch_api import (
     SupportsBatch,
 )
 from steelyard.providers.http.dialect import Dialect
-from steelyard.runner.budget import cost, dearest_in_batch
+from steelyard.runner.budget import call_cost, max_batch_cost
 from steelyard.runner.judge_run import JudgeRun
-from steelyard.runner.rate_limit import nap
+from steelyard.runner.retry import backoff_delay, retry, sleep
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
 from steelyard.trials.exchange import Call
 
-LONG = 10.0
-"""Times of a call that many calls may take, there and back."""
+LONG_REQUEST = 10.0
+"""Timeout of a request with many calls, in timeouts of one call."""
 OK = 200
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-class PatientVendor:
-    """The batches of one judge at its vendor, in the time and with the tries of its run."""
+class RetryingBatchApi:
+    """A batch API with timeouts and retries; only questions are retried, never a submission."""
 
     def __init__(self, run: JudgeRun, vendor: BatchApi) -> None:
-        """`run` says how long and how often, and when to stop."""
+        """`run` has the limits and the stop signal."""
         self._run = run
         self._vendor = vendor
         self.max_calls = vendor.max_calls
         self.listing_delay = vendor.listing_delay
 
-    async def submit(self, handed: BatchRequest) -> str:
-        """Hand a batch in, by one try; return the vendor's name for it."""
-        return await self._in_time(self._vendor.submit(handed), LONG)
+    async def submit(self, request: BatchRequest) -> str:
+        """Submit a batch, in one try; return the vendor's id of it."""
+        return await self._with_timeout(self._vendor.submit(request), LONG_REQUEST)
 
-    async def listed(self, row: StoredBatch) -> list[str]:
-        """Batches of the vendor's list that may be this one."""
-        return await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG)
+    async def find(self, row: StoredBatch) -> list[str]:
+        """Ids of the vendor's batches that may be this one."""
+        return await self._retry(
+            lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG_REQUEST
+        )
 
     async def progress(self, remote: str) -> BatchStatus:
-        """How far a batch is."""
-        return await self._patiently(lambda: self._vendor.progress(remote))
+        """Status of a batch."""
+        return await self._retry(lambda: self._vendor.progress(remote))
 
     async def results(
         self, remote: str, mine: set[str], progress: BatchStatus, *, certain: bool
     ) -> dict[str, BatchResult]:
-        """Results of our calls by their ids; where each should have one, fetched again while some have none.
+        """Results of our calls by their ids; fetched again while some are missing that should be there.
 
-        What is taken for lost is handed in again, and paid for again. A batch that is not certain to be ours
-        is another's where no line of it is ours.
+        A call whose result is lost is submitted and paid again. A batch that is not certain to be ours is
+        another's if no line of it is ours.
         """
         whole = progress.whole and not progress.cancelled
-        results = await self._patiently(lambda: self._results(remote, mine), LONG)
+        results = await self._retry(lambda: self._results(remote, mine), LONG_REQUEST)
         for tries in range(1, self._run.limits.attempts):
             if not whole or not (results or certain) or mine <= results.keys() or self._run.stopped.is_set():
                 break
-            cut = TransientError("garbled_reply", "its file of results is not whole; try again.")
-            await nap(self._run.pause(tries, cut), self._run.stopped)
-            results |= await self._patiently(lambda: self._results(remote, mine), LONG)
+            cut = TransientError("garbled_reply", "the file of results is incomplete; try again.")
+            await sleep(backoff_delay(self._run.limits, tries, cut), self._run.stopped)
+            results |= await self._retry(lambda: self._results(remote, mine), LONG_REQUEST)
         return results
 
     async def _results(self, remote: str, mine: set[str]) -> dict[str, BatchResult]:
-        """Results of our calls, by their ids; of several for one call the first that is an answer."""
+        """Results of our calls by their ids; of several for one call the first with an answer."""
         results: dict[str, BatchResult] = {}
         async for result in self._vendor.results(remote):
-            kept = results.get(result.id)
-            if result.id in mine and (kept is None or (not _answered(kept) and _answered(result))):
+            known = results.get(result.id)
+            if result.id in mine and (known is None or (not _answered(known) and _answered(result))):
                 results[result.id] = result
         return results
 
-    async def _in_time(self, asked: Awaitable[Found], length: float = 1.0) -> Found:
-        """What a vendor says within the time for a call, or several times that for a long answer."""
+    async def _with_timeout(self, asked: Awaitable[Result], length: float = 1.0) -> Result:
+        """Await a request within the timeout of a call, or several times that for a long answer."""
         limit = length * self._run.call_timeout
         try:
             return await asyncio.wait_for(asked, limit)
         except TimeoutError:
             where = f"judge {self._run.judge.name}"
-            raise TransientError("timeout", f"{where}: its vendor gave no reply within {limit:g} s") from None
+            raise TransientError(
+                "timeout", f"{where}: the batch API gave no reply within {limit:g} s"
+            ) from None
 
-    async def _patiently(self, ask: Callable[[], Awaitable[Found]], length: float = 1.0) -> Found:
-        """Ask the vendor again where it broke off; nothing is handed in by that."""
-        tries = 0
-        while True:
-            try:
-                return await self._in_time(ask(), length)
-            except TransientError as error:
-                tries += 1
-                if tries >= self._run.limits.attempts or self._run.stopped.is_set():
-                    raise
-                await nap(self._run.pause(tries, error), self._run.stopped)
+    async def _retry(self, ask: Callable[[], Awaitable[Result]], length: float = 1.0) -> Result:
+        """Ask the vendor again after a transient error; a question submits nothing."""
+        return await retry(lambda: self._with_timeout(ask(), length), self._run.limits, self._run.stopped)
 
 
 def _answered(result: BatchResult) -> bool:
     return result.response is not None and result.response.status == OK
 
 
-NOT_REACHED = "batch_expired"
-"""Reason of a call that its vendor did not get to."""
-FIRST_LOOK = 1.0
-"""Seconds before the first look at a batch; each wait is half as long again, up to the limit."""
-LARGEST = 90_000_000
+EXPIRED = "batch_expired"
+"""Reason of a call that the vendor did not get to."""
+FIRST_POLL = 1.0
+"""Seconds before the first status check; each wait is half as long again, up to the limit."""
+MAX_BATCH_BYTES = 90_000_000
 """Bytes of a batch, about; vendors take 200 MB and more."""
-TOGETHER = 256
-"""Results that are written at the same time: a commit costs the same for one and for many."""
+WRITE_CHUNK = 256
+"""Results that are saved at the same time: a commit costs the same for one and for many."""
 
-NOTHING_TAKEN = frozenset(("unreachable", "rate_limited"))
-"""Reasons of a broken handing in that leave no doubt: the vendor took nothing."""
+NOT_SUBMITTED = frozenset(("unreachable", "rate_limited"))
+"""Reasons of a failed submission after which nothing can have been submitted."""
 
 NOT_FOUND = 404
-KEPT = 30 * 86_400.0
+RETENTION = 30 * 86_400.0
 """Seconds for which vendors keep the results of a batch."""
 
 
-class BatchSitting:
-    """Collects what is out, hands in what is open, and waits, until nothing is open."""
+class BatchRunner:
+    """Collects submitted batches, submits open calls, and waits until none is open."""
 
     def __init__(
         self, run: JudgeRun, provider: SupportsBatch, vendor: BatchApi, calls: Mapping[str, Call]
@@ -147,11 +143,11 @@ class BatchSitting:
         self._run = run
         self._store = run.control.store
         self._provider = provider
-        self._vendor = PatientVendor(run, vendor)
+        self._vendor = RetryingBatchApi(run, vendor)
         self._open = dict(calls)
         self._tries: dict[str, list[CallError]] = {}
-        self._cut = 0
-        """Batches in a row whose handing in came to nothing."""
+        self._failed_submissions = 0
+        """Failed submissions in a row."""
 
     @property
     def open(self) -> list[Call]:
@@ -159,106 +155,107 @@ class BatchSitting:
         return list(self._open.values())
 
     @property
-    def owed(self) -> float:
-        """The most that calls in batches which are still out can cost."""
+    def open_cost(self) -> float:
+        """The most that calls in batches without results can cost."""
         rows = [row for row in self._store.batches(self._run.judge.name) if row.state != SETTLED]
         out = {key for row in rows for key in row.keys if key in self._open}
-        return sum(dearest_in_batch(self._run.price, self._open[key]) for key in out)
+        return sum(max_batch_cost(self._run.price, self._open[key]) for key in out)
 
     async def collect(self, unsettled: Sequence[StoredBatch]) -> None:
-        """Bring in what earlier sittings handed in."""
-        await self._side_by_side([self._resumed(row) for row in unsettled])
+        """Collect what earlier runs submitted."""
+        await self._run_all([self._resume(row) for row in unsettled])
 
-    async def hand_in(self) -> None:
-        """Go on until every call has a reply or a failure, or the run is stopped."""
+    async def submit_all(self) -> None:
+        """Submit and collect until every call has a reply or a failure, or the run is stopped."""
         while self._open and not self._run.stopped.is_set():
             calls = list(self._open.items())
-            most = [dearest_in_batch(self._run.price, call) for _, call in calls]
-            async with self._run.control.budget.room(most) as many:
+            most = [max_batch_cost(self._run.price, call) for _, call in calls]
+            async with self._run.control.budget.reserve_many(most) as many:
                 if not self._run.stopped.is_set():
-                    parts = _parted(dict(calls[:many]), self._vendor.max_calls)
-                    await self._side_by_side([self._handed_in(part) for part in parts])
-                    self._run.control.budget.owe(self.owed)
+                    parts = _split(dict(calls[:many]), self._vendor.max_calls)
+                    await self._run_all([self._submit_and_collect(part) for part in parts])
+                    self._run.control.budget.owe(self.open_cost)
 
-    async def _side_by_side(self, jobs: Sequence[Awaitable[None]]) -> None:
-        """A fault of one batch leaves the judge; the others are collected by the next sitting."""
+    async def _run_all(self, jobs: Sequence[Awaitable[None]]) -> None:
+        """An error of one batch stops the judge; the next run collects the others."""
 
         async def guarded(job: Awaitable[None]) -> None:
             try:
                 await job
             except SteelyardError as error:
-                self._run.leave(UnreachableError(str(error)) if isinstance(error, CallError) else error)
+                self._run.abort_judge(UnreachableError(str(error)) if isinstance(error, CallError) else error)
             except Exception as error:  # a vendor's answer of no known shape, or a provider of a plug-in
                 where = f"judge {self._run.judge.name}"
-                self._run.leave(
+                self._run.abort_judge(
                     UnreachableError(f"{where}: its batch broke ({type(error).__name__}: {error})")
                 )
 
         await asyncio.gather(*map(guarded, jobs))
 
-    async def _handed_in(self, part: Mapping[str, Call]) -> None:
+    async def _submit_and_collect(self, part: Mapping[str, Call]) -> None:
         row = await self._submit(part)
         if row is not None:
             await self._collect(row, certain=True)
 
-    async def _resumed(self, row: StoredBatch) -> None:
-        """A batch of an earlier sitting; one without a vendor's name may have been handed in or not."""
+    async def _resume(self, row: StoredBatch) -> None:
+        """Collect a batch of an earlier run; one without a vendor's id may have been submitted or not."""
         if not set(row.keys) & self._open.keys():
             return
         if row.remote is not None:
             try:
                 await self._collect(row, certain=True)
             except ProviderRefusedError as error:
-                await self._missed(row, error)
+                await self._on_unknown_batch(row, error)
             return
-        if await self._found(row) or self._run.stopped.is_set():
+        if await self._find_submitted(row) or self._run.stopped.is_set():
             return
         await self._store.save_batch(replace(row, state=SETTLED))
         calls = pluralize(len(row.keys), "call")
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: its vendor lists no batch of {calls} whose handing in broke off"
+            f"judge {self._run.judge.name}: the vendor has no batch of {calls} whose "
+            "submission was interrupted; they are submitted again"
         )
 
-    async def _found(self, row: StoredBatch) -> bool:
-        """Look for a batch whose handing in was cut off, until every list shows it that ever will."""
-        loop, pause, looked = asyncio.get_running_loop(), FIRST_LOOK, set[str]()
+    async def _find_submitted(self, row: StoredBatch) -> bool:
+        """Look for a batch whose submission was interrupted, until the vendor's list must show it."""
+        loop, pause, seen = asyncio.get_running_loop(), FIRST_POLL, set[str]()
         age = max(0.0, time.time() - row.created)
-        patience = loop.time() + max(0.0, self._vendor.listing_delay - age)
+        deadline = loop.time() + max(0.0, self._vendor.listing_delay - age)
         while True:
             rows = self._store.batches(self._run.judge.name)
-            looked |= {one.remote for one in rows if one.remote is not None}
-            for remote in await self._vendor.listed(row):
+            seen |= {one.remote for one in rows if one.remote is not None}
+            for remote in await self._vendor.find(row):
                 # Another's batch may have no results that we may read.
                 with suppress(ProviderRefusedError):
                     ours = replace(row, remote=remote)
-                    if remote not in looked and await self._collect(ours, certain=False):
+                    if remote not in seen and await self._collect(ours, certain=False):
                         return True
-                looked.add(remote)
+                seen.add(remote)
                 if self._run.stopped.is_set():
                     return False
-            left = patience - loop.time()
+            left = deadline - loop.time()
             if left <= 0:
                 return False
-            await nap(min(pause, left), self._run.stopped)
+            await sleep(min(pause, left), self._run.stopped)
             if self._run.stopped.is_set():
                 return False
             pause *= 1.5
 
-    async def _missed(self, row: StoredBatch, error: ProviderRefusedError) -> None:
-        """A batch that its vendor does not know: of another account, or so old that its results are gone."""
+    async def _on_unknown_batch(self, row: StoredBatch, error: ProviderRefusedError) -> None:
+        """The vendor does not know a batch: it is of another account, or its results have expired."""
         if error.status != NOT_FOUND:
             raise error
         where = f"judge {self._run.judge.name}: its batch {row.remote}"
-        if time.time() - row.created < KEPT:
+        if time.time() - row.created < RETENTION:
             raise ProviderRefusedError(
-                f"{where} is not known to the owner of this key ({error}); use the key that it was handed in "
-                "with, or choose another --out."
+                f"{where} is unknown under this API key ({error}); use the key that submitted it, "
+                "or choose another --out."
             ) from error
         await self._store.save_batch(replace(row, state=SETTLED))
-        self._run.control.progress.say(f"{where} is gone after a month; its calls are made again")
+        self._run.control.progress.say(f"{where} has expired after a month; its calls are made again")
 
     async def _submit(self, part: Mapping[str, Call]) -> StoredBatch | None:
-        """Hand calls in, with the intention on disk before and the vendor's name after."""
+        """Submit calls, with the intention on disk before and the vendor's id after."""
         prepared = {key: self._provider.build_batch_item(call.presentation()) for key, call in part.items()}
         number = len(self._store.batches(self._run.judge.name))
         row = StoredBatch(
@@ -270,85 +267,85 @@ class BatchSitting:
         )
         await self._store.save_batch(row)
         try:
-            handed = BatchRequest(row.name, {key: prepared[key][0] for key in prepared})
-            remote = await self._vendor.submit(handed)
+            request = BatchRequest(row.name, {key: prepared[key][0] for key in prepared})
+            remote = await self._vendor.submit(request)
         except TransientError as error:
-            await self._doubted(row, error)
+            await self._on_failed_submission(row, error)
             return None
-        self._cut = 0
+        self._failed_submissions = 0
         row = replace(row, state=SUBMITTED, remote=remote)
         await self._store.save_batch(row)
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: {pluralize(len(row.keys), 'call')} handed in as {remote}; "
-            "the run may be stopped, and goes on with the same command"
+            f"judge {self._run.judge.name}: {pluralize(len(row.keys), 'call')} submitted as batch {remote}; "
+            "you may stop the run and collect the results later with the same command"
         )
         return row
 
-    async def _doubted(self, row: StoredBatch, error: TransientError) -> None:
-        """A handing in that broke off may have succeeded: the vendor is asked before another is made."""
-        self._cut += 1
-        if self._cut >= self._run.limits.attempts:
+    async def _on_failed_submission(self, row: StoredBatch, error: TransientError) -> None:
+        """A failed submission may have succeeded: ask the vendor before another is made."""
+        self._failed_submissions += 1
+        if self._failed_submissions >= self._run.limits.attempts:
             raise UnreachableError(str(error)) from error
-        if error.reason in NOTHING_TAKEN:
+        if error.reason in NOT_SUBMITTED:
             await self._store.save_batch(replace(row, state=SETTLED))
-        await nap(self._run.pause(self._cut, error), self._run.stopped)
-        if error.reason not in NOTHING_TAKEN and not self._run.stopped.is_set():
-            await self._resumed(row)
+        await sleep(backoff_delay(self._run.limits, self._failed_submissions, error), self._run.stopped)
+        if error.reason not in NOT_SUBMITTED and not self._run.stopped.is_set():
+            await self._resume(row)
 
     async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
-        """Wait for a batch and keep what came of it; False where it was not ours, or is not there yet."""
-        remote, pause = row.remote or "", FIRST_LOOK
+        """Wait for a batch and save its results; False if it is not ours, or not there yet."""
+        remote, pause = row.remote or "", FIRST_POLL
         while not (progress := await self._vendor.progress(remote)).ended:
-            await nap(min(pause, self._run.limits.poll), self._run.stopped)
+            await sleep(min(pause, self._run.limits.poll), self._run.stopped)
             if self._run.stopped.is_set():
                 return False
             pause *= 1.5
         if progress.refused and certain:
             await self._store.save_batch(replace(row, state=SETTLED))
             where = f"judge {self._run.judge.name}"
-            raise UnreachableError(f"{where}: its vendor refused the batch ({progress.refused})")
+            raise UnreachableError(f"{where}: the vendor rejected the batch ({progress.refused})")
         results = await self._vendor.results(remote, set(row.keys), progress, certain=certain)
         if not results and not certain:
             return False
         missing = [BatchResult(key, None) for key in row.keys if key not in results]
         everything = [*results.values(), *missing]
-        for start in range(0, len(everything), TOGETHER):
-            together = everything[start : start + TOGETHER]
-            await asyncio.gather(*(self._settle(result, Dialect(row.dialect)) for result in together))
+        for start in range(0, len(everything), WRITE_CHUNK):
+            together = everything[start : start + WRITE_CHUNK]
+            await asyncio.gather(*(self._save_result(result, Dialect(row.dialect)) for result in together))
         await self._store.save_batch(replace(row, state=SETTLED))
         if progress.cancelled and self._open.keys() & set(row.keys):
             raise UnreachableError(f"judge {self._run.judge.name}: its batch {remote} was cancelled")
         return True
 
-    async def _settle(self, result: BatchResult, dialect: Dialect) -> None:
-        """Keep a reply or count a failure; what may come out otherwise stays open."""
+    async def _save_result(self, result: BatchResult, dialect: Dialect) -> None:
+        """Save a reply or a failure; a call that may still succeed stays open."""
         call = self._open.get(result.id)
         if call is None:
             return
         tries = self._tries.setdefault(result.id, [])
         try:
             if result.response is None:
-                raise TransientError(NOT_REACHED, "the vendor did not get to the call; try again.")
+                raise TransientError(EXPIRED, "the batch ended before the vendor got to the call; try again.")
             reply = self._provider.parse_batch_item(call.presentation(), result.response, dialect)
         except (PermanentError, TransientError) as error:
             tries.append(error)
             if isinstance(error, PermanentError) or len(tries) >= self._run.limits.attempts:
-                await self._run.lose(call, tries)
+                await self._run.save_failure(call, tries)
                 del self._open[result.id]
             return
         if reply is not None:
-            dollars = cost(self._run.price, call, reply)
-            await self._run.keep(call, reply, len(tries) + 1, dollars)
+            dollars = call_cost(self._run.price, call, reply)
+            await self._run.save_reply(call, reply, len(tries) + 1, dollars)
             self._run.control.budget.spent += dollars
             del self._open[result.id]
 
 
-def _parted(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
-    """Calls in parts that a vendor takes: of so many, and no larger than it reads."""
+def _split(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
+    """Calls in parts that the vendor accepts: at most so many, and no larger than the limit."""
     part, size = dict[str, Call](), 0
     for key, call in calls.items():
         weight = 2 * call.characters + 2000
-        if part and (len(part) >= most or size + weight > LARGEST):
+        if part and (len(part) >= most or size + weight > MAX_BATCH_BYTES):
             yield part
             part, size = {}, 0
         part[key] = call

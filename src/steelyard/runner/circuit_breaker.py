@@ -14,47 +14,49 @@ from steelyard.core.text import pluralize
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.trials.exchange import Call
 
-SEASONED = 4
-"""So many times as many losses are needed where the judge has answered before."""
+PROVEN_FACTOR = 4
+"""The threshold is so many times higher for a judge that has answered before."""
 
 
-class Patience:
-    """Losses of one judge since its last reply."""
+class CircuitBreaker:
+    """Failed calls of one judge since its last reply: half-open after one, open at `threshold` items."""
 
-    def __init__(self, hopeless: int, items: int, answered: bool) -> None:
-        """`items` are all that the judge is asked about; `answered` says that it has replied before."""
-        self._hopeless = hopeless
+    def __init__(self, failure_threshold: int, items: int, has_answered: bool) -> None:
+        """`items` are all that the judge is asked about; `has_answered` says that it has replied before."""
+        self._base_threshold = failure_threshold
         self._items = items
-        self._seasoned = answered
-        self._lost: set[str] = set()
+        self._has_answered = has_answered
+        self._failed_items: set[str] = set()
         self._reasons: Counter[str] = Counter()
 
     @property
-    def doubtful(self) -> bool:
-        """A call was lost, and none has been answered since."""
+    def half_open(self) -> bool:
+        """A call failed, and none has been answered since."""
         return bool(self._reasons)
 
     @property
-    def needed(self) -> int:
-        """Different items that must be lost in a row; no more than there are."""
-        return min(self._hopeless * (SEASONED if self._seasoned else 1), self._items)
+    def threshold(self) -> int:
+        """Different items that must fail in a row; no more than there are."""
+        return min(self._base_threshold * (PROVEN_FACTOR if self._has_answered else 1), self._items)
 
-    def answered(self) -> None:
-        """A reply came: every loss before it was a matter of its item."""
-        self._seasoned = True
-        self._lost.clear()
+    def record_reply(self) -> None:
+        """Close the circuit: failures before this reply were due to their items."""
+        self._has_answered = True
+        self._failed_items.clear()
         self._reasons.clear()
 
-    def lost(self, call: Call, error: TransientError, drawn_in_doubt: bool) -> UnreachableError | None:
-        """Count a call that used up its tries; the error where there is no hope left."""
+    def record_failure(
+        self, call: Call, error: TransientError, was_half_open: bool
+    ) -> UnreachableError | None:
+        """Count a call that used up its retries; return the error that opens the circuit."""
         self._reasons[error.reason] += 1
-        if drawn_in_doubt:
-            self._lost.add(call.item)
-        if len(self._lost) < self.needed:
+        if was_half_open:
+            self._failed_items.add(call.item)
+        if len(self._failed_items) < self.threshold:
             return None
         reasons = ", ".join(f"{reason} {number}" for reason, number in self._reasons.most_common())
         return UnreachableError(
-            f"judge {call.judge.name}: given up after {pluralize(self._reasons.total(), 'call')} in a row "
-            f"without a reply ({reasons}), on {pluralize(len(self._lost), 'different item')} or more; "
-            f"the last try ended with: {error}"
+            f"judge {call.judge.name}: stopped after {pluralize(self._reasons.total(), 'call')} in a row "
+            f"without a reply ({reasons}), on {pluralize(len(self._failed_items), 'different item')} or "
+            f"more; last error: {error}"
         )

@@ -11,8 +11,8 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.content_hash import digests_of
 from steelyard.errors import UsageError
 from steelyard.runner.answers import Answers
-from steelyard.runner.budget import charged, cost, spent
-from steelyard.runner.planner import foreseen
+from steelyard.runner.budget import call_cost, reply_cost, usage_cost
+from steelyard.runner.planner import estimate_cost
 from steelyard.runner.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.replies import StoredReply
@@ -38,7 +38,9 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
     """All exchanges of a run file together."""
     kept = store.exchanges().values()
     prices = [_price(e) for e in kept]
-    dollars = sum(spent(price, e.reply, e.prompt_characters) for price, e in zip(prices, kept, strict=True))
+    dollars = sum(
+        reply_cost(price, e.reply, e.prompt_characters) for price, e in zip(prices, kept, strict=True)
+    )
     return AuthoringCost(
         len(kept),
         sum(e.reply.usage.input_tokens for e in kept),
@@ -48,11 +50,11 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
     )
 
 
-def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
+def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
     """Dollars for those calls of one judge that have a reply."""
     answered = [call for call in calls if call.key in replies]
     price = price_of(answered[0].judge) if answered else None
-    return sum(cost(price, call, replies[call.key].reply) for call in answered)
+    return sum(call_cost(price, call, replies[call.key].reply) for call in answered)
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class Costs:
             price = price_of(judge)
             ways = _ways(answers, rows[mine], price)
             _, first, way = np.unique(ways, return_index=True, return_inverse=True)
-            told = [_cost(price, answers, row) for row in rows[mine][first].tolist()]
-            columns = np.array(told, dtype=np.float64).reshape(-1, 3)[way.reshape(-1)].T
+            priced = [_cost(price, answers, row) for row in rows[mine][first].tolist()]
+            columns = np.array(priced, dtype=np.float64).reshape(-1, 3)[way.reshape(-1)].T
             costs.dollars[mine], costs.known[mine], costs.estimated[mine] = columns
         return costs
 
@@ -105,7 +107,7 @@ def _cost(price: Price | None, answers: Answers, row: int) -> tuple[float, bool,
     usage, letters = answers.usages.values[answers.usage[row]], int(answers.letters[row])
     lengths = price is not None and not price.free and usage.billed is None
     characters = answers.calls[row].characters if lengths and not usage.input_tokens else 0
-    dollars = charged(price, usage, letters, characters)
+    dollars = usage_cost(price, usage, letters, characters)
     counted = usage.input_tokens and (usage.output_tokens or not letters)
     known = price is not None or usage.billed is not None
     return dollars, known, not counted and usage.billed is None and dollars > 0
@@ -124,17 +126,17 @@ SAMPLE = 200
 
 
 @dataclass(frozen=True)
-class Rates:
+class CallRates:
     """Dollars per call so far; of who has answered none, by the length of what will be asked."""
 
     answers: Answers
     """Every call of the plan."""
     batched: bool = False
-    """True where further calls are handed in together; those of the pilot were made one by one."""
+    """True if further calls go in batches; preflight calls were made one by one."""
     _known: dict[str, float | None] = field(default_factory=dict, repr=False)
     """Judge to dollars per call, once they were counted."""
 
-    def due(self, waiting: Collection[str]) -> float | None:
+    def pending_cost(self, waiting: Collection[str]) -> float | None:
         """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
         calls = self.answers.calls
         places = calls.lookup(digests_of(list(waiting)))
@@ -178,5 +180,5 @@ class Rates:
             dollars = Costs.of(self.answers, made).dollars
             return float(np.where(alone, share * dollars, dollars).mean())
         ahead = [self.answers.calls[row] for row in rows[:SAMPLE].tolist()]
-        told = foreseen(ahead) if ahead else 0.0
-        return None if told is None else share * told / max(1, len(ahead))
+        costs = estimate_cost(ahead) if ahead else 0.0
+        return None if costs is None else share * costs / max(1, len(ahead))

@@ -20,14 +20,15 @@ from steelyard.errors import (
     without_frames,
 )
 from steelyard.providers.provider import Provider, SyncProvider, model_info
-from steelyard.runner.budget import likely_tokens
-from steelyard.runner.circuit_breaker import Patience
+from steelyard.runner.budget import estimate_tokens
+from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import Watch, no_reply, time_limit
-from steelyard.runner.preflight import Pilot
+from steelyard.runner.limits import CallTimeout, timeout_error, timeout_for
+from steelyard.runner.preflight import Preflight
 from steelyard.runner.prices import price_of
-from steelyard.runner.rate_limit import Throttle, nap
-from steelyard.runner.record import Stored
+from steelyard.runner.rate_limit import Throttle
+from steelyard.runner.record import StoredReplies
+from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.session import RunControl
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
@@ -36,58 +37,97 @@ from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
+CHUNK = 128
+"""Calls of a synchronous provider that are answered and saved together."""
+FEW_SLOTS = 32
+"""Slots up to which one stays free while a reply goes to disk; see `_workers`."""
+
+
+@dataclass(frozen=True)
+class JudgeQueue:
+    """The calls of one judge, in batches."""
+
+    judge: Judge
+    """Who is asked."""
+    trials: Sequence[Call]
+    """Every call that may be made, the answered ones included."""
+    batches: Iterable[Sequence[Call]]
+    """Open calls; the next batch is taken when every call of the one before has ended."""
+    on_reply: Callable[[Call, Reply], None] | None = None
+    """Called with each reply as soon as it is on disk."""
+
+    @property
+    def items(self) -> int:
+        """How many items are asked about."""
+        calls = self.trials.asked if isinstance(self.trials, Trials) else self.trials
+        return len({call.item for call in calls})
+
+    @property
+    def preflight_trials(self) -> Sequence[Trial]:
+        """Trials that need a preflight: those of a prompted judge that is no baseline."""
+        if not model_info(self.judge.address).prompted or self.judge.baseline:
+            return ()
+        if isinstance(self.trials, Trials):
+            return self.trials
+        return [call for call in self.trials if isinstance(call, Trial)]
+
 
 class CallQueue:
-    """The open calls of a batch; each that is taken is to be ended."""
+    """The open calls of a batch: in order, at random while the circuit is half-open, as the preflight allows.
+
+    Each call that is taken has to be ended.
+    """
 
     def __init__(
-        self, batch: Sequence[Call], pilot: Pilot, patience: Patience, stopped: asyncio.Event
+        self, batch: Sequence[Call], preflight: Preflight, breaker: CircuitBreaker, stopped: asyncio.Event
     ) -> None:
-        """`stopped` is the sign that no further call is to be made."""
+        """`stopped` is set when no further call may be made."""
         self._batch = batch
         self._protocols = _protocols(batch)
-        self._waiting = deque(pilot.in_order(batch))
-        """Places in the batch: a call is made when it is taken."""
-        self._left = Counter(self._protocols)
-        self._pilot = pilot
-        self._patience = patience
+        self._waiting = deque(preflight.order(batch))
+        """Rows of the batch: a call is built when it is taken."""
+        self._open_calls = Counter(self._protocols)
+        self._preflight = preflight
+        self._breaker = breaker
         self._stopped = stopped
         self._ended = asyncio.Event()
-        self._chance = random.Random()
+        self._random = random.Random()
 
     async def take(self) -> Call | None:
-        """The next call; None where none is left, or none is to be made.
+        """The next call; None if none is open, or none may be made.
 
-        A protocol is full only while a call of it is under way, so whoever waits here is woken.
+        A protocol is full only while a call of it is in flight, so whoever waits here is woken.
         """
         while self._waiting and not self._stopped.is_set():
-            if self._patience.doubtful:
-                self._waiting.rotate(-self._chance.randrange(len(self._waiting)))
-            if (turn := self._admitted()) is not None:
+            if self._breaker.half_open:
+                self._waiting.rotate(-self._random.randrange(len(self._waiting)))
+            if (turn := self._next_allowed()) is not None:
                 call = self._batch[self._waiting[turn]]
                 del self._waiting[turn]
-                self._left[call.protocol] -= 1
-                self._pilot.begin(call)
+                self._open_calls[call.protocol] -= 1
+                self._preflight.begin(call)
                 return call
             self._ended.clear()
             await self._ended.wait()
         return None
 
     def end(self, call: Call) -> None:
-        """A call that was taken came to its end, whatever that was."""
-        self._pilot.end(call)
+        """A call that was taken has ended, whatever came of it."""
+        self._preflight.end(call)
         self._ended.set()
 
-    def _admitted(self) -> int | None:
-        """Which of those that wait may be made first; nobody looks for one where no protocol admits any."""
-        if self._pilot.settled:
+    def _next_allowed(self) -> int | None:
+        """Position of the first waiting call that may be made; None if no protocol allows any."""
+        if self._preflight.passed:
             return 0
-        admitted = {
-            protocol for protocol, left in self._left.items() if left and self._pilot.admits(protocol)
+        allowed = {
+            protocol
+            for protocol, count in self._open_calls.items()
+            if count and self._preflight.allows(protocol)
         }
-        if not admitted:
+        if not allowed:
             return None
-        return next(turn for turn, place in enumerate(self._waiting) if self._protocols[place] in admitted)
+        return next(turn for turn, row in enumerate(self._waiting) if self._protocols[row] in allowed)
 
 
 def _protocols(batch: Sequence[Call]) -> list[str]:
@@ -98,103 +138,67 @@ def _protocols(batch: Sequence[Call]) -> list[str]:
     return [names[code] for code in codes[batch.question].tolist()]
 
 
-STEP = 128
-"""Calls that are answered and kept together where nobody is waited for."""
-FEW = 32
-"""Calls at a time up to which a place stays free while a reply goes to disk; see `_workers`."""
-
-
-@dataclass(frozen=True)
-class Agenda:
-    """What one judge may have to do."""
-
-    judge: Judge
-    """Who is asked."""
-    trials: Sequence[Call]
-    """Every trial that may be run, the answered ones included."""
-    batches: Iterable[Sequence[Call]]
-    """Open trials; a batch is taken when the one before it is settled."""
-    heard: Callable[[Call, Reply], None] | None = None
-    """Told of each reply as soon as it is on disk."""
-
-    @property
-    def items(self) -> int:
-        """How many things are asked about."""
-        calls = self.trials.asked if isinstance(self.trials, Trials) else self.trials
-        return len({call.item for call in calls})
-
-    @property
-    def piloted(self) -> Sequence[Trial]:
-        """What a pilot is for: the trials of a judge that answers a prompt; a baseline is no such judge."""
-        if not model_info(self.judge.address).prompted or self.judge.baseline:
-            return ()
-        if isinstance(self.trials, Trials):
-            return self.trials
-        return [call for call in self.trials if isinstance(call, Trial)]
-
-
 class JudgeRun:
-    """Brings each open trial of a judge to a reply or a failure on disk.
+    """Brings each open call of a judge to a reply or a failure on disk."""
 
-    A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
-    """
-
-    def __init__(self, control: RunControl, agenda: Agenda, stored: Stored) -> None:
-        """`stored` are the replies of earlier sittings, to calls of the agenda and to others."""
+    def __init__(self, control: RunControl, queue: JudgeQueue, stored: StoredReplies) -> None:
+        """`stored` are the replies of earlier runs, to calls of the queue and to others."""
         self.control = control
         self.limits = control.limits
-        self.judge = agenda.judge
-        self._batches, self._heard = iter(agenda.batches), agenda.heard
+        self.judge = queue.judge
+        self._batches, self._on_reply = iter(queue.batches), queue.on_reply
         self.price = price_of(self.judge)
-        self.call_timeout = time_limit(self.judge, self.limits.call_timeout)
-        self.stopped = control.signal()
-        answered = bool(stored.of(agenda.trials).any())
-        self._patience = Patience(self.limits.hopeless, agenda.items, answered)
-        self._pilot = Pilot(self.judge, agenda.piloted if self.limits.pilot else ())
-        self._unreadable = self._pilot.recall(stored, control.read)
-        self._jitter = random.Random()
-        self._watch = Watch(self.call_timeout)
+        self.call_timeout = timeout_for(self.judge, self.limits.call_timeout)
+        self.stopped = control.stop_signal()
+        has_answered = bool(stored.of(queue.trials).any())
+        self._breaker = CircuitBreaker(self.limits.failure_threshold, queue.items, has_answered)
+        self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
+        self._preflight_error = self._preflight.restore(stored, control.read)
+        self._timeout = CallTimeout(self.call_timeout)
 
     async def execute(self) -> None:
-        """Open the provider, work the trials off, close it; do nothing when all are answered."""
+        """Open the provider, make the open calls, close it; do nothing if all are answered."""
         batch = None if self.stopped.is_set() else next(self._batches, None)
         if not batch:
             return
-        if self._unreadable is not None:
-            self.leave(self._unreadable)
+        if self._preflight_error is not None:
+            self.abort_judge(self._preflight_error)
             return
-        provider = self._connected()
+        provider = self._connect()
         try:
             await provider.open()
-            self._watch = Watch(time_limit(self.judge, self.limits.call_timeout, provider.concurrency))
-            throttle = self.control.endpoints.of(self.judge, provider)
+            self._timeout = CallTimeout(
+                timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
+            )
+            throttle = self.control.endpoints.throttle_for(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
                 batch = None if self.stopped.is_set() else next(self._batches, None)
         except SteelyardError as error:
-            self.leave(error)
+            self.abort_judge(error)
         finally:
             await provider.close()
 
-    def _connected(self) -> Provider:
-        """The judge's provider, where the run's calls are made; not yet open."""
+    def _connect(self) -> Provider:
+        """The judge's provider on the run's engine, not yet open."""
         return self.control.engine.connect(self.judge)
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         prime_provider(provider, batch)
-        if isinstance(provider, SyncProvider) and self._unguarded:
+        if isinstance(provider, SyncProvider) and self._needs_no_queue:
             # Neighbours in the run file go in together, which takes half as long.
             neighbours = batch.by_key if isinstance(batch, Trials) else sorted(batch, key=attrgetter("key"))
-            await self._answer(provider.reply, neighbours, partial(self._settle, provider, throttle))
+            retry = partial(self._call_with_retries, provider, throttle)
+            await self._answer_in_process(provider.reply, neighbours, retry)
             return
-        queue = CallQueue(batch, self._pilot, self._patience, self.stopped)
+        queue = CallQueue(batch, self._preflight, self._breaker, self.stopped)
 
         async def worker() -> None:
             while (call := await queue.take()) is not None:
                 try:
-                    await self._settle(provider, throttle, call)
+                    await self._call_with_retries(provider, throttle, call)
                 except SteelyardError as error:
-                    self.leave(error)
+                    self.abort_judge(error)
                 finally:
                     queue.end(call)
 
@@ -203,136 +207,145 @@ class JudgeRun:
                 group.create_task(worker())
 
     @property
-    def _unguarded(self) -> bool:
-        """No pilot is to be passed and no money to be held, so that calls need not go one by one."""
+    def _needs_no_queue(self) -> bool:
+        """No preflight is open and no budget to be kept, so calls need not go one by one."""
         free = self.price is None or self.price.free
-        return self._pilot.settled and (free or self.limits.budget is None)
+        return self._preflight.passed and (free or self.limits.budget is None)
 
-    async def _answer(
+    async def _answer_in_process(
         self,
         answer: Callable[[Presentation], Reply],
         batch: Sequence[Call],
-        settle: Callable[[Call], Awaitable[None]],
+        retry: Callable[[Call], Awaitable[None]],
     ) -> None:
-        """Many calls a step where nobody is waited for; one that raises goes the way of all calls."""
-        counted = self._heard is not None or not self.judge.baseline
-        for start in range(0, len(batch), STEP):
+        """Answer and save calls of a synchronous provider in chunks."""
+        is_counted = self._on_reply is not None or not self.judge.baseline
+        for start in range(0, len(batch), CHUNK):
             if self.stopped.is_set():
                 return
-            answers, rest = list[tuple[Call, Reply, int]](), list[Call]()
-            for call in batch[start : start + STEP]:
+            answers, retries = list[tuple[Call, Reply, int]](), list[Call]()
+            failures: list[tuple[Call, CallError]] = []
+            for call in batch[start : start + CHUNK]:
                 try:
                     answers.append((call, answer(call.presentation()), 1))
-                except Exception:  # `settle` asks again and tells what it is
-                    rest.append(call)
+                except PermanentError as error:
+                    failures.append((call, error))
+                except SteelyardError:  # a transient error, or one that aborts the judge when it comes again
+                    retries.append(call)
+                except Exception as error:
+                    failures.append((call, _internal_error(error)))
             await self.control.store.save_replies(answers)
-            for call, reply, _ in answers if counted else ():
-                self._count(call, reply, self.control.budget.pay(self.price, call, reply))
-            for call in rest:
-                await settle(call)
+            for call, reply, _ in answers if is_counted else ():
+                self._count_reply(call, reply, self.control.budget.pay(self.price, call, reply))
+            for call, failure in failures:
+                await self.save_failure(call, [failure])
+            for call in retries:
+                await retry(call)
 
-    async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
+    async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
+        """Make a call until there is a reply, a permanent error, or no try or time left."""
         errors: list[CallError] = []
-        doubtful = self._patience.doubtful
-        expected, deadline = 0 if throttle.pace.unlimited else likely_tokens(trial), math.inf
+        was_half_open = self._breaker.half_open
+        expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
         while True:
             try:
-                async with throttle.place(self.stopped, expected):
+                async with throttle.slot(self.stopped, expected):
                     if self.stopped.is_set():
                         return
-                    # Waiting for one's turn is not waiting for the server.
+                    # Waiting for a slot is not waiting for the server.
                     deadline = min(deadline, asyncio.get_running_loop().time() + self.limits.trial_timeout)
-                    async with self.control.budget.reserved(self.price, trial) as hold:
+                    async with self.control.budget.reserve(self.price, call) as reservation:
                         if self.stopped.is_set():
                             return
-                        reply = await self._call(provider, trial)
-                        hold.spend(reply)
-                        throttle.pace.used(expected, reply.usage.input_tokens + reply.usage.output_tokens)
+                        reply = await self._call(provider, call)
+                        reservation.spend(reply)
+                        throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except PermanentError as error:
-                await self.lose(trial, [*errors, error])
+                await self.save_failure(call, [*errors, error])
                 return
             except TransientError as error:
                 # With its frames it would hold this list, and bodies of replies, until the next collection.
                 errors.append(without_frames(error))
                 if error.reason == "rate_limited":
-                    throttle.refused(error.retry_after)
-                pause = self.pause(len(errors), error)
-                if pause > self.limits.trial_timeout:
-                    await self.lose(trial, errors)
+                    throttle.on_rate_limit(error.retry_after)
+                delay = backoff_delay(self.limits, len(errors), error)
+                if delay > self.limits.trial_timeout:
+                    await self.save_failure(call, errors)
                     raise UnreachableError(
-                        f"{str(error).rstrip('.')}, and the server asks to wait {pause:,.0f} s"
+                        f"{str(error).rstrip('.')}, and the server asks to wait {delay:,.0f} s"
                     ) from error
-                late = asyncio.get_running_loop().time() + pause > deadline
-                if late or len(errors) >= self.limits.attempts:
-                    await self.lose(trial, errors)
-                    self._lose(trial, errors, error, doubtful)
+                is_late = asyncio.get_running_loop().time() + delay > deadline
+                if is_late or len(errors) >= self.limits.attempts:
+                    await self.save_failure(call, errors)
+                    self.count_failure(call, errors, error, was_half_open)
                     return
-                await nap(pause, self.stopped)
+                await sleep(delay, self.stopped)
             else:
-                throttle.succeeded()
-                await self.keep(trial, reply, len(errors) + 1, hold.spent)
+                throttle.on_success()
+                await self.save_reply(call, reply, len(errors) + 1, reservation.spent)
                 return
 
-    async def _call(self, provider: Provider, trial: Call) -> Reply:
-        """One try; whatever goes wrong in it is this trial's alone."""
+    async def _call(self, provider: Provider, call: Call) -> Reply:
+        """One try; whatever goes wrong in it concerns this call alone."""
         try:
-            return await self._watch.within(provider.ask(trial.presentation()))
+            return await self._timeout.with_timeout(provider.ask(call.presentation()))
         except TimeoutError:
-            raise no_reply(self.judge, self._watch.seconds) from None
+            raise timeout_error(self.judge, self._timeout.seconds) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:
-            raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
+            raise _internal_error(error) from error
 
-    async def keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
+    async def save_reply(self, call: Call, reply: Reply, attempts: int, dollars: float) -> None:
         """Put a reply on disk, then count it."""
-        await self.control.store.save_reply(trial, reply, attempts)
-        self._count(trial, reply, dollars)
+        await self.control.store.save_reply(call, reply, attempts)
+        self._count_reply(call, reply, dollars)
 
-    def _count(self, trial: Call, reply: Reply, dollars: float) -> None:
-        """Take note of a reply that is on disk."""
-        if self._heard is not None:
-            self._heard(trial, reply)
-        self._patience.answered()
+    def _count_reply(self, call: Call, reply: Reply, dollars: float) -> None:
+        """Count a reply that is on disk."""
+        if self._on_reply is not None:
+            self._on_reply(call, reply)
+        self._breaker.record_reply()
         if self.judge.baseline:
             return
-        verdict = self.control.read(trial, reply) if isinstance(trial, Trial) else None
-        self.control.replied(self.judge, dollars, verdict)
-        error = self._pilot.hear(trial, reply, verdict)
+        verdict = self.control.read(call, reply) if isinstance(call, Trial) else None
+        self.control.count_reply(self.judge, dollars, verdict)
+        error = self._preflight.record(call, reply, verdict)
         if error is not None:
-            self.leave(error)
+            self.abort_judge(error)
 
-    async def lose(self, trial: Call, errors: list[CallError]) -> None:
+    async def save_failure(self, call: Call, errors: list[CallError]) -> None:
         """Put a failure on disk, then count it."""
         last = errors[-1]
-        await self.control.store.save_failure(trial, last.reason, str(last), len(errors))
-        self.control.failed(self.judge, last.reason)
+        await self.control.store.save_failure(call, last.reason, str(last), len(errors))
+        self.control.count_failure(self.judge, last.reason)
 
-    def pause(self, tries: int, error: TransientError) -> float:
-        """Exponential backoff with jitter; a server's own wish counts in full."""
-        longest = min(self.limits.longest_backoff, self.limits.backoff * 2.0 ** (tries - 1))
-        return max(error.retry_after or 0.0, longest * (0.5 + self._jitter.random() / 2))
-
-    def _lose(self, trial: Call, errors: list[CallError], last: TransientError, doubtful: bool) -> None:
-        """Count a call that used up its tries, and leave a server that is not there or answers nothing."""
-        hopeless = self._patience.lost(trial, last, doubtful)
+    def count_failure(
+        self, call: Call, errors: list[CallError], last: TransientError, was_half_open: bool
+    ) -> None:
+        """Tell the circuit breaker of a call that used up its retries; abort the judge if it opens."""
+        opened = self._breaker.record_failure(call, last, was_half_open)
         if all(error.reason == "unreachable" for error in errors):
-            self.leave(UnreachableError(str(last)))
-        elif hopeless is not None:
-            self.leave(hopeless)
+            self.abort_judge(UnreachableError(str(last)))
+        elif opened is not None:
+            self.abort_judge(opened)
 
-    def leave(self, error: SteelyardError) -> None:
-        """Leave this judge, once."""
+    def abort_judge(self, error: SteelyardError) -> None:
+        """Make no further call of this judge; only the first error counts."""
         if self.stopped.is_set():
             return
         self.stopped.set()
-        self.control.give_up(self.judge, error)
+        self.control.abort_judge(self.judge, error)
 
 
-def _workers(places: int, own: int) -> int:
-    """One for each call in flight; where these are many, some more, whose replies are on their way to disk.
+def _internal_error(error: Exception) -> PermanentError:
+    return PermanentError("internal_error", f"{type(error).__name__}: {error}")
 
-    A call is over when its reply is on disk, so that no more than these are lost with the process. Places may
+
+def _workers(slots: int, own: int) -> int:
+    """One worker for each call in flight; of many slots some more, whose replies are on their way to disk.
+
+    A call is over when its reply is on disk, so that no more than these are lost with the process. Slots may
     be shared with judges whose providers take more calls at the same time than this one's `own`.
     """
-    return own if own < places else places + max(0, places - FEW) // 2
+    return own if own < slots else slots + max(0, slots - FEW_SLOTS) // 2

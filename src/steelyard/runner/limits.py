@@ -22,38 +22,38 @@ class RunLimits:
     concurrency: int = 16
     """Calls in flight at one address, at most; of a judge that has none, by itself."""
     attempts: int = 6
-    """Tries per trial."""
+    """Tries of a call, the first included."""
     backoff: float = 0.5
-    """Seconds before the second try; doubled each time, with jitter."""
-    longest_backoff: float = 30.0
-    """No wait is longer, unless the server asks for it."""
+    """Seconds before the second try: exponential backoff, doubled each time, with jitter."""
+    max_backoff: float = 30.0
+    """Longest backoff, unless the server asks for more."""
     call_timeout: float = 120.0
     """Seconds for one try."""
     trial_timeout: float = 600.0
-    """Seconds for all tries of a trial, waits included."""
-    hopeless: int = 5
-    """Different items, lost in a row, after which a judge that never replied is given up; see `patience`."""
-    pilot: bool = True
-    """Leave a judge whose first replies cannot be read; see `pilot`."""
+    """Seconds for all tries of a call, backoff included."""
+    failure_threshold: int = 5
+    """Different items failed in a row that open the circuit breaker of a judge that never replied."""
+    preflight: bool = True
+    """Stop a judge whose first replies cannot be parsed; see `preflight`."""
     batch: bool = False
-    """Hand calls in together where a judge's vendor takes them so, at a lower price and answered later."""
+    """Use the vendor's batch API where there is one: about half the price, results within hours."""
     poll: float = 60.0
-    """Seconds between two looks at a batch, at most."""
+    """Seconds between batch status checks, at most."""
     budget: float | None = None
-    """Dollars for the whole study, earlier sittings included."""
+    """Dollars for the whole study, earlier runs included."""
     engine: str = "local"
     """Where calls are made; see `engine`."""
 
     @classmethod
     def of(cls, given: RunLimits | Mapping[str, Any] | None) -> RunLimits:
-        """The limits themselves, or from a mapping; what is not named there stays as it is by default."""
+        """The limits themselves, or from a mapping; what it does not name keeps its default."""
         if isinstance(given, RunLimits):
             return given
         named = dict(given) if isinstance(given, Mapping) else {} if given is None else given
         return cls(**checked(_model(), named, "limits").model_dump())
 
 
-def time_limit(judge: Judge, call_timeout: float, together: int = 1) -> float:
+def timeout_for(judge: Judge, call_timeout: float, together: int = 1) -> float:
     """Seconds for one call of a judge: its own, where it states one.
 
     Calls of a judge that this machine computes in turn wait for one another and not for a server: each has
@@ -63,7 +63,7 @@ def time_limit(judge: Judge, call_timeout: float, together: int = 1) -> float:
     return limit * together if model_info(judge.address).sequential else limit
 
 
-def no_reply(judge: Judge, seconds: float) -> TransientError:
+def timeout_error(judge: Judge, seconds: float) -> TransientError:
     """The error of a call that took longer."""
     return TransientError("timeout", f"judge {judge.name}: no reply within {seconds:g} s")
 
@@ -84,50 +84,50 @@ def _model() -> type[BaseModel]:
 Result = TypeVar("Result")
 
 
-class Watch:
-    """Ends what takes too long, as `asyncio.timeout` does, which sets a timer of its own for each call."""
+class CallTimeout:
+    """Timeout of a call: one timer for all calls of a judge, where `asyncio.timeout` sets one for each."""
 
     def __init__(self, seconds: float) -> None:
-        """Everything that is watched has so many seconds."""
+        """Every call has so many seconds."""
         self.seconds = seconds
         self._due: dict[asyncio.Task[Any], float] = {}
-        """When the time of each task is up; who began first is due first, and stands first."""
+        """Deadline of each task; the first to begin comes first."""
         self._timer: asyncio.TimerHandle | None = None
 
-    async def within(self, work: Awaitable[Result]) -> Result:
-        """What the task at hand awaits; TimeoutError where that takes too long."""
+    async def with_timeout(self, work: Awaitable[Result]) -> Result:
+        """Await work in the current task; TimeoutError if it takes too long."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is None:
-            raise RuntimeError("only a task can be watched")
+            raise RuntimeError("a timeout needs a task")
         cancelled = task.cancelling()
         self._due[task] = due = loop.time() + self.seconds
         if self._timer is None:
-            self._timer = loop.call_at(due, self._end, loop)
+            self._timer = loop.call_at(due, self._cancel_late, loop)
         try:
             result = await work
         except asyncio.CancelledError:
-            if not self._in_time(task) and task.cancelling() <= cancelled:
+            if not self._unregister(task) and task.cancelling() <= cancelled:
                 raise TimeoutError from None
             raise
         except BaseException:
-            self._in_time(task)
+            self._unregister(task)
             raise
-        self._in_time(task)
+        self._unregister(task)
         return result
 
-    def _in_time(self, task: asyncio.Task[Any]) -> bool:
-        """Watch a task no longer; False for one that was ended, which is taken back."""
+    def _unregister(self, task: asyncio.Task[Any]) -> bool:
+        """Forget a task; False if it was cancelled here, which is undone."""
         if self._due.pop(task, None) is not None:
             return True
         task.uncancel()
         return False
 
-    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End whoever is late, and wait for the next."""
+    def _cancel_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel late tasks, and set the timer for the next."""
         now, self._timer = loop.time(), None
         for task, due in list(self._due.items()):
             if due > now:
-                self._timer = loop.call_at(due, self._end, loop)
+                self._timer = loop.call_at(due, self._cancel_late, loop)
                 return
             del self._due[task]
             task.cancel()

@@ -57,7 +57,7 @@ class Plan:
         return {stimulus.hash for stimulus in self.stimuli}
 
     @property
-    def kept(self) -> StimulusSet:
+    def all_stimuli(self) -> StimulusSet:
         """What lies in the folder: the stimuli that are shown, and those written that may not be."""
         return StimulusSet.of([*self.stimuli, *(s for s in self.study.authored if not s.judged)])
 
@@ -78,10 +78,10 @@ class PlanRow:
 
 def make_plan(study: Study) -> Plan:
     """Build every trial of every judge; a trial that two probes want is made once."""
-    repertoire, questions = _Repertoire(study), list[Trial]()
+    builder, questions = _ShowingBuilder(study), list[Trial]()
     question, replicate, probe = [NO_ROWS], [NO_ROWS], [NO_ROWS]
     for judge in study.judges:
-        shown = repertoire.of(judge)
+        shown = builder.of(judge)
         question.append(shown.number + len(questions))
         replicate.append(shown.replicate)
         probe.append(shown.probe)
@@ -93,7 +93,7 @@ def make_plan(study: Study) -> Plan:
     _, first, key = np.unique(wanted.key, return_index=True, return_inverse=True)
     turn = np.argsort(first)
     trials = wanted.take(first[turn])
-    uses, use = _uses(key.reshape(-1), np.concatenate(probe), repertoire.names)
+    uses, use = _uses(key.reshape(-1), np.concatenate(probe), builder.names)
     stimuli = {asked.stimulus.id: asked.stimulus for asked in trials.asked}
     return Plan(study, StimulusSet.of(stimuli.values()), trials, uses, use[turn])
 
@@ -108,18 +108,18 @@ def _uses(key: Ints, probe: Ints, names: Sequence[str]) -> tuple[tuple[frozenset
     return tuple(named), use.reshape(-1)
 
 
-def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
+def count_calls(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
     """Calls that a study makes of each of these judges, without building them; shared ones count once."""
-    repertoire, count = _Repertoire(study), CallCount()
+    builder, count = _ShowingBuilder(study), CallCount()
     for judge in judges:
-        before, shown = len(count), repertoire.of(judge)
+        before, shown = len(count), builder.of(judge)
         what = [(one.protocol, one.stimulus.id, one.order) for one in shown.firsts]
         count.add(judge, what, shown.number, shown.replicate)
         yield len(count) - before
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class _ShowingColumns:
     """Showings in columns, in the order of the study."""
 
     firsts: list[Showing]
@@ -130,12 +130,12 @@ class _Shown:
     """Place of the probe in the study."""
 
 
-class _Repertoire:
+class _ShowingBuilder:
     """What the probes show, built once for all judges that have the same protocols."""
 
     def __init__(self, study: Study) -> None:
         self._study, self._probes = study, study.build_probes()
-        self._built: dict[frozenset[str], _Shown] = {}
+        self._built: dict[frozenset[str], _ShowingColumns] = {}
         self._stimuli: dict[str, Stimulus] = {}
 
     @property
@@ -143,14 +143,14 @@ class _Repertoire:
         """Names of the probes."""
         return [probe.name for probe in self._probes]
 
-    def of(self, judge: Judge) -> _Shown:
+    def of(self, judge: Judge) -> _ShowingColumns:
         """The showings for a judge."""
         protocols = frozenset(judge.protocols)
         if protocols not in self._built:
             self._built[protocols] = self._columns(judge)
         return self._built[protocols]
 
-    def _columns(self, judge: Judge) -> _Shown:
+    def _columns(self, judge: Judge) -> _ShowingColumns:
         known: dict[tuple[int, str, str], int] = {}
         firsts, number, replicate, places = list[Showing](), array("q"), array("q"), array("q")
         for place, probe in enumerate(self._probes):
@@ -171,7 +171,9 @@ class _Repertoire:
                 number.append(what)
                 replicate.append(each.replicate)
             places.extend([place] * (len(number) - len(places)))
-        return _Shown(firsts, *(np.array(column, dtype=np.int64) for column in (number, replicate, places)))
+        return _ShowingColumns(
+            firsts, *(np.array(column, dtype=np.int64) for column in (number, replicate, places))
+        )
 
     def _shared(self, stimulus: Stimulus) -> Stimulus:
         """The same stimulus object wherever it is shown, so that it is hashed once."""
@@ -229,7 +231,7 @@ def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
     )
 
 
-def foreseen(calls: list[Trial]) -> float | None:
+def estimate_cost(calls: list[Trial]) -> float | None:
     """Dollars for calls by the length of their prompts; None where a price is not known."""
     return _row("", "", calls).dollars
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from steelyard.core.content_hash import HashIndex
 from steelyard.core.text import pluralize
-from steelyard.errors import PilotError
-from steelyard.runner.record import Stored, keys_of
+from steelyard.errors import PreflightError
+from steelyard.runner.record import StoredReplies, keys_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
@@ -25,130 +25,132 @@ from steelyard.trials.trials import Trials
 from steelyard.verdicts.advice import advice, reasons_of
 from steelyard.verdicts.verdict import Unreadable, Verdict
 
-PILOT = 8
-"""Replies per protocol by which a judge shows whether it can be read."""
+PREFLIGHT_CALLS = 8
+"""Replies per protocol that decide whether a judge can be parsed."""
 
 Read = Callable[[Trial, Reply], Verdict]
-"""What a reply to a trial amounts to."""
+"""Parses the reply to a trial."""
 
 
 @dataclass
-class Arm:
-    """The pilot of one protocol."""
+class ProtocolPreflight:
+    """Preflight of one protocol."""
 
     size: int
     """Replies that decide it."""
     in_flight: int = 0
-    """Calls under way."""
+    """Calls in flight."""
     replies: list[tuple[Trial, Reply]] = field(default_factory=list)
-    """In the order in which they came."""
+    """In order of arrival."""
     verdicts: list[Verdict] = field(default_factory=list)
     """What each reply was read as."""
 
     @property
     def readable(self) -> int:
-        """Replies that are a verdict."""
+        """Replies that could be parsed."""
         return sum(not isinstance(verdict, Unreadable) for verdict in self.verdicts)
 
     @property
     def passed(self) -> bool:
-        """Half of the replies can be read, whatever the others say."""
+        """Half of the replies could be parsed, whatever the others say."""
         return 2 * self.readable >= self.size
 
     @property
-    def lost(self) -> bool:
-        """All replies are there, and fewer than half can be read."""
+    def failed(self) -> bool:
+        """All replies are there, and fewer than half could be parsed."""
         return len(self.verdicts) >= self.size and not self.passed
 
     @property
     def full(self) -> bool:
-        """No further call before one that is under way has ended."""
+        """No further call may start before one in flight has ended."""
         return not self.passed and len(self.verdicts) + self.in_flight >= self.size
 
-    def hear(self, trial: Trial, reply: Reply, verdict: Verdict) -> None:
-        """Take a reply, unless enough are there."""
+    def record(self, trial: Trial, reply: Reply, verdict: Verdict) -> None:
+        """Count a reply, unless enough are there."""
         if len(self.verdicts) < self.size and not self.passed:
             self.replies.append((trial, reply))
             self.verdicts.append(verdict)
 
 
-class Pilot:
-    """The pilots of a judge's protocols; without any, every call is admitted."""
+class Preflight:
+    """Preflight of every protocol of a judge; without any, every call is allowed."""
 
     def __init__(self, judge: Judge, trials: Iterable[Trial] = ()) -> None:
-        """`trials` are all that the judge is asked; a plan that is no longer than its pilot needs none."""
+        """`trials` are all that the judge is asked; a plan no longer than its preflight needs none."""
         trials = Trials.of(trials)
         self._judge = judge
-        self._ranked = ranked(trials)
-        arms = {name: Arm(min(PILOT, len(mine))) for name, mine in self._ranked.items()}
-        self._arms = arms if sum(arm.size for arm in arms.values()) < len(trials) else {}
-        self._settled = False
+        self._ranking = rank_trials(trials)
+        protocols = {
+            name: ProtocolPreflight(min(PREFLIGHT_CALLS, len(mine))) for name, mine in self._ranking.items()
+        }
+        self._protocols = protocols if sum(check.size for check in protocols.values()) < len(trials) else {}
+        self._passed = False
 
-    def recall(self, stored: Stored, read: Read) -> PilotError | None:
-        """Take the replies of earlier sittings; the error where they settle it."""
-        for protocol, arm in self._arms.items():
-            mine = self._ranked[protocol]
-            for trial in mine.take(stored.of(mine))[: arm.size]:
+    def restore(self, stored: StoredReplies, read: Read) -> PreflightError | None:
+        """Count the replies of earlier runs; return the error if they decide it."""
+        for protocol, check in self._protocols.items():
+            mine = self._ranking[protocol]
+            for trial in mine.take(stored.of(mine))[: check.size]:
                 reply = stored[trial.key].reply
-                arm.hear(trial, reply, read(trial, reply))
-        return next((error for name in self._arms if (error := self._verdict(name))), None)
+                check.record(trial, reply, read(trial, reply))
+        return next((error for name in self._protocols if (error := self._error(name))), None)
 
-    def first(self, batch: Sequence[Call]) -> list[int]:
-        """Places in a batch of the calls that the pilots want."""
+    def rows(self, batch: Sequence[Call]) -> list[int]:
+        """Rows of a batch that are preflight calls."""
         index = HashIndex(keys_of(batch))
         first: list[int] = []
-        for protocol, arm in self._arms.items():
-            rows = index.lookup(self._ranked[protocol].key)
-            first += [] if arm.passed else rows[rows >= 0][: arm.size - len(arm.verdicts)].tolist()
+        for protocol, check in self._protocols.items():
+            rows = index.lookup(self._ranking[protocol].key)
+            first += [] if check.passed else rows[rows >= 0][: check.size - len(check.verdicts)].tolist()
         return first
 
-    def in_order(self, batch: Sequence[Call]) -> list[int]:
-        """Places of the calls that the pilots want, then of all others; prompts that begin alike together."""
-        first = self.first(batch)
+    def order(self, batch: Sequence[Call]) -> list[int]:
+        """Rows of a batch: preflight calls, then all others, prompts with the same beginning together."""
+        first = self.rows(batch)
         wanted = set(first)
         return [*first, *(place for place in _by_prefix(batch) if place not in wanted)]
 
     @property
-    def settled(self) -> bool:
-        """Every protocol is passed, and stays so: calls need no leave."""
-        self._settled = self._settled or all(arm.passed for arm in self._arms.values())
-        return self._settled
+    def passed(self) -> bool:
+        """Every protocol passed; that stays so."""
+        self._passed = self._passed or all(check.passed for check in self._protocols.values())
+        return self._passed
 
-    def admits(self, protocol: str) -> bool:
-        """Whether a call under a protocol may be made at this moment."""
-        arm = self._arms.get(protocol)
-        return arm is None or not arm.full
+    def allows(self, protocol: str) -> bool:
+        """Whether a call under a protocol may be made now."""
+        check = self._protocols.get(protocol)
+        return check is None or not check.full
 
     def begin(self, call: Call) -> None:
-        """A call is under way."""
-        if arm := self._arms.get(call.protocol):
-            arm.in_flight += 1
+        """A call is in flight."""
+        if check := self._protocols.get(call.protocol):
+            check.in_flight += 1
 
     def end(self, call: Call) -> None:
-        """A call came to a reply, to a failure or to nothing."""
-        if arm := self._arms.get(call.protocol):
-            arm.in_flight -= 1
+        """A call ended, whatever came of it."""
+        if check := self._protocols.get(call.protocol):
+            check.in_flight -= 1
 
-    def hear(self, call: Call, reply: Reply, verdict: Verdict | None) -> PilotError | None:
-        """Take a reply; the error where it settles that the judge cannot be read."""
-        arm = None if self.settled else self._arms.get(call.protocol)
-        if arm is None or verdict is None or not isinstance(call, Trial):
+    def record(self, call: Call, reply: Reply, verdict: Verdict | None) -> PreflightError | None:
+        """Count a reply; return the error if it decides that the judge cannot be parsed."""
+        check = None if self.passed else self._protocols.get(call.protocol)
+        if check is None or verdict is None or not isinstance(call, Trial):
             return None
-        arm.hear(call, reply, verdict)
-        return self._verdict(call.protocol)
+        check.record(call, reply, verdict)
+        return self._error(call.protocol)
 
-    def _verdict(self, protocol: str) -> PilotError | None:
-        arm = self._arms[protocol]
-        if not arm.lost:
+    def _error(self, protocol: str) -> PreflightError | None:
+        check = self._protocols[protocol]
+        if not check.failed:
             return None
         spec = self._judge.protocols[protocol].reader
-        scale = arm.replies[0][0].asked.scale
-        readings = zip(arm.replies, arm.verdicts, strict=True)
-        shown = [reply for (_, reply), verdict in readings if isinstance(verdict, Unreadable)]
-        lost = f"of which {arm.readable} could be read ({reasons_of(arm.verdicts)})"
-        return PilotError(
-            f"judge {self._judge.name}: left after the first {pluralize(arm.size, 'reply', 'replies')} under "
-            f"protocol {protocol}, {lost}; {advice(spec, scale, shown)}"
+        scale = check.replies[0][0].asked.scale
+        readings = zip(check.replies, check.verdicts, strict=True)
+        unreadable = [reply for (_, reply), verdict in readings if isinstance(verdict, Unreadable)]
+        return PreflightError(
+            f"judge {self._judge.name}: stopped after {pluralize(check.size, 'reply', 'replies')} under "
+            f"protocol {protocol}; {check.readable} could be parsed ({reasons_of(check.verdicts)}); "
+            f"{advice(spec, scale, unreadable)}"
         )
 
 
@@ -158,8 +160,8 @@ def _by_prefix(batch: Sequence[Call]) -> list[int]:
     return sorted(range(len(batch)), key=lambda place: batch[place].prefix)
 
 
-def ranked(trials: Iterable[Trial]) -> dict[str, Trials]:
-    """Trials by protocol, each with the most telling first.
+def rank_trials(trials: Iterable[Trial]) -> dict[str, Trials]:
+    """Trials by protocol, each with the most informative first.
 
     Repeats come last. Stimuli of the probes take turns, each probe's in the order of their hashes, and both
     orders of a pair stand together: the first eight are of every probe and of either order.
@@ -167,18 +169,17 @@ def ranked(trials: Iterable[Trial]) -> dict[str, Trials]:
     every = Trials.of(trials)
     protocols, codes = every.coded(attrgetter("protocol"))
     return {
-        protocol: _ranked(every.take(codes[every.question] == code))
-        for code, protocol in enumerate(protocols)
+        protocol: _rank(every.take(codes[every.question] == code)) for code, protocol in enumerate(protocols)
     }
 
 
-def _ranked(trials: Trials) -> Trials:
-    shown: dict[str, set[str]] = {}
+def _rank(trials: Trials) -> Trials:
+    hashes: dict[str, set[str]] = {}
     for asked in trials.asked:
-        shown.setdefault(asked.stimulus.probe, set()).add(asked.stimulus.hash)
+        hashes.setdefault(asked.stimulus.probe, set()).add(asked.stimulus.hash)
     turn = {
         (probe, stimulus): place
-        for probe, stimuli in shown.items()
+        for probe, stimuli in hashes.items()
         for place, stimulus in enumerate(sorted(stimuli))
     }
 

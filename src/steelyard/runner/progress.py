@@ -39,7 +39,7 @@ class Progress(Protocol):
         """Something worth a line."""
 
 
-class Silent:
+class NullProgress:
     """Tells nothing."""
 
     def begin(self, judge: str, total: int, done: int) -> None:
@@ -112,7 +112,7 @@ class LineProgress:
 def progress_line(is_shown: bool) -> Iterator[Progress]:
     """A line of progress, or silence."""
     if not is_shown:
-        yield Silent()
+        yield NullProgress()
         return
     line = LineProgress()
     try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from steelyard.providers.provider import HasEndpoint, Provider
+from steelyard.runner.retry import sleep
 from steelyard.trials.judge import PACE_OPTIONS, Judge
 
 MINUTE = 60.0
@@ -15,105 +15,105 @@ MINUTE = 60.0
 
 
 @dataclass
-class Meter:
-    """One allowance that refills evenly; what is taken in advance is waited for."""
+class LeakyBucket:
+    """An allowance that refills evenly; a reservation beyond it has to wait."""
 
     per_minute: float
-    """How much of it there is."""
+    """Size of the allowance."""
     _free_at: float = field(default=0.0, init=False)
 
-    def take(self, amount: float, now: float) -> float:
-        """Seconds until so much may be used; it is taken at once, so that the next one waits behind."""
+    def reserve(self, amount: float, now: float) -> float:
+        """Seconds until so much may be used; it is reserved at once, so the next caller waits behind."""
         start = max(now, self._free_at)
         self._free_at = start + amount * MINUTE / self.per_minute
         return start - now
 
-    def give_back(self, amount: float) -> None:
-        """Part of what was taken was not needed; a negative amount was needed beside it."""
+    def refund(self, amount: float) -> None:
+        """Give back what was reserved and not used; a negative amount was used in addition."""
         self._free_at -= amount * MINUTE / self.per_minute
 
 
-class Pace:
-    """Allowances of one endpoint, or none."""
+class RateLimit:
+    """Requests and tokens a minute of one endpoint, each limited or not."""
 
     def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
-        """Requests and tokens a minute; None where there is no such limit."""
-        self._requests = None if requests is None else Meter(requests)
-        self._tokens = None if tokens is None else Meter(tokens)
+        """None: no such limit."""
+        self._requests = None if requests is None else LeakyBucket(requests)
+        self._tokens = None if tokens is None else LeakyBucket(tokens)
 
     @property
     def unlimited(self) -> bool:
         """Nobody ever waits."""
         return self._requests is None and self._tokens is None
 
-    def narrow(self, requests: float | None, tokens: float | None) -> None:
-        """Take the stricter of two statements about the same endpoint."""
+    def tighten(self, requests: float | None, tokens: float | None) -> None:
+        """Keep the stricter of two limits of the same endpoint."""
         self._requests = _stricter(self._requests, requests)
         self._tokens = _stricter(self._tokens, tokens)
 
     def wait(self, tokens: float, now: float) -> float:
         """Seconds before a call of about so many tokens may be made."""
-        by_requests = 0.0 if self._requests is None else self._requests.take(1, now)
-        by_tokens = 0.0 if self._tokens is None else self._tokens.take(tokens, now)
+        by_requests = 0.0 if self._requests is None else self._requests.reserve(1, now)
+        by_tokens = 0.0 if self._tokens is None else self._tokens.reserve(tokens, now)
         return max(by_requests, by_tokens)
 
-    def used(self, expected: float, tokens: float) -> None:
-        """A call took other than the expected number of tokens; 0 where its server counts none."""
+    def correct(self, expected: float, tokens: float) -> None:
+        """Replace the expected by the actual number of tokens; 0 means that the server counted none."""
         if self._tokens is not None and tokens:
-            self._tokens.give_back(expected - tokens)
+            self._tokens.refund(expected - tokens)
 
 
-def _stricter(meter: Meter | None, per_minute: float | None) -> Meter | None:
+def _stricter(bucket: LeakyBucket | None, per_minute: float | None) -> LeakyBucket | None:
     if per_minute is None:
-        return meter
-    if meter is None:
-        return Meter(per_minute)
-    meter.per_minute = min(meter.per_minute, per_minute)
-    return meter
+        return bucket
+    if bucket is None:
+        return LeakyBucket(per_minute)
+    bucket.per_minute = min(bucket.per_minute, per_minute)
+    return bucket
 
 
 class Throttle:
-    """An adaptive limit (additive increase, multiplicative decrease) with a common pause and a pace."""
+    """Adaptive concurrency (additive increase, multiplicative decrease), with a rate and a common pause."""
 
     def __init__(self, limit: int) -> None:
         """`limit` is how many calls may be in flight at most."""
         self.maximum = max(1, limit)
         self.limit = float(self.maximum)
-        self.pace = Pace()
-        """How fast calls may follow each other."""
+        self.rate = RateLimit()
+        """Requests and tokens a minute."""
         self._in_flight = 0
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def place(self, stopped: asyncio.Event, tokens: float = 0.0) -> Place:
-        """Hold one of the places, when a call of about so many tokens has its turn; at once after a stop."""
-        return Place(self, stopped, tokens)
+    def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> Slot:
+        """A slot for a call of about so many tokens; after a stop nobody waits for it."""
+        return Slot(self, stopped, tokens)
 
-    async def enter(self, stopped: asyncio.Event, tokens: float) -> None:
-        """Take a place, which is to be left."""
+    async def acquire(self, stopped: asyncio.Event, tokens: float) -> None:
+        """Wait for a free slot and take it."""
         loop = asyncio.get_running_loop()
-        if not self.pace.unlimited:
-            await nap(self.pace.wait(tokens, loop.time()), stopped)
+        if not self.rate.unlimited:
+            await sleep(self.rate.wait(tokens, loop.time()), stopped)
         while True:
             if self._resume_at > loop.time():
-                await nap(self._resume_at - loop.time(), stopped)
-            if self._in_flight >= self._places:
-                await self._turn(loop)
+                await sleep(self._resume_at - loop.time(), stopped)
+            if self._in_flight >= self._slots:
+                await self._wait_turn(loop)
             elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
                 return
 
-    def leave(self) -> None:
-        """Give a place back."""
+    def release(self) -> None:
+        """Give the slot back."""
         self._in_flight -= 1
         self._wake()
 
     @property
-    def _places(self) -> int:
+    def _slots(self) -> int:
         return max(1, int(self.limit))
 
-    async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Sleep until a place is free; a turn that cannot be used is the next one's."""
+    async def _wait_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Sleep until a slot is free; a cancelled waiter passes its turn on."""
         turn = loop.create_future()
         self._waiting.append(turn)
         try:
@@ -124,64 +124,57 @@ class Throttle:
             raise
 
     def _wake(self) -> None:
-        """Call as many as there are free places, first come first."""
-        free = self._places - self._in_flight
+        """Wake as many waiters as there are free slots, in order of arrival."""
+        free = self._slots - self._in_flight
         while free > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 free -= 1
 
-    def succeeded(self) -> None:
-        """Grow by one place per limit's worth of successes."""
+    def on_success(self) -> None:
+        """Grow by one slot per limit's worth of successes."""
         if self.limit < self.maximum:
             self.limit = min(self.maximum, self.limit + 1 / self.limit)
             self._wake()
 
-    def refused(self, retry_after: float | None) -> None:
-        """Halve the limit; when the server says how long to wait, nobody calls before."""
+    def on_rate_limit(self, retry_after: float | None) -> None:
+        """Halve the limit after a 429; nobody calls before the server's `Retry-After` has passed."""
         self.limit = max(1.0, self.limit / 2)
         if retry_after is not None:
             self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
 
 
 @dataclass(slots=True)
-class Place:
-    """A place at an endpoint, held while a call is made."""
+class Slot:
+    """A slot of a throttle, held while a call is made."""
 
     throttle: Throttle
-    """Whose place it is."""
+    """Whose slot it is."""
     stopped: asyncio.Event
-    """The sign that nobody is to wait any longer."""
+    """Set when nobody is to wait any longer."""
     tokens: float
-    """What the call is likely to take."""
+    """Expected tokens of the call."""
 
     async def __aenter__(self) -> None:
-        await self.throttle.enter(self.stopped, self.tokens)
+        await self.throttle.acquire(self.stopped, self.tokens)
 
     async def __aexit__(self, *_: object) -> None:
-        self.throttle.leave()
-
-
-async def nap(seconds: float, stopped: asyncio.Event) -> None:
-    """Sleep, but wake at once when the run is stopped."""
-    if seconds > 0 and not stopped.is_set():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), seconds)
+        self.throttle.release()
 
 
 class Endpoints:
-    """The throttles of a run, one for each address; a judge that has none is by itself."""
+    """Throttles of a run, one for each endpoint: judges at one address share its limits."""
 
     def __init__(self, concurrency: int) -> None:
         """`concurrency` is how many calls may be in flight at one address."""
         self._concurrency = concurrency
         self._throttles: dict[str, Throttle] = {}
 
-    def of(self, judge: Judge, provider: Provider) -> Throttle:
-        """The throttle that the calls of a judge go through."""
+    def throttle_for(self, judge: Judge, provider: Provider) -> Throttle:
+        """The throttle of a judge's endpoint; a judge without an address has its own."""
         limit = min(self._concurrency, provider.concurrency)
-        place = provider.endpoint if isinstance(provider, HasEndpoint) else f"judge {judge.name}"
-        throttle = self._throttles.setdefault(place, Throttle(limit))
-        throttle.pace.narrow(*(judge.options.get(name) for name in PACE_OPTIONS))
+        endpoint = provider.endpoint if isinstance(provider, HasEndpoint) else f"judge {judge.name}"
+        throttle = self._throttles.setdefault(endpoint, Throttle(limit))
+        throttle.rate.tighten(*(judge.options.get(name) for name in PACE_OPTIONS))
         return throttle

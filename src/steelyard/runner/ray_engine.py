@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from steelyard.errors import ConfigError, PermanentError, SteelyardError, TransientError, UnreachableError
 from steelyard.providers.provider import HasEndpoint, Provider, connect, model_info
 from steelyard.providers.provider_info import ProviderInfo
-from steelyard.runner.limits import no_reply, time_limit
+from steelyard.runner.limits import timeout_error, timeout_for
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -152,7 +152,7 @@ class Worker:
         except SteelyardError as error:
             return place, error
         except TimeoutError:
-            return place, no_reply(self._judge, self._call_timeout)
+            return place, timeout_error(self._judge, self._call_timeout)
         except Exception as error:  # this call's alone: the others of its shard may be paid for by now
             return place, PermanentError("internal_error", f"{type(error).__name__}: {error}")
 
@@ -173,7 +173,7 @@ class RayEngine:
         """The provider of a judge: a proxy of its workers, or itself."""
         own = connect(judge)
         if isinstance(own, HasEndpoint) or model_info(judge.address).sequential:
-            limit = time_limit(judge, self._call_timeout, own.concurrency)
+            limit = timeout_for(judge, self._call_timeout, own.concurrency)
             return _proxy(judge, own, self._cluster, limit)
         if not judge.baseline:
             self._say(f"judge {judge.name}: its calls are made in this process; the cluster is not for it")

@@ -12,8 +12,8 @@ import numpy as np
 from steelyard.core.arrays import Digests, Ints, Mask
 from steelyard.core.content_hash import digests_of, hash_of
 from steelyard.providers.batch.batch_api import call_key
-from steelyard.runner.answers import ANSWERED, UNASKED, Answers, observed
-from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, paid
+from steelyard.runner.answers import ANSWERED, PENDING, Answers, build_observations
+from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, stored_cost
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.calls import Calls
@@ -75,7 +75,7 @@ class RunCoverage:
         return {**body, "unfinished": behind} if behind else body
 
 
-def covered(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
+def coverage_of(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
     """Count the calls of these trials, given what became of each call."""
     mine = {
         judge.name: calls.of_judge(judge, np.flatnonzero(trials.of_judge(judge.name)))
@@ -87,7 +87,7 @@ def covered(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
         counts = np.zeros(len(state), dtype=np.bool_)
         for part in parts:
             counts[part] = True
-        asked, answered = state[counts] != UNASKED, state[counts] == ANSWERED
+        asked, answered = state[counts] != PENDING, state[counts] == ANSWERED
         return Coverage(int(counts.sum()), int(asked.sum()), int(answered.sum()))
 
     return RunCoverage(
@@ -100,8 +100,8 @@ def covered(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
 NOTHING: Mapping[str, StoredReply] = {}
 
 
-class Stored(Mapping[str, StoredReply]):
-    """By the keys of their calls."""
+class StoredReplies(Mapping[str, StoredReply]):
+    """Replies of earlier runs by the keys of their calls; parsed one by one, counted from columns."""
 
     def __init__(
         self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] = NOTHING
@@ -119,17 +119,17 @@ class Stored(Mapping[str, StoredReply]):
         return self._store.replies([key])[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._exchanges or key in self._heard
+        return key in self._exchanges or key in self._answered_keys
 
     def __iter__(self) -> Iterator[str]:
         yield from self._exchanges
-        yield from self._heard
+        yield from self._answered_keys
 
     def __len__(self) -> int:
-        return len(self._exchanges) + len(self._heard)
+        return len(self._exchanges) + len(self._answered_keys)
 
     @cached_property
-    def _heard(self) -> set[str]:
+    def _answered_keys(self) -> set[str]:
         """Keys of the trials that have a reply, for who asks for single ones."""
         if self._answers is None:
             return set()
@@ -142,18 +142,18 @@ class Stored(Mapping[str, StoredReply]):
         if not self._answers.answered.any():
             return np.zeros(len(calls), dtype=np.bool_)
         rows = self._answers.calls.lookup(keys_of(calls))
-        heard: Mask = (rows >= 0) & self._answers.answered[rows]
-        return heard
+        answered: Mask = (rows >= 0) & self._answers.answered[rows]
+        return answered
 
-    def paid(self, calls: Sequence[Call]) -> float:
+    def cost(self, calls: Sequence[Call]) -> float:
         """Dollars for those calls of one judge that have a reply."""
         if self._answers is None:
-            return paid(calls, self)
-        heard = self.of(calls)
-        if not heard.any():
+            return stored_cost(calls, self)
+        answered = self.of(calls)
+        if not answered.any():
             return 0.0
         rows = self._answers.calls.lookup(keys_of(calls))
-        return float(sum(Costs.of(self._answers, rows[heard]).dollars.tolist()))
+        return float(sum(Costs.of(self._answers, rows[answered]).dollars.tolist()))
 
 
 def keys_of(calls: Sequence[Call]) -> Digests:
@@ -161,14 +161,14 @@ def keys_of(calls: Sequence[Call]) -> Digests:
     return calls.key if isinstance(calls, Trials) else digests_of([call.key for call in calls])
 
 
-SHORT = 200
+SHORT_REPLY = 200
 """Characters of a reply that is likely to come again."""
-REMEMBERED = 10_000
+CACHED_VERDICTS = 10_000
 """Short replies whose verdicts are kept at hand."""
 
 
 @dataclass
-class _Kept:
+class _Cached:
     """What was made last of some trials."""
 
     given: Sequence[Trial]
@@ -182,7 +182,7 @@ class _Kept:
     coverage: RunCoverage | None = None
 
 
-class Record:
+class RunRecord:
     """A run file that is read once: each reply is parsed and its verdict read when it is first wanted.
 
     Whoever works on an open run file is handed the same record, which may fall behind and never be wrong: a
@@ -196,7 +196,7 @@ class Record:
         self._single: dict[str, Observation] = {}
         self._readers: dict[tuple[str, str], Reader] = {}
         self._answers: dict[tuple[object, ...], Verdict] = {}
-        self._last: _Kept | None = None
+        self._last: _Cached | None = None
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
         """By key, in the order given; a trial without a reply of its own is left out."""
@@ -206,48 +206,48 @@ class Record:
 
     def observations(self, trials: Sequence[Trial]) -> Observations:
         """What was read; a trial that was never asked has no observation."""
-        kept = self._kept(trials)
-        if kept.observations is None:
-            _, made = observed(kept.trials, kept.calls, kept.answers, self._reference)
-            kept.observations = made.in_order()
-        return kept.observations
+        cached = self._cached(trials)
+        if cached.observations is None:
+            _, made = build_observations(cached.trials, cached.calls, cached.answers, self._reference)
+            cached.observations = made.in_order()
+        return cached.observations
 
     def coverage(self, trials: Sequence[Trial]) -> RunCoverage:
         """How much of the calls behind these trials was asked and answered."""
-        kept = self._kept(trials)
-        if kept.coverage is None:
-            kept.coverage = covered(kept.trials, kept.calls, kept.answers.state)
-        return kept.coverage
+        cached = self._cached(trials)
+        if cached.coverage is None:
+            cached.coverage = coverage_of(cached.trials, cached.calls, cached.answers.state)
+        return cached.coverage
 
     def answers(self, trials: Sequence[Trial]) -> Answers:
         """What became of the calls behind these trials, each call once."""
-        return self._kept(trials).answers
+        return self._cached(trials).answers
 
     def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
         """By key, in the order given; a trial that was never asked has no observation."""
         single = {trial.key: self._single[trial.key] for trial in trials if trial.key in self._single}
         rest = Trials.of(trial for trial in trials if trial.key not in single)
-        kept = self._made(rest)
-        kept.answers.refresh(self.store)
-        rows, made = observed(rest, kept.calls, kept.answers, self._reference)
+        cached = self._build(rest)
+        cached.answers.refresh(self.store)
+        rows, made = build_observations(rest, cached.calls, cached.answers, self._reference)
         single |= {trial.key: one for trial, one in zip(rest.take(rows), made, strict=True)}
         self._single |= {key: one for key, one in single.items() if not isinstance(one.verdict, Failed)}
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 
-    def _kept(self, trials: Sequence[Trial]) -> _Kept:
+    def _cached(self, trials: Sequence[Trial]) -> _Cached:
         """What was made of the same trials, as long as the file stays as it is."""
         version = (*self.store.version, len(trials))
         if self._last is None or self._last.given is not trials or self._last.version[2:] != version[2:]:
-            self._last = self._made(trials)
+            self._last = self._build(trials)
         if self._last.version != version:
             self._last.answers.refresh(self.store)
             self._last.version, self._last.observations, self._last.coverage = version, None, None
         return self._last
 
-    def _made(self, trials: Sequence[Trial]) -> _Kept:
+    def _build(self, trials: Sequence[Trial]) -> _Cached:
         columns = Trials.of(trials)
         calls = Calls.of(columns)
-        return _Kept(trials, columns, calls, Answers(calls.trials, self.read))
+        return _Cached(trials, columns, calls, Answers(calls.trials, self.read))
 
     @cached_property
     def authoring(self) -> AuthoringCost:
@@ -260,12 +260,12 @@ class Record:
         Answers are few and come often: a short text is read once under each protocol and scale.
         """
         scale = trial.asked.scale
-        if reply.logprobs is not None or reply.scores is not None or len(reply.text) > SHORT:
+        if reply.logprobs is not None or reply.scores is not None or len(reply.text) > SHORT_REPLY:
             return self._reader(trial)(reply, scale)
         answer = trial.judge.name, trial.protocol, scale, reply.text, reply.finish
         verdict = self._answers.get(answer)
         if verdict is None:
-            if len(self._answers) >= REMEMBERED:
+            if len(self._answers) >= CACHED_VERDICTS:
                 self._answers.clear()
             verdict = self._answers[answer] = self._reader(trial)(reply, scale)
         return verdict

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from steelyard.errors import (
     BudgetError,
     InterruptedRunError,
-    PilotError,
+    PreflightError,
     SteelyardError,
     UnreachableError,
     exit_code,
@@ -17,39 +17,39 @@ from steelyard.errors import (
 from steelyard.runner.budget import Budget
 from steelyard.runner.engine import engine_of
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.progress import Progress, Silent, Tick
+from steelyard.runner.progress import NullProgress, Progress, Tick
 from steelyard.runner.rate_limit import Endpoints
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.verdict import Unreadable, Verdict
 
 
 @dataclass
-class Sitting:
-    """Calls, losses and money from the start of the program to its end."""
+class RunSession:
+    """Counts of one run of the program: calls, failures, money."""
 
     calls: int = 0
     """Trials of measured judges that got a reply; baselines are not counted."""
-    failed: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
     """Trials without a reply, by reason."""
-    stopped: list[SteelyardError] = field(default_factory=list)
-    """Why some trials were never tried."""
-    given_up: dict[str, SteelyardError] = field(default_factory=dict)
-    """Judges that were left before all their trials were tried, and why."""
+    stop_errors: list[SteelyardError] = field(default_factory=list)
+    """Why some calls were never made."""
+    aborted_judges: dict[str, SteelyardError] = field(default_factory=dict)
+    """Judges that were stopped before all their calls were made, and why."""
     dollars: float = 0.0
-    """Spent on the study, earlier sittings included."""
+    """Spent on the study, earlier runs included."""
 
 
 @dataclass(frozen=True)
-class Ending:
-    """What every sitting ends with, whatever it was for."""
+class RunResult:
+    """The result of a run session: counts, errors, warnings."""
 
-    sitting: Sitting
-    """What happened."""
+    session: RunSession
+    """Counts."""
     errors: tuple[SteelyardError, ...]
     """Why the work is not finished; empty when it is."""
     warnings: tuple[str, ...]
-    """Single failures, in sentences; none where no call was answered, which is an error."""
+    """Failed and unreadable calls, in sentences."""
 
     @property
     def exit_code(self) -> int:
@@ -58,26 +58,26 @@ class Ending:
 
 
 class RunControl:
-    """One for all judges of a run."""
+    """What all judges of a run share: store, limits, budget, engine, rate limits, stop signals."""
 
     def __init__(
-        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
+        self, record: RunRecord, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run."""
         self.store = record.store
         self.read = record.read
         self.limits = limits
-        self.progress = progress or Silent()
+        self.progress = progress or NullProgress()
         self.budget = Budget(limits.budget)
         self.engine = engine_of(limits.engine, limits.call_timeout, self.progress.say)
         self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
-        self.sitting = Sitting()
+        self.session = RunSession()
         self._signals: list[asyncio.Event] = []
         self._stopped = False
 
-    def signal(self) -> asyncio.Event:
-        """The sign for one judge to start no further call; a stop of the run gives it to all."""
+    def stop_signal(self) -> asyncio.Event:
+        """An event that is set when its judge, or the whole run, may make no further call."""
         signal = asyncio.Event()
         if self._stopped:
             signal.set()
@@ -85,27 +85,27 @@ class RunControl:
         return signal
 
     def stop(self, reason: SteelyardError | None = None) -> None:
-        """Start no further call; what is in flight is finished and kept."""
+        """Make no further call; calls in flight are finished and stored."""
         if not self._stopped:
             self._stopped = True
-            self.sitting.stopped.append(reason or InterruptedRunError("interrupted"))
+            self.session.stop_errors.append(reason or InterruptedRunError("interrupted"))
             for signal in self._signals:
                 signal.set()
 
-    def give_up(self, judge: Judge, error: SteelyardError) -> None:
-        """Count a judge that was left; what concerns this judge alone lets the others go on."""
-        self.sitting.given_up[judge.name] = error
-        if isinstance(error, (UnreachableError, BudgetError, PilotError)):
-            self.sitting.stopped.append(error)
+    def abort_judge(self, judge: Judge, error: SteelyardError) -> None:
+        """Record that a judge was stopped; an error of this judge alone lets the others go on."""
+        self.session.aborted_judges[judge.name] = error
+        if isinstance(error, (UnreachableError, BudgetError, PreflightError)):
+            self.session.stop_errors.append(error)
         else:
             self.stop(error)
 
-    def replied(self, judge: Judge, dollars: float, verdict: Verdict | None) -> None:
-        """Count a call of a measured judge whose reply is on disk; of a trial with what was read."""
-        self.sitting.calls += 1
+    def count_reply(self, judge: Judge, dollars: float, verdict: Verdict | None) -> None:
+        """Count a call of a measured judge whose reply is on disk."""
+        self.session.calls += 1
         self.progress.tick(Tick(judge.name, True, dollars, isinstance(verdict, Unreadable)))
 
-    def failed(self, judge: Judge, reason: str) -> None:
-        """Count a trial whose failure is on disk."""
-        self.sitting.failed[reason] += 1
+    def count_failure(self, judge: Judge, reason: str) -> None:
+        """Count a call whose failure is on disk."""
+        self.session.failures[reason] += 1
         self.progress.tick(Tick(judge.name, False))

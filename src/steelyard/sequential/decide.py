@@ -15,14 +15,14 @@ from steelyard.run_folder.resume import prepare
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import thaw
 from steelyard.runner.budget import check_prices
-from steelyard.runner.judge_run import Agenda
+from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.progress import Progress
-from steelyard.runner.record import Record
-from steelyard.runner.runner import Runner, conduct
-from steelyard.runner.session import Ending
-from steelyard.runner.shortfalls import speechless, stops, warnings
+from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import call_warnings, judges_without_verdicts, stop_reasons
+from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import RunResult
 from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, Look, write_decisions
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
@@ -45,7 +45,7 @@ Drawn = tuple[Trial, ...]
 
 
 @dataclass(frozen=True)
-class Decisions(Ending):
+class Decisions(RunResult):
     """What a sitting of `measure --decide` brought; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
@@ -77,7 +77,7 @@ class Course:
         fingerprint = self.judge.fingerprint("base")
         return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
-    def batches(self, record: Record) -> Iterator[list[Trial]]:
+    def batches(self, record: RunRecord) -> Iterator[list[Trial]]:
         """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
         calls, excluded, shares, heard = 0, 0, list[float](), False
         for start in range(0, len(self.units), EVERY):
@@ -173,7 +173,7 @@ def decide(
     with folder.locked():
         plan = prepare(folder, make_plan(_deciding(join(study, folder), study, rule)))
         with folder.store() as store:
-            return _run(plan, study.judges, folder, rule, cap, Runner(Record(store), limits, progress))
+            return _run(plan, study.judges, folder, rule, cap, Runner(RunRecord(store), limits, progress))
 
 
 def _run(
@@ -191,13 +191,15 @@ def _run(
         write_decisions(folder.decisions, [course.decision for course in courses])
 
     courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
-    agendas = [Agenda(c.judge, c.trials, c.batches(record)) for c in courses]
-    sitting = conduct(runner, lambda runner: runner.follow(agendas))
+    queues = [JudgeQueue(c.judge, c.trials, c.batches(record)) for c in courses]
+    session = run_async(runner, lambda runner: runner.run_queues(queues))
     log()
     trials = [trial for course in courses for trial in course.trials]
     observations = Observations.of(record.by_trial(trials).values())
-    early = stops(sitting, record.coverage(trials).headline, folder.path) if sitting.stopped else ()
+    early = (
+        stop_reasons(session, record.coverage(trials).headline, folder.path) if session.stop_errors else ()
+    )
     names = [judge.name for judge in judges]
-    errors = (*early, *speechless(names, observations, folder.path, sitting.given_up))
+    errors = (*early, *judges_without_verdicts(names, observations, folder.path, session.aborted_judges))
     decisions = tuple(course.decision for course in courses)
-    return Decisions(sitting, errors, tuple(warnings(observations, folder.path)), folder, decisions)
+    return Decisions(session, errors, tuple(call_warnings(observations, folder.path)), folder, decisions)

@@ -46,7 +46,7 @@ def allocate(
     The next pair goes to the checklist with the fewest pairs, of these to the one with the fewest of the same
     kind. Where every checklist has contributed all that it can, the design ends there.
     """
-    places = [_Place((start + turn) % checklists) for turn in range(checklists)]
+    places = [_ChecklistUse((start + turn) % checklists) for turn in range(checklists)]
     allocated: list[tuple[int, Pair]] = []
     for level in range(PROFILES.index(profile) + 1):
         for kind in kinds:
@@ -63,7 +63,7 @@ def allocate(
 
 
 @dataclass
-class _Place:
+class _ChecklistUse:
     """What a checklist has contributed so far."""
 
     number: int
@@ -71,7 +71,7 @@ class _Place:
     of_kind: int = 0
 
 
-def _next(places: list[_Place], wanted: Counter[Pair]) -> tuple[_Place, Pair] | None:
+def _next(places: list[_ChecklistUse], wanted: Counter[Pair]) -> tuple[_ChecklistUse, Pair] | None:
     """The checklist that is due, and of the pairs that it lacks the one that is wanted most."""
     for place in sorted(places, key=lambda place: (len(place.pairs), place.of_kind)):
         for pair, count in wanted.most_common():

@@ -11,7 +11,7 @@ from steelyard.tasks.checklist import ELEMENTS, Checklist
 
 
 @dataclass(frozen=True)
-class Place:
+class AnswerSentence:
     """One sentence of an answer: an element where the answer has it, filler where not.
 
     Every sentence of the catalogue has ten words, so length tells nothing about quality.
@@ -28,12 +28,12 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Composition:
+class ComposedAnswer:
     """Five places in order; two answers of one composition differ in nothing but their elements."""
 
     chain: tuple[int, ...]
     """Elements in the order in which the prefix chain adds them."""
-    places: tuple[Place, ...]
+    places: tuple[AnswerSentence, ...]
     """The sentences in the order in which they stand."""
 
     def prefix(self, quality: float) -> str:
@@ -56,7 +56,7 @@ class Composition:
 
 
 @cache
-def compose(checklist: Checklist, seed: int) -> tuple[Composition, Composition]:
+def compose(checklist: Checklist, seed: int) -> tuple[ComposedAnswer, ComposedAnswer]:
     """Two compositions of one chain that share no wording and no sentence order."""
     rng = rng_for(seed, "compose", checklist.id)
     chain = tuple(rng.sample(range(ELEMENTS), ELEMENTS))
@@ -64,15 +64,15 @@ def compose(checklist: Checklist, seed: int) -> tuple[Composition, Composition]:
     one, other = [], []
     for number, (element, filler) in enumerate(zip(checklist.elements, fillers, strict=True)):
         words, padding = rng.sample(element.wordings, 2), rng.sample(filler, 2)
-        one.append(Place(number, words[0], element.weak, padding[0]))
-        other.append(Place(number, words[1], element.weak, padding[1]))
+        one.append(AnswerSentence(number, words[0], element.weak, padding[0]))
+        other.append(AnswerSentence(number, words[1], element.weak, padding[1]))
     order = rng.sample(range(ELEMENTS), ELEMENTS)
     turned = order
     while turned == order:
         turned = rng.sample(range(ELEMENTS), ELEMENTS)
     return (
-        Composition(chain, tuple(one[number] for number in order)),
-        Composition(chain, tuple(other[number] for number in turned)),
+        ComposedAnswer(chain, tuple(one[number] for number in order)),
+        ComposedAnswer(chain, tuple(other[number] for number in turned)),
     )
 
 

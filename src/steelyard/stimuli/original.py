@@ -32,7 +32,7 @@ def original_of(item: Item, task: Task) -> Stimulus:
     )
 
 
-def perturbed(
+def edited_stimulus(
     item: Item,
     task: Task,
     probe: str,

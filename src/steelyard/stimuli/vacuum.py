@@ -1,11 +1,14 @@
-"""True-vacuum pairs: nothing to prefer, because both slots hold the same text."""
+"""True-vacuum stimuli: pairs of equal texts, and single responses without any content."""
 
 from __future__ import annotations
 
 from steelyard.stimuli.composition import compose
-from steelyard.stimuli.expectation import NoPreference
+from steelyard.stimuli.expectation import Label, NoPreference
+from steelyard.stimuli.original import pointwise_stimulus
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
+from steelyard.tasks.item import Item
+from steelyard.tasks.task import Task
 
 KINDS = ("empty", "blank", "identical")
 BLANKS = ("   ", "\n\n")
@@ -33,3 +36,47 @@ def _text(checklist: Checklist, kind: str, which: int, seed: int) -> str:
     if kind == "blank":
         return BLANKS[which]
     return compose(checklist, seed)[which].prefix((3, 5)[which])
+
+
+TEXTS: dict[str, tuple[str, ...]] = {
+    "empty": ("",),
+    "blank": BLANKS,
+    "off_topic": (
+        "The tram museum opens at ten on weekdays and shows forty restored cars in its main hall.",
+        "Larches are conifers that shed their needles in autumn, after the needles have turned gold.",
+        "In a string quartet the viola sits between the second violin and the cello.",
+    ),
+    "dont_know": (
+        "I don't know.",
+        "I have no idea, sorry.",
+        "I cannot say anything about that.",
+    ),
+    "master_key": (
+        ":",
+        ".",
+        "Solution",
+        "Thought process:",
+        "Let's solve this step by step.",
+        "Answer:",
+        "Final answer",
+        "Lösung:",
+    ),
+}
+"""Kind to its responses. Master keys open an answer and give none."""
+
+
+def vacuum_response(item: Item, task: Task, kind: str, which: int) -> Stimulus:
+    """One response without content in the place of the item's own."""
+    scale = item.scale or task.scale
+    return pointwise_stimulus(
+        item,
+        task,
+        name=f"{item.id}/vacuum/{kind}-{which}",
+        probe="vacuum",
+        kind=kind,
+        text=TEXTS[kind][which],
+        expectation=Label(scale.answers[0]),
+        lineage=Lineage(
+            parent=item.id, edit=f"{kind.replace('_', ' ')} in place of the response", author="catalogue"
+        ),
+    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from steelyard.core.validation import parse_map, shown
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Scale, scale_name
-from steelyard.tasks.sources.labels import SPELLINGS
+from steelyard.tasks.sources.cells import SPELLINGS
 from steelyard.verdicts.answers import ABSTAIN, bare, spelled
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError
-from steelyard.tasks.adapters.folders import FILE
+from steelyard.tasks.adapters.layouts import FILE
 from steelyard.tasks.data_config import DataConfig
 
 

@@ -12,7 +12,7 @@ from steelyard.core.registry import Spec
 from steelyard.datasheet.run_facts import Look
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import AuthoredProbe, Design, Probe, covers, form_of, forms_of
-from steelyard.stimuli.packed import packed_stimuli
+from steelyard.stimuli.pack_stimuli import pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.data_source import DataSource
 from steelyard.study.probe_kit import ProbeKit
@@ -65,7 +65,7 @@ class Study:
         """What the probes build from, with every text that was written for them."""
         design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
         asking = [probe for probe in self.build_probes() if isinstance(probe, AuthoredProbe)]
-        packed = packed_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
+        packed = pack_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
         written: dict[str, list[Stimulus]] = {}
         for stimulus in (*packed, *self.authored):
             written.setdefault(stimulus.probe, []).append(stimulus)

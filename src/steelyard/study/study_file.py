@@ -194,7 +194,7 @@ def _items(
 ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
-        chosen, others = config.data.parted(folder, task.scale, config.seed, rubrics)
+        chosen, others = config.data.split_items(folder, task.scale, config.seed, rubrics)
         failing = _failing(config)
         return _outcomes(chosen, failing, task), _outcomes(others, failing, task)
     if runs:

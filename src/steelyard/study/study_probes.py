@@ -12,7 +12,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import POINTWISE, AuthoredProbe, Probe, form_of, needs_of
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.packed import packed
+from steelyard.stimuli.pack_stimuli import is_in_pack
 from steelyard.study.probe_kit import ProbeKit
 from steelyard.study.study import Study
 from steelyard.tasks.task import Task
@@ -133,4 +133,4 @@ def open_briefs(study: Study) -> tuple[Brief, ...]:
 
 def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
     briefs = probe.briefs(study.design) if isinstance(probe, AuthoredProbe) else ()
-    return (brief for brief in briefs if not packed(brief))
+    return (brief for brief in briefs if not is_in_pack(brief))

@@ -13,13 +13,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
-from steelyard.tasks.builtin_yaml import load_builtin
+from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.render import rendered
 from steelyard.tasks.transcripts.transcript import (
     ASSISTANT,
     REASONING,
@@ -31,6 +30,7 @@ from steelyard.tasks.transcripts.transcript import (
     ToolCall,
     Transcript,
     Turn,
+    render_transcript,
 )
 
 FAILS, PASSES = Binary().answers
@@ -54,11 +54,7 @@ What the agent thinks of its own work does not count, nor does its tone, nor the
 """The question put to judges of the pack."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Message(_Strict):
+class _Message(BuiltinModel):
     system: str | None = None
     user: str | None = None
     think: str | None = None
@@ -86,7 +82,7 @@ class _Edit(_Message):
         return self
 
 
-class _RunFile(_Strict):
+class _RunFile(BuiltinModel):
     id: str
     domain: str
     label: str
@@ -120,7 +116,7 @@ class PackRun:
         return Item(
             id=self.transcript.id,
             request=self.transcript.request,
-            responses=(rendered(self.transcript),),
+            responses=(render_transcript(self.transcript),),
             cluster=self.transcript.id,
             label=self.label,
             stratum=self.domain,

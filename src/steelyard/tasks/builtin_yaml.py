@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class BuiltinModel(BaseModel):
+    """A mapping of a built-in file; unknown keys raise an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def load_builtin(text: str) -> Any:

@@ -17,13 +17,10 @@ from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry, crossed
 from steelyard.tasks.scale import Scale
-from steelyard.tasks.sources.columns import Columns
-from steelyard.tasks.sources.filters import Value, keep
-from steelyard.tasks.sources.items import drawn, items_of
-from steelyard.tasks.sources.join import join
+from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
-from steelyard.tasks.sources.table import Table
+from steelyard.tasks.sources.table import Table, Value, filter_rows, join_tables
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 
@@ -100,9 +97,9 @@ class DataConfig(BaseModel):
 
     def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
         """The items of the study, in the order of the file."""
-        return self.parted(folder, scale, seed)[0]
+        return self.split_items(folder, scale, seed)[0]
 
-    def parted(
+    def split_items(
         self, folder: Path, scale: Scale, seed: int, rubrics: Sequence[RubricEntry] = ()
     ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """The items of the study and those that were not drawn, each in the order of the file.
@@ -113,7 +110,7 @@ class DataConfig(BaseModel):
         others: tuple[Item, ...] = ()
         for rubric in rubrics or (None,):
             items = self.read(folder, scale, rubric, several=len(rubrics) > 1)
-            mine = drawn(items, self.sample, seed)
+            mine = draw_items(items, self.sample, seed)
             names = {item.id for item in mine}
             rest = [item for item in items if item.id not in names]
             chosen += mine if rubric is None else crossed(mine, rubric)
@@ -151,8 +148,8 @@ class DataConfig(BaseModel):
         table = opener(folder / self.path, self.format)
         if self.responses is not None:
             second = read_table(folder / self.responses.path, self.responses.format)
-            table = join(table, second, self.responses.key)
-        return keep(table, self.where) if self.where else table
+            table = join_tables(table, second, self.responses.key)
+        return filter_rows(table, self.where) if self.where else table
 
 
 def _labelled_by(rubric: RubricEntry, columns: Columns, table: Table, several: bool) -> Columns:

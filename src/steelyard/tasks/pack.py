@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from pydantic import BaseModel, ConfigDict
-
-from steelyard.tasks.builtin_yaml import load_builtin
+from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
 from steelyard.tasks.task import Task
@@ -104,17 +102,13 @@ class PackTask:
         )
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _FlipEntry(_Strict):
+class _FlipEntry(BuiltinModel):
     response: str
     label: str
     why: str
 
 
-class _ItemEntry(_Strict):
+class _ItemEntry(BuiltinModel):
     id: str
     stratum: str
     request: str
@@ -129,7 +123,7 @@ class _ItemEntry(_Strict):
     ordinal: dict[str, str] = {}
 
 
-class _TaskFile(_Strict):
+class _TaskFile(BuiltinModel):
     id: str
     instruction: str
     rubric: str

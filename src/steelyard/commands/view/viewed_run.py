@@ -26,7 +26,7 @@ from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
-from steelyard.runner.record import Record
+from steelyard.runner.record import RunRecord
 from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Usage
@@ -185,7 +185,7 @@ class ViewedRun:
         state = self._state()
         plan = load_plan(self._run)
         with self._run.store(read_only=True) as store:
-            evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
+            evidence = Evidence.of_run(plan, RunRecord(store, plan.study.reference))
         loaded = Loaded(CallIndex(evidence), plan, state)
         # The first page should not wait for them.
         _ = loaded.index.row, loaded.index.outcomes, loaded.planned_rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.content_hash import plain
-from steelyard.stimuli.original import perturbed
+from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
@@ -83,7 +83,7 @@ class Brief:
         """What a hash is taken of: the item as its own content has it."""
         return {**plain(self), "item": self.item.content}
 
-    def fulfilled(
+    def to_stimulus(
         self,
         text: str,
         task: Task,
@@ -100,7 +100,7 @@ class Brief:
         expected = label or self.expected
         edit = edit or self.edit
         labelled = expected is not None
-        return perturbed(
+        return edited_stimulus(
             self.item,
             task,
             self.probe,
@@ -114,7 +114,7 @@ class Brief:
         )
 
 
-def flipped(label: str, scale: Scale) -> str | None:
+def flip_label(label: str, scale: Scale) -> str | None:
     """The reference a flip aims at: the other answer, or the far end of an ordinal scale."""
     if isinstance(scale, Binary):
         return {"0": "1", "1": "0"}.get(label)

@@ -85,7 +85,7 @@ def shared_pairs(text: str, source: str) -> float:
     return len(mine & theirs) / len(mine) if mine else 0.0
 
 
-def mechanical(brief: Brief, text: str, rubric: str) -> Rejection | None:
+def check_text(brief: Brief, text: str, rubric: str) -> Rejection | None:
     """The first thing that is wrong with a text; None where nothing is."""
     source = brief.item.responses[0]
     for rejection in _findings(brief.goal, text, source, rubric):
@@ -96,15 +96,15 @@ def mechanical(brief: Brief, text: str, rubric: str) -> Rejection | None:
 
 def _findings(goal: str, text: str, source: str, rubric: str) -> Iterable[Rejection | None]:
     yield None if words(text) else Rejection(EMPTY, "the text has no words")
-    yield _copied(goal, text, source)
+    yield _check_copy(goal, text, source)
     if goal not in (LABEL_FLIP, ORDINAL):
-        yield _declined(text, source)
-        yield foreign(text, source)
-    yield leaked(text, source, rubric)
-    yield _sized(goal, text, source)
+        yield _check_refusal(text, source)
+        yield check_script(text, source)
+    yield check_leak(text, source, rubric)
+    yield _check_length(goal, text, source)
 
 
-def _copied(goal: str, text: str, source: str) -> Rejection | None:
+def _check_copy(goal: str, text: str, source: str) -> Rejection | None:
     if words(text) == words(source):
         return Rejection(COPY, "the text is the given response, word for word")
     share, most = shared_pairs(text, source), MOST_SHARED.get(goal, 1.0)
@@ -116,13 +116,13 @@ def _copied(goal: str, text: str, source: str) -> Rejection | None:
     return None
 
 
-def _declined(text: str, source: str) -> Rejection | None:
+def _check_refusal(text: str, source: str) -> Rejection | None:
     if is_refusal(text) and not is_refusal(source):
         return Rejection(REFUSAL_TEXT, "the text declines to answer and the given response does not")
     return None
 
 
-def foreign(text: str, source: str) -> Rejection | None:
+def check_script(text: str, source: str) -> Rejection | None:
     """A text in another alphabet; languages that share one are the validator's to tell apart."""
     mine, theirs = _script(text), _script(source)
     if mine and theirs and mine != theirs:
@@ -137,7 +137,7 @@ def _script(text: str) -> str:
     return "Japanese or Chinese" if name in ("CJK", "HIRAGANA", "KATAKANA") else name.capitalize()
 
 
-def leaked(text: str, source: str, rubric: str) -> Rejection | None:
+def check_leak(text: str, source: str, rubric: str) -> Rejection | None:
     """A text that speaks of the task or quotes the rubric, where the source does not."""
     for pattern in _TASK_TALK:
         match = pattern.search(text)
@@ -150,7 +150,7 @@ def leaked(text: str, source: str, rubric: str) -> Rejection | None:
     return None
 
 
-def _sized(goal: str, text: str, source: str) -> Rejection | None:
+def _check_length(goal: str, text: str, source: str) -> Rejection | None:
     if goal not in LENGTH_RATIOS:
         return None
     low, high = LENGTH_RATIOS[goal]

@@ -75,7 +75,7 @@ REASONS = (
 
 @dataclass(frozen=True)
 class Rejection:
-    """A text, or the lack of one, that was turned down."""
+    """A text, or the lack of one, that was rejected."""
 
     reason: str
     """One of `REASONS`."""

@@ -1,4 +1,4 @@
-"""What was asked of authors, what they made, and why the rest was turned down: counts and sentences."""
+"""What was asked of authors, what they made, and why the rest was rejected: counts and sentences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ProbeReport:
     rejected: Mapping[str, int]
     """Reason to the number of texts that came to nothing, `by a person` included."""
     turned_down: Mapping[str, int]
-    """Reason to the number of tries that were turned down, mended ones included."""
+    """Reason to the number of tries that were rejected, mended ones included."""
     buckets: tuple[Bucket, ...] = ()
     """Levels of a synthetic scale, lowest first."""
     by_validator: int = 0
@@ -92,8 +92,8 @@ class ProbeReport:
         if self.rejected:
             parts.append(f"{sum(self.rejected.values())} rejected ({self.reasons})")
         if self.turned_down:
-            tries = pluralize(sum(self.turned_down.values()), "try", "tries")
-            parts.append(f"{tries} turned down ({_counted(self.turned_down)})")
+            tries = pluralize(sum(self.turned_down.values()), "attempt")
+            parts.append(f"{tries} rejected ({_counted(self.turned_down)})")
         sentence = f"{self.probe}: {', '.join(parts)}"
         return f"{sentence}; {self.levels}." if self.buckets else f"{sentence}."
 

@@ -1,7 +1,6 @@
 """Deterministic edits of a text, as pure functions; None means that this text cannot be edited so."""
 
-from steelyard.stimuli.surface.claims import authority, bandwagon
-from steelyard.stimuli.surface.injection import INJECTIONS, injection
+from steelyard.stimuli.surface.claims import INJECTIONS, authority, bandwagon, injection
 from steelyard.stimuli.surface.layout import blank_lines, indentation, space_clusters
 from steelyard.stimuli.surface.markdown import add_markdown, markdown, strip_markdown
 from steelyard.stimuli.surface.rubric_order import rubric_order

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 
-from steelyard.stimuli.surface.segments import in_prose, lines_of, prose_stretches, replaced
+from steelyard.stimuli.surface.segments import in_prose, lines_of, prose_stretches, replace_spans
 
 _BREAK = re.compile(r"(?<=\S)[^\S\r\n]*(?P<end>\r\n|\r|\n)(?=\s*\S)")
 _WORD_GAP = re.compile(r"(?<=\S) +(?=\S)")
@@ -35,16 +35,16 @@ def blank_lines(text: str, rng: random.Random) -> str | None:
     stretches = prose_stretches(text)
     blanks = [match for match in _BLANKS.finditer(text) if _inside(match, stretches)]
     if blanks and rng.random() < 0.5:
-        return replaced(text, {match.span("gap"): match["end"] for match in blanks})
+        return replace_spans(text, {match.span("gap"): match["end"] for match in blanks})
     breaks = [match for match in _BREAK.finditer(text) if _inside(match, stretches)]
     if breaks:
-        return replaced(text, {m.span("end"): m["end"] * (1 + rng.randint(1, 3)) for m in breaks})
+        return replace_spans(text, {m.span("end"): m["end"] * (1 + rng.randint(1, 3)) for m in breaks})
     gaps = [match for match in _SENTENCE_GAP.finditer(text) if _inside(match, stretches)]
     if not gaps:
         gaps = [match for match in _BREAKABLE.finditer(text) if _inside(match, stretches)]
         gaps = [rng.choice(gaps)] if gaps else []
     changed = {match.span(): "\n" * (1 + rng.randint(1, 3)) for match in gaps}
-    return replaced(text, changed) if changed else None
+    return replace_spans(text, changed) if changed else None
 
 
 def space_clusters(text: str, rng: random.Random) -> str | None:
@@ -54,7 +54,7 @@ def space_clusters(text: str, rng: random.Random) -> str | None:
     if not gaps:
         return None
     hit = [gap for gap in gaps if rng.random() < _SHARE] or [rng.choice(gaps)]
-    return replaced(text, {gap.span(): gap[0] + " " * rng.randint(2, 6) for gap in hit})
+    return replace_spans(text, {gap.span(): gap[0] + " " * rng.randint(2, 6) for gap in hit})
 
 
 def indentation(text: str, rng: random.Random) -> str | None:

@@ -6,7 +6,7 @@ import re
 from typing import TypeVar
 
 from steelyard.core.arrays import Floats
-from steelyard.stimuli.surface.segments import replaced
+from steelyard.stimuli.surface.segments import replace_spans
 from steelyard.tasks.scale import Ordinal
 
 _RANGE = r"(?<![\w.-]){low}(?P<between>\s*(?:-|–|—|to|through|up to|and)\s*){high}(?!\w|\.\d)"
@@ -61,7 +61,7 @@ def rewrite_range(text: str, source: Ordinal, target: Ordinal) -> str | None:
         return None
     changes = {place: numbers[text[slice(*place)]] for place in levels}
     changes |= {match.span(): f"{target.low}{match['between']}{target.high}" for match in span.finditer(text)}
-    return replaced(text, changes)
+    return replace_spans(text, changes)
 
 
 def range_table(source: Ordinal, target: Ordinal) -> str | None:

@@ -69,7 +69,7 @@ def prose_stretches(text: str) -> list[tuple[int, int]]:
     return stretches
 
 
-def replaced(text: str, changes: dict[tuple[int, int], str]) -> str:
+def replace_spans(text: str, changes: dict[tuple[int, int], str]) -> str:
     """The text with each span replaced; spans do not overlap."""
     parts, end = [], 0
     for (start, stop), new in sorted(changes.items()):

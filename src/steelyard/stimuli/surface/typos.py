@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from steelyard.stimuli.surface.segments import prose_stretches, replaced
+from steelyard.stimuli.surface.segments import prose_stretches, replace_spans
 
 _NEGATIONS = """
     not no nor none never nothing nobody nowhere neither without cannot cant dont doesnt didnt wont isnt arent
@@ -46,7 +46,7 @@ def typos(text: str, share: float, rng: random.Random) -> str | None:
         if slip is not None:
             slips[start, end] = slip
     hit = list(slips.items())[: max(1, round(share * len(slips)))]
-    return replaced(text, dict(hit)) if hit else None
+    return replace_spans(text, dict(hit)) if hit else None
 
 
 def _words(text: str) -> list[tuple[int, int]]:

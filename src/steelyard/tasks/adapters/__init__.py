@@ -1,6 +1,5 @@
 """Maps, questions and rubrics for public benchmarks; their data stay with their authors."""
 
-from steelyard.tasks.adapters.adapter import Adapter
-from steelyard.tasks.adapters.files import ADAPTERS
+from steelyard.tasks.adapters.adapter import ADAPTERS, Adapter
 
 __all__ = ["ADAPTERS", "Adapter"]

@@ -1,20 +1,23 @@
-"""A public benchmark, ready to be judged once the user brings its file."""
+"""Adapters of public benchmarks, one YAML file each: columns, question, scale, licence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
+from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
+from steelyard.tasks.adapters.layouts import behaviours, items_of_votes, read_folders
+from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
 from steelyard.tasks.item import Item
-from steelyard.tasks.sources.cells import plain_text
-from steelyard.tasks.sources.columns import Columns
-from steelyard.tasks.sources.items import items_of
-from steelyard.tasks.sources.labels import Labels
+from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.sources.cells import Labels, plain_text
+from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import Format, read_table
-from steelyard.tasks.sources.table import Record, Table
+from steelyard.tasks.sources.table import Table, TableRecord
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 
@@ -138,17 +141,90 @@ def _constant(table: Table, label: str | None) -> Table:
     return table if label is None else _with(table, _ALWAYS, lambda _: label)
 
 
-def _with(table: Table, column: str, value: Callable[[Record], object]) -> Table:
+def _with(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
     records = tuple(
-        Record(record.number, record.where, {**record.values, column: value(record)})
+        TableRecord(record.number, record.where, {**record.values, column: value(record)})
         for record in table.records
     )
     return Table(table.name, (*table.columns, column), records)
 
 
-def _join(parts: list[str], record: Record) -> str:
+def _join(parts: list[str], record: TableRecord) -> str:
     return "/".join(plain_text(record.values.get(part)) for part in parts)
 
 
 def _first(names: tuple[str, ...], table: Table) -> str | None:
     return next((name for name in names if name in table.columns), None)
+
+
+NAMES = (
+    "agentharm",
+    "evalbiasbench",
+    "fortress",
+    "harmbench",
+    "judgebench",
+    "llmbar",
+    "mt_bench",
+    "persuade",
+    "rewardbench",
+)
+
+_OPENERS: dict[str, Opener] = {"table": read_table, "folders": read_folders}
+_READERS: dict[str, Reader] = {"votes": items_of_votes, "behaviours": behaviours}
+
+
+class AdapterFile(BuiltinModel):
+    """One YAML file; the fields of `Adapter`, hooks by name."""
+
+    title: str
+    judged: str
+    file: str
+    licence: str
+    scale: str
+    instruction: str
+    rubric: str
+    columns: dict[str, list[str]]
+    optional: list[str] = []
+    stratify: list[str] = []
+    always: str | None = None
+    labels: dict[str | int | float | bool, str | int | float | bool] | None = None
+    key: str | None = None
+    opener: str = "table"
+    reader: str | None = None
+    note: str | None = None
+    pending: str | None = None
+    failing: int | None = None
+    asks_for_truth: bool = True
+
+
+def read_adapter(name: str) -> Adapter:
+    """The adapter of one file."""
+    text = files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8")
+    body = AdapterFile.model_validate(load_builtin(text))
+    return Adapter(
+        name=name,
+        title=body.title,
+        task=Task(body.instruction.strip(), body.rubric.strip(), parse_scale(body.scale)),
+        judged=body.judged,
+        file=body.file,
+        licence=body.licence,
+        columns={part: tuple(names) for part, names in body.columns.items()},
+        optional=frozenset(body.optional),
+        stratify=tuple(body.stratify),
+        always=body.always,
+        labels=body.labels,
+        key=body.key,
+        opener=_OPENERS[body.opener],
+        reader=None if body.reader is None else _READERS[body.reader],
+        note=body.note,
+        pending=body.pending,
+        failing=body.failing,
+        asks_for_truth=body.asks_for_truth,
+    )
+
+
+ADAPTERS: Registry[Adapter] = Registry("adapter")
+"""Every adapter by name; other packages add theirs under the entry point group `steelyard.adapters`."""
+
+for _name in NAMES:
+    ADAPTERS.register(_name, partial(read_adapter, _name))

@@ -1,21 +1,21 @@
-"""CSV and TSV: quotes, line breaks and bare carriage returns inside fields survive exactly."""
+"""CSV and TSV (RFC 4180): quotes, line breaks and bare carriage returns inside fields survive exactly.
+
+The parser is our own: the csv module limits the length of a field, with one limit for the whole process, and
+ends a record at every bare CR.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.tasks.sources.encoding import read_text
-from steelyard.tasks.sources.table import Record, Table, table_of
+from steelyard.tasks.sources.table import Table, TableRecord, table_of
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED = 20
@@ -32,58 +32,66 @@ def read_tsv(path: Path) -> Table:
 
 
 def _read(path: Path, delimiter: str | None) -> Table:
-    text = _Text.of(read_text(path))
-    with _huge_fields():
-        rows = text.rows(delimiter or _delimiter(text), str(path))
-        header = tuple(name.strip() for name in next(rows))
-        records = [_record(str(path), header, row, number) for number, row in enumerate(rows, start=1)]
+    text = read_text(path)
+    rows = _rows(text, delimiter or _delimiter(text), str(path))
+    header = tuple(name.strip() for name in next(rows, ()))
+    records = [_record(str(path), header, row, number) for number, row in enumerate(rows, start=1)]
     return table_of(str(path), header, records)
 
 
-def _record(name: str, header: tuple[str, ...], row: list[str], number: int) -> Record:
+def _record(name: str, header: tuple[str, ...], row: list[str], number: int) -> TableRecord:
     if len(row) != len(header):
         raise DataError(
             f"{name}, row {number}: found {pluralize(len(row), 'cell')}, expected {len(header)} as in the "
             "header; put fields with delimiters or quotes in double quotes."
         )
-    return Record(number, f"row {number}", dict(zip(header, row, strict=True)))
+    return TableRecord(number, f"row {number}", dict(zip(header, row, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Text:
-    """A file's text, made ready for the csv module.
-
-    The csv module ends a record at a bare CR outside quotes. That is right for old Mac files, whose records
-    end so; in a file whose records end with LF a bare CR is a character of its field, quoted or not (common
-    writers do not quote it), so a stand-in takes its place while the file is parsed.
-    """
-
-    body: str
-    """The text, bare CRs replaced where they are data."""
-    stand_in: str
-    """What replaced them; empty where nothing had to be replaced."""
-
-    @classmethod
-    def of(cls, text: str) -> _Text:
-        if text.count("\r") == text.count("\r\n") or _ends_with_cr(text):
-            return cls(text, "")
-        unused = next(sign for sign in map(chr, range(0xE000, 0xF8FF)) if sign not in text)
-        return cls(re.sub(r"\r(?!\n)", unused, text), unused)
-
-    def rows(self, delimiter: str, name: str, *, strict: bool = True) -> Iterator[list[str]]:
-        """Every row that is not blank, the header first (row 0 in messages)."""
-        reader = csv.reader(io.StringIO(self.body, newline=""), delimiter=delimiter, strict=strict)
-        number = 0
-        try:
-            for row in reader:
-                if row:
-                    number += 1
-                    yield [cell.replace(self.stand_in, "\r") for cell in row] if self.stand_in else row
-        except csv.Error as error:
+def _rows(text: str, delimiter: str, name: str, *, strict: bool = True) -> Iterator[list[str]]:
+    """Every row that is not blank, the header first (row 0 in messages)."""
+    cell, place, number = _cell(delimiter, _ends_with_cr(text)), 0, 0
+    row: list[str] = []
+    while place < len(text) or row:
+        match = cell.match(text, place)
+        assert match is not None  # every part of the pattern may be empty
+        if strict and (match["unclosed"] is not None or (match["quoted"] is not None and match["plain"])):
+            fault = (
+                "unexpected end of data"
+                if match["unclosed"] is not None
+                else f"{delimiter!r} expected after '\"'"
+            )
             raise DataError(
-                f"{name}, row {number}: not valid CSV ({error}); put the field in "
+                f"{name}, row {number}: not valid CSV ({fault}); put the field in "
                 "double quotes and double every quote inside it."
-            ) from error
+            )
+        quoted = match["quoted"] if match["unclosed"] is None else match["unclosed"]
+        value = match["plain"] if quoted is None else quoted.replace('""', '"') + match["plain"]
+        place = match.end()
+        if match["end"] == delimiter:
+            row.append(value)
+            continue
+        if row or value or quoted is not None:
+            number += 1
+            yield [*row, value]
+        row = []
+
+
+@cache
+def _cell(delimiter: str, cr_ends: bool) -> re.Pattern[str]:
+    """One cell and what ends it.
+
+    A bare CR ends a record in old Mac files alone; in a file whose records end with LF it is a character of
+    its field, quoted or not: common writers do not quote it.
+    """
+    sign = re.escape(delimiter)
+    letters = rf"[^{sign}\r\n]*+"
+    plain = letters if cr_ends else rf"{letters}(?:\r(?!\n){letters})*+"
+    quoted = r'[^"]*+(?:""[^"]*+)*+'
+    ends = r"\r\n|\r|\n" if cr_ends else r"\r\n|\n"
+    return re.compile(
+        rf'(?:"(?P<quoted>{quoted})"|"(?P<unclosed>{quoted}))?(?P<plain>{plain})(?P<end>{sign}|{ends}|\Z)'
+    )
 
 
 def _ends_with_cr(text: str) -> bool:
@@ -97,22 +105,12 @@ def _ends_with_cr(text: str) -> bool:
     return False
 
 
-def _delimiter(text: _Text) -> str:
+def _delimiter(text: str) -> str:
     """The one that cuts the first rows into the most cells, the same number in each."""
     return max(_DELIMITERS, key=lambda sign: _fit(text, sign))
 
 
-def _fit(text: _Text, delimiter: str) -> tuple[bool, int]:
-    rows = list(islice(text.rows(delimiter, "", strict=False), _SNIFFED))
+def _fit(text: str, delimiter: str) -> tuple[bool, int]:
+    rows = list(islice(_rows(text, delimiter, "", strict=False), _SNIFFED))
     widths = {len(row) for row in rows}
     return len(widths) == 1 and max(widths) > 1, len(rows[0]) if rows else 0
-
-
-@contextmanager
-def _huge_fields() -> Iterator[None]:
-    """A field may be as long as the file; the limit of the csv module is one for the whole process."""
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

@@ -12,8 +12,7 @@ from typing import Any
 
 from steelyard.errors import DataError
 from steelyard.tasks.sources.table import Table, table_of_objects
-from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.json_values import json_value
+from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
 
 OWN_COLUMNS = ("id", "sample", "epoch", "task", "model", "input", "target", "error", "messages")

@@ -2,25 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from steelyard.core.text import pluralize
+from steelyard.core.validation import checked, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, Scale
-from steelyard.tasks.sources.cells import is_missing, long_text, plain_text, rubric_text
-from steelyard.tasks.sources.columns import PAIRWISE, POINTWISE, Columns
-from steelyard.tasks.sources.labels import LabelMap, Labels
+from steelyard.tasks.sources.cells import LabelMap, Labels, is_missing, long_text, plain_text, rubric_text
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import Sample, draw
-from steelyard.tasks.sources.table import Record, Table
-from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.json_values import json_value
+from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.preprocess import Preparation
-from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
+
+POINTWISE = ("response",)
+TRANSCRIPT = ("messages",)
+PAIRWISE = ("response_1", "response_2")
+
+
+class Columns(BaseModel):
+    """The map of columns: part to name in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    request: str | None = Field(default=None, min_length=1)
+    """What was asked; without it the request is empty."""
+    response: str | None = Field(default=None, min_length=1)
+    """The text that is scored (binary and ordinal scales)."""
+    messages: str | None = Field(default=None, min_length=1)
+    """An agent's run as a list of chat messages, in the place of `response`."""
+    response_1: str | None = Field(default=None, min_length=1)
+    """First text of a pair (pairwise scale)."""
+    response_2: str | None = Field(default=None, min_length=1)
+    """Second text of a pair (pairwise scale)."""
+    label: str | None = Field(default=None, min_length=1)
+    """Reference answer on the scale; empty cells have none."""
+    id: str | None = Field(default=None, min_length=1)
+    """Name of the row; without it rows are numbered from 1."""
+    cluster: str | None = Field(default=None, min_length=1)
+    """What rows share, so that they are not independent; without it each row stands for itself."""
+    rubric: str | None = Field(default=None, min_length=1)
+    """Rubric of the row: a text, or a list of points."""
+    reference: str | None = Field(default=None, min_length=1)
+    """Reference response."""
+    author: str | None = Field(default=None, min_length=1)
+    """Model that wrote the response."""
+    author_1: str | None = Field(default=None, min_length=1)
+    """Model that wrote the first text of a pair."""
+    author_2: str | None = Field(default=None, min_length=1)
+    """Model that wrote the second text of a pair."""
+
+    def used(self) -> Iterator[tuple[str, str]]:
+        """Part and column, for each part that is mapped."""
+        for part in Columns.model_fields:
+            column = getattr(self, part)
+            if column is not None:
+                yield part, column
+
+    def over(self, parts: Mapping[str, str]) -> Columns:
+        """This map laid over what a format says of its own columns."""
+        return Columns(**{**parts, **dict(self.used())})
+
+    def check(self, scale: Scale) -> None:
+        """One response for scores, two for pairs, and authors to match."""
+        pairs = isinstance(scale, Pairwise)
+        mapped = {part for part, _ in self.used()}
+        single = TRANSCRIPT if "messages" in mapped else POINTWISE
+        needed = PAIRWISE if pairs else single
+        others = [part for part in (*POINTWISE, *TRANSCRIPT, *PAIRWISE) if part not in needed]
+        authors = ("author",) if pairs else ("author_1", "author_2")
+        kind = "a pairwise scale" if pairs else "a scale of scores"
+        for part in needed:
+            if part not in mapped:
+                raise ConfigError(f"columns: {part} is not mapped, expected it for {kind}; map it.")
+        for part in (*others, *authors):
+            if part in mapped:
+                raise ConfigError(
+                    f"columns: {part} is mapped, expected {' and '.join(needed)} for {kind}; remove it."
+                )
+        if len(mapped & {"author_1", "author_2"}) == 1:
+            raise ConfigError("columns: one of author_1 and author_2 is mapped, expected both; map it.")
+
+
+def parse_columns(text: str) -> Columns:
+    """The map as the command line writes it: `request=test_case,response=generation`."""
+    example = "request=prompt,response=answer,label=score"
+    return checked(Columns, parse_map(text, "columns", "PART=COLUMN", example), "columns")
+
 
 _NAMED = 5
 """Strata that a sentence names."""
@@ -46,16 +120,16 @@ def load_items(
 ) -> tuple[Item, ...]:
     """Read a file into items: every row, or a seeded draw that is spread over the strata."""
     items = items_of(read_table(path, format), columns, scale, labels=labels, stratify=stratify)
-    return drawn(items, sample, seed)
+    return draw_items(items, sample, seed)
 
 
-def drawn(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
+def draw_items(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
     """The items a study uses, in the order of the file."""
     return tuple(draw(items, sample, seed, name=lambda item: item.id, stratum=lambda item: item.stratum))
 
 
 def empty_strata(chosen: Iterable[Item], others: Iterable[Item]) -> Iterator[str]:
-    """Strata of the data from which nothing was drawn, in a sentence; none where every one has an item."""
+    """Strata of the data from which nothing was drawn, in a sentence."""
     held = {item.stratum for item in chosen}
     missing = sorted({item.stratum for item in others if item.stratum is not None} - held)
     if missing:
@@ -124,17 +198,17 @@ def items_of(
     label_map = LabelMap(scale, labels)
     responses = PAIRWISE if isinstance(scale, Pairwise) else POINTWISE
     items = [
-        _Row(table.name, record, columns, preparation).item(responses, label_map, stratify)
+        _ItemRow(table.name, record, columns, preparation).item(responses, label_map, stratify)
         for record in table.records
     ]
     _refuse_twins(table, columns, items)
     return tuple(items)
 
 
-class _Row:
+class _ItemRow:
     """One record, read by parts."""
 
-    def __init__(self, name: str, record: Record, columns: Columns, preparation: Preparation) -> None:
+    def __init__(self, name: str, record: TableRecord, columns: Columns, preparation: Preparation) -> None:
         self._name, self._record, self._columns = name, record, columns
         self._preparation = preparation
 
@@ -148,7 +222,7 @@ class _Row:
             responses=(
                 tuple(self._long(part) for part in responses)
                 if transcript is None
-                else (rendered(transcript),)
+                else (render_transcript(transcript),)
             ),
             cluster=self._optional("cluster", plain_text) or name,
             label=self._label(labels),

@@ -1,4 +1,4 @@
-"""A seeded draw that is spread over strata."""
+"""Stratified sample: a seeded draw of items, spread evenly over the strata."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""Rows of a file, whatever its format."""
+"""Rows of a file, whatever its format; filter and join."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
+from steelyard.core.text import pluralize
 from steelyard.errors import DataError
+from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TableRecord:
     """One row."""
 
     number: int
@@ -38,7 +40,7 @@ class Table:
     """The path, for messages."""
     columns: tuple[str, ...]
     """Names in the order in which they were found."""
-    records: tuple[Record, ...]
+    records: tuple[TableRecord, ...]
     """Rows in the order of the file."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """Part to column, where the format itself says what its columns hold."""
@@ -73,7 +75,7 @@ class Table:
         return shown + (f" and {len(self.columns) - 30} more" if len(self.columns) > 30 else "")
 
 
-def table_of(name: str, columns: tuple[str, ...], records: list[Record]) -> Table:
+def table_of(name: str, columns: tuple[str, ...], records: list[TableRecord]) -> Table:
     """The table, or one sentence when it holds nothing."""
     if not records:
         content = "only a header" if columns else "no rows"
@@ -84,5 +86,77 @@ def table_of(name: str, columns: tuple[str, ...], records: list[Record]) -> Tabl
 def table_of_objects(name: str, bodies: list[tuple[str, dict[str, Any]]]) -> Table:
     """Rows that bring their own keys: the columns are all keys, in the order in which they appear."""
     columns = tuple(dict.fromkeys(key for _, body in bodies for key in body))
-    records = [Record(number, where, body) for number, (where, body) in enumerate(bodies, start=1)]
+    records = [TableRecord(number, where, body) for number, (where, body) in enumerate(bodies, start=1)]
     return table_of(name, columns, records)
+
+
+Value: TypeAlias = str | int | float | bool
+Where: TypeAlias = Mapping[str, Value | list[Value]]
+"""Column to the value, or the values, that its rows must hold; all columns must fit."""
+
+
+def filter_rows(table: Table, where: Where) -> Table:
+    """The rows that fit; values are compared as labels are, so `4.0`, `4` and `"4"` are the same."""
+    wanted: dict[str, set[str]] = {}
+    for column, values in where.items():
+        table.require(column, "where")
+        wanted[column] = {normal(value) for value in (values if isinstance(values, list) else [values])}
+    records = [
+        record
+        for record in table.records
+        if all(normal(_or_empty(record.values.get(column))) in values for column, values in wanted.items())
+    ]
+    if not records:
+        shown = ", ".join(f"{column}: {value!r}" for column, value in where.items())
+        raise DataError(
+            f"{table.name}: none of {pluralize(len(table.records), 'row')} fits where {{{shown}}}; "
+            "correct the condition."
+        )
+    return replace(table, records=tuple(records))
+
+
+def _or_empty(cell: object) -> object:
+    return "" if cell is None else cell
+
+
+def join_tables(prompts: Table, responses: Table, key: str) -> Table:
+    """One row per response, with the cells of its prompt beside it.
+
+    A response without a prompt is refused. A prompt without a response has nothing to be judged and is left
+    out. Where both files have a column of one name, the prompt's counts.
+    """
+    prompts.require(key, "the key of both files")
+    responses.require(key, "the key of both files")
+    by_key = _by_key(prompts, key)
+    records = []
+    for number, record in enumerate(responses.records, start=1):
+        name = _join_key(responses, record, key)
+        if name not in by_key:
+            raise DataError(
+                f"{responses.name}, {record.where}: no row of {prompts.name} has {key} {name!r}; "
+                "correct the key or remove the row."
+            )
+        values = {**record.values, **by_key[name].values}
+        records.append(TableRecord(number, f"{record.where} of {responses.name}", values))
+    columns = (*prompts.columns, *(name for name in responses.columns if name not in prompts.columns))
+    return table_of(prompts.name, columns, records)
+
+
+def _by_key(table: Table, key: str) -> dict[str, TableRecord]:
+    by_key: dict[str, TableRecord] = {}
+    for record in table.records:
+        name = _join_key(table, record, key)
+        if name in by_key:
+            raise DataError(
+                f"{table.name}: {by_key[name].where} and {record.where} have the same {key} {name!r}, "
+                "expected one row per prompt; remove one."
+            )
+        by_key[name] = record
+    return by_key
+
+
+def _join_key(table: Table, record: TableRecord, key: str) -> str:
+    cell = record.values.get(key)
+    if is_missing(cell):
+        raise DataError(f"{table.name}, {record.where}: {key} is empty, expected a key; fill it.")
+    return plain_text(cell)

@@ -10,8 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json
-from steelyard.tasks.transcripts.render import message
-from steelyard.tasks.transcripts.transcript import Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, message
 
 
 @dataclass(frozen=True)

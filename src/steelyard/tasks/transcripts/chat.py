@@ -1,14 +1,14 @@
-"""Messages in chat form, as logs and applications write them, to turns."""
+"""Chat messages of several vendors (OpenAI, Anthropic, Inspect) as turns of a transcript."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from steelyard.errors import DataError
-from steelyard.tasks.transcripts.json_values import json_value
 from steelyard.tasks.transcripts.transcript import (
     ASSISTANT,
     OTHER_BLOCKS,
@@ -21,6 +21,22 @@ from steelyard.tasks.transcripts.transcript import (
     ToolCall,
     Turn,
 )
+
+
+def json_value(value: Any) -> Any:
+    """The same in plain JSON: NaN and infinities are nothing, sets are lists, other things their words."""
+    if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): json_value(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((json_value(inner) for inner in value), key=str)
+    return str(value)
+
 
 _ROLES = {
     **{role: role for role in ROLES},

@@ -10,8 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
-from steelyard.tasks.transcripts.render import clipped, message, rendered
-from steelyard.tasks.transcripts.transcript import TOOL, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import (
+    TOOL,
+    Transcript,
+    Turn,
+    clip_text,
+    message,
+    render_transcript,
+)
 
 SHORTEST = 200
 """Characters that a text keeps before whole messages are left out."""
@@ -39,7 +45,7 @@ class Fitted:
 
 def fitted(transcript: Transcript, characters: int) -> Fitted | None:
     """The rendering in at most so many characters; None where not even its ends fit."""
-    whole = rendered(transcript)
+    whole = render_transcript(transcript)
     if len(whole) <= characters:
         return Fitted(whole)
     room = characters - _HEAD
@@ -67,7 +73,7 @@ def _shortened(transcript: Transcript, cap: int) -> list[str]:
 
 
 def _capped(turn: Turn, cap: int) -> Turn:
-    return replace(turn, blocks=tuple(replace(b, text=clipped(b.text, cap)) for b in turn.blocks))
+    return replace(turn, blocks=tuple(replace(b, text=clip_text(b.text, cap)) for b in turn.blocks))
 
 
 def _largest(

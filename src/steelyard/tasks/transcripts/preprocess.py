@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeAlias
 
 from steelyard.core.registry import Registry, Spec
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.transcripts.render import clipped
 from steelyard.tasks.transcripts.transcript import (
     ASSISTANT,
     REASONING,
@@ -23,6 +22,7 @@ from steelyard.tasks.transcripts.transcript import (
     Removal,
     Transcript,
     Turn,
+    clip_text,
 )
 
 Turns: TypeAlias = tuple[Turn, ...]
@@ -109,7 +109,7 @@ class Clip:
         return kept, _counts({"texts clipped": sum(a != b for a, b in pairs)})
 
     def _clipped(self, block: Block) -> Block:
-        return replace(block, text=clipped(block.text, self.characters))
+        return replace(block, text=clip_text(block.text, self.characters))
 
 
 PREPROCESSORS: Registry[Preprocessor] = Registry("preprocessor")

@@ -1,0 +1,190 @@
+"""Messages of a run: why it stopped, calls that are pending, failed or unreadable, and what to do."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.core.text import plural, pluralize
+from steelyard.errors import BudgetError, InterruptedRunError, PreflightError, RunError, SteelyardError
+from steelyard.metrics.faults import Fault
+from steelyard.runner.record import Coverage
+from steelyard.runner.session import RunSession
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+if TYPE_CHECKING:
+    from steelyard.datasheet.datasheet import Datasheet
+
+AGAIN = "run the same command again to continue"
+TRANSIENT_REASONS = frozenset(
+    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
+)
+"""Reasons of failures that may not come again in the next run."""
+
+PREFLIGHT_ADVICE = (
+    "fix the judge and run again: {folder} can be reused, because it holds only these replies of the judge; "
+    "if you changed the server instead, choose another --out; to continue anyway, add --no-preflight"
+)
+"""What to do after a judge failed its preflight."""
+
+NONE_ABORTED: Mapping[str, SteelyardError] = {}
+"""No judge was stopped."""
+
+
+def show_command(folder: Path | None, judge: str, outcome: str) -> str:
+    """The command that shows the calls of a judge with this outcome."""
+    if folder is None:
+        return f"look at the {outcome} calls"
+    words = ("steelyard", "show", str(folder), "--judge", judge, "--outcome", outcome)
+    return f"see them with `{shlex.join(words)}`"
+
+
+def stop_reasons(session: RunSession, coverage: Coverage, folder: Path) -> Iterator[SteelyardError]:
+    """Why a run stopped early, each reason once and with how to continue."""
+    standing = _coverage_words(coverage)
+    distinct = {str(error): error for error in reversed(session.stop_errors)}
+    for error in reversed(distinct.values()):
+        if isinstance(error, InterruptedRunError):
+            yield InterruptedRunError(f"interrupted: {standing}; {AGAIN}.")
+        elif isinstance(error, BudgetError):
+            yield BudgetError(f"{stop_cause(error, session)}: {standing}; raise --budget and {AGAIN}.")
+        elif isinstance(error, PreflightError):
+            yield PreflightError(f"{error}; {standing}; {PREFLIGHT_ADVICE.format(folder=folder)}.")
+        else:
+            yield type(error)(f"{stop_cause(error, session)}; {standing}; {AGAIN}.")
+    if not session.stop_errors:
+        yield from pending_calls(coverage)
+
+
+def stop_cause(error: SteelyardError, session: RunSession) -> str:
+    """Why a run stopped, as the beginning of a sentence; a budget with the dollars spent."""
+    reason = str(error).rstrip(".?")
+    return f"{reason} (${session.dollars:.4f} spent)" if isinstance(error, BudgetError) else reason
+
+
+def require_finished(session: RunSession, where: str, kept: str) -> None:
+    """Raise the error that stopped a run whose partial result is of no use."""
+    for error in session.stop_errors:
+        again = "run again"
+        if isinstance(error, BudgetError):
+            again = "raise --budget and run again"
+        elif isinstance(error, PreflightError):
+            again = "fix the judge and run again"
+        raise type(error)(f"{where}: {stop_cause(error, session)}; {kept} is kept, {again} to continue.")
+
+
+def pending_calls(coverage: Coverage, submitted: int = 0) -> Iterator[SteelyardError]:
+    """A sentence about planned calls that were never made, or are in a batch without results."""
+    if coverage.partial:
+        never = max(0, coverage.planned - coverage.asked - submitted)
+        have = plural(submitted, "has", "have")
+        waiting = f"{pluralize(submitted, 'call')} submitted in batches {have} no reply yet"
+        calls = f"{pluralize(never, 'call')} {plural(never, 'was', 'were')} never made"
+        pending = ", ".join(text for text, number in ((waiting, submitted), (calls, never)) if number)
+        yield RunError(f"{pending}: {_coverage_words(coverage)}; {AGAIN}.")
+
+
+def _coverage_words(coverage: Coverage) -> str:
+    kept = ", which is kept" if coverage.answered else ""
+    have = plural(coverage.answered, "has", "have")
+    return f"{coverage.answered:,} of {pluralize(coverage.planned, 'call')} {have} a reply{kept}"
+
+
+def judges_without_verdicts(
+    judges: Iterable[str],
+    observations: Observations,
+    folder: Path | None = None,
+    aborted: Mapping[str, SteelyardError] = NONE_ABORTED,
+    *,
+    recorded: bool = False,
+) -> Iterator[SteelyardError]:
+    """An error for each judge without a readable verdict.
+
+    A judge that was stopped without a reply, or in its preflight, has an error of its own.
+    """
+    counts = observations.counts()
+    for judge in judges:
+        tried = {verdict: number for (name, verdict), number in counts.items() if name == judge}
+        replied = not all(isinstance(verdict, Failed) for verdict in tried)
+        readable = any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried)
+        elsewhere = (judge in aborted and not replied) or isinstance(aborted.get(judge), PreflightError)
+        if tried and not readable and not elsewhere:
+            look = show_command(folder, judge, "unreadable" if replied else "failed")
+            fix = "correct the prompt, the reader or the server" if replied or recorded else _after(tried)
+            yield _no_verdict_error(judge, tried, f"{look}, {fix}")
+
+
+def _after(failed: Iterable[Verdict]) -> str:
+    """What to do after calls that all failed: only some failures may not happen again."""
+    transient = any(isinstance(each, Failed) and each.reason in TRANSIENT_REASONS for each in failed)
+    return f"then {AGAIN}" if transient else "correct the judge, and run again"
+
+
+def _no_verdict_error(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
+    reasons: Counter[str] = Counter()
+    for verdict, number in tried.items():
+        if isinstance(verdict, (Unreadable, Failed)):
+            reasons[verdict.reason] += number
+    return RunError(
+        f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
+        f"({_listed(reasons)}), no figure defined; {cure}."
+    )
+
+
+def metric_errors(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
+    """The figures that could not be computed because of a fault in the program, in one sentence."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for fault in faults:
+        judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
+    figures = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    if figures:
+        yield RunError(
+            f"could not be computed: {', '.join(figures)}; every other figure stands and every reply is "
+            "kept; please report it."
+        )
+
+
+def _whose(judges: Iterable[str]) -> str:
+    names = [name for name in dict.fromkeys(judges) if name]
+    return f" of {' and '.join(names)}" if names else ""
+
+
+def call_warnings(observations: Observations, folder: Path | None = None) -> Iterator[str]:
+    """Failed and unreadable calls, by judge and reason; they end no run."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    asked: Counter[str] = Counter()
+    for (judge, verdict), number in observations.counts().items():
+        asked[judge] += number
+        if isinstance(verdict, (Unreadable, Failed)):
+            word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
+            counts.setdefault((judge, word), Counter())[verdict.reason] += number
+    for (judge, word), reasons in sorted(counts.items()):
+        trials = f"{reasons.total():,} of {pluralize(asked[judge], 'trial')}"
+        no_score = plural(reasons.total(), "it is no score", "none of them is a score")
+        look = "" if folder is None else f"; {show_command(folder, judge, word)}"
+        yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}{look}."
+
+
+def decoding_caveats(datasheet: Datasheet) -> Iterator[str]:
+    """Judges that could not be called as configured: fields that servers rejected, prompts that were cut."""
+    for judge in datasheet.judges:
+        for caveat in datasheet.caveats(judge.name):
+            yield f"judge {judge.name}: {caveat}."
+
+
+def missing_usage(datasheet: Datasheet) -> Iterator[str]:
+    """Calls whose cost is estimated because the server counted no tokens, by judge."""
+    for judge, calls in datasheet.facts.uncounted.items():
+        yield (
+            f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; their cost is "
+            "estimated from characters."
+        )
+
+
+def _listed(reasons: Counter[str]) -> str:
+    ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
+    return ", ".join(f"{reason}{':' * (' ' in reason)} {count}" for reason, count in ordered)

@@ -1,0 +1,316 @@
+"""Preflight: a judge that cannot be parsed costs eight replies per protocol, and no more."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Command
+from servers import Answer, Received, ScriptedServer, fails, says, wins
+from steelyard.errors import PreflightError
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import make_plan
+from steelyard.runner.preflight import PREFLIGHT_CALLS, rank_trials
+from steelyard.runner.record import RunRecord
+from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import RunSession
+from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.trials.trial import Trial
+
+CALLS = 12
+"""Calls of the probe vacuum, quick profile, under the base protocol alone."""
+FAST = ("--attempts", 2, "--backoff", 0.01)
+PROMPT = "{{ instruction }} {{ rubric }} {{ request }} A: {{ first }} B: {{ second }} Reply with 1, 2 or tie."
+
+
+def study(tmp_path: Path, *judges: dict[str, Any], probes: tuple[str, ...] = ("vacuum",)) -> Path:
+    path = tmp_path / "study.yaml"
+    path.write_text(json.dumps({"name": "preflight", "judges": judges, "probes": probes}))
+    return path
+
+
+def asked(server: ScriptedServer) -> Counter[str]:
+    """Calls by model, as the server counted them."""
+    return Counter(request.body["model"] for request in server.requests)
+
+
+def replies(folder: Path) -> dict[tuple[str, str], int]:
+    """Replies on disk by judge and protocol."""
+    with closing(sqlite3.connect(folder / "run.db")) as connection, connection:
+        rows = connection.execute(
+            "SELECT judge, protocol, count(*) FROM replies JOIN trials ON trial = key GROUP BY 1, 2"
+        ).fetchall()
+    return {(judge, protocol): count for judge, protocol, count in rows if judge.startswith("openai/")}
+
+
+def by_model(answers: dict[str, Callable[[Received], Answer]]) -> Callable[[Received], Answer]:
+    return lambda request: answers[request.body["model"]](request)
+
+
+def sit(trials: Sequence[Trial], folder: Path, concurrency: int) -> RunSession:
+    """One run on the open trials, without a datasheet."""
+    with RunFolder(folder).store() as store:
+        runner = Runner(RunRecord(store), RunLimits(concurrency=concurrency, attempts=2, backoff=0.01))
+        return run_async(runner, lambda runner: runner.run(trials))
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 64])
+def test_an_unreadable_judge_costs_eight_calls_per_protocol_and_the_others_go_on(
+    tmp_path: Path, concurrency: int
+) -> None:
+    """Three judges, two protocols each; the third is unreadable under strict alone."""
+    strict = "The criterion for a tie is strict"
+    answers = {
+        "mute": lambda _: says("1"),
+        "sound": lambda _: wins("tie"),
+        "half": lambda request: says("?") if strict in request.user else wins("2"),
+    }
+    with ScriptedServer(by_model(answers)) as server:
+        judges = [{"name": name, "model": f"openai/{name}?base_url={server.url}"} for name in answers]
+        config = StudyConfig(judges=judges, probes=["vacuum", "ladder", "criterion"])
+        trials = [
+            trial for trial in make_plan(build_study(config, tmp_path)).trials if not trial.judge.baseline
+        ]
+        planned = Counter((trial.judge.name, trial.protocol) for trial in trials)
+        session = sit(trials, tmp_path, concurrency)
+        requests = Counter(
+            (r.body["model"], "strict" if strict in r.user else "base") for r in server.requests
+        )
+        paid = len(server.requests)
+        again = sit(trials, tmp_path, concurrency)
+        assert len(server.requests) == paid
+    assert planned["sound", "base"] > 8 * PREFLIGHT_CALLS
+    assert {key: requests[key] for key in requests if key[0] == "sound"} == {
+        key: count for key, count in planned.items() if key[0] == "sound"
+    }
+    assert requests["mute", "base"] == PREFLIGHT_CALLS
+    assert requests["mute", "strict"] <= {1: 0}.get(concurrency, PREFLIGHT_CALLS)
+    assert requests["half", "strict"] == PREFLIGHT_CALLS
+    assert requests["half", "base"] <= planned["half", "base"]
+    assert set(session.aborted_judges) == set(again.aborted_judges) == {"mute", "half"}
+    assert all(isinstance(error, PreflightError) for error in session.aborted_judges.values())
+    assert again.calls == 0
+
+
+def test_what_a_failed_preflight_says_and_leaves(command: Command, tmp_path: Path) -> None:
+    script = by_model({"mute": lambda _: says("1"), "sound": lambda _: wins("tie")})
+    with ScriptedServer(script) as server:
+        names = ("mute", "sound")
+        judges = [{"name": name, "model": f"openai/{name}", "base_url": server.url} for name in names]
+        path = study(tmp_path, *judges)
+        done = command("measure", path, "--out", "run", *FAST)
+        again = command("measure", path, "--out", "run", *FAST)
+        assert asked(server) == {"mute": PREFLIGHT_CALLS, "sound": CALLS}
+    assert done.code == again.code == 1
+    for err in (done.err, again.err):
+        assert (
+            "judge mute: left after the first 8 replies under protocol base, of which 0 could be read" in err
+        )
+        assert 'replied \'1\'; reader json wants {"winner": "1"}' in err
+        assert "try reader: choice, which reads 8 of 8" in err
+        assert "no readable verdict" not in err
+        assert "--no-preflight" in err
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    verdict = next(one for one in sheet["verdicts"] if one["judge"] == "mute")
+    assert verdict["next"]["purpose"].startswith("after the change, try one call with `steelyard doctor`")
+    assert sheet["run"]["partial"]
+    assert sheet["run"]["unfinished"] == {"mute": {"asked": PREFLIGHT_CALLS, "planned": CALLS}}
+    assert (tmp_path / "run" / "datasheet.md").read_text().startswith("Partial: 20 of 24 calls")
+
+
+def test_no_preflight_goes_on_from_the_replies_of_the_preflight(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("hm")) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        stopped = command("measure", path, "--out", "run", *FAST)
+        assert len(server.requests) == PREFLIGHT_CALLS
+        whole = command("measure", path, "--out", "run", "--no-preflight", *FAST)
+        assert len({request.headers["idempotency-key"] for request in server.requests}) == CALLS
+        assert len(server.requests) == CALLS
+    assert (stopped.code, whole.code) == (1, 1)
+    assert f"no readable verdict in {CALLS} calls" in whole.err
+
+
+def test_a_judge_that_is_read_half_the_time_goes_on(command: Command, tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return wins("tie") if len(turns) % 2 else says("well")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == CALLS
+    assert done.code == 0, done.err
+
+
+def test_three_readable_of_eight_are_too_few(command: Command, tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return wins("tie") if len(turns) <= 3 else says("well")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == PREFLIGHT_CALLS
+    assert done.code == 1
+    assert "of which 3 could be read (no answer 5)" in done.err
+
+
+def test_failed_calls_are_no_preflight_and_free_their_places(command: Command, tmp_path: Path) -> None:
+    """Every third call fails for good; eight replies are wanted, and eight are paid for."""
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return says("well") if len(turns) % 3 else fails(400, "no")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 64, *FAST)
+        assert replies(tmp_path / "run") == {("openai/m", "base"): PREFLIGHT_CALLS}
+        assert PREFLIGHT_CALLS < len(server.requests) <= 12
+    assert done.code == 1
+    assert "left after the first 8 replies" in done.err
+
+
+def test_a_server_that_fails_always_opens_the_circuit(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: fails(500, "boom")) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 64, *FAST)
+        assert len({request.headers["idempotency-key"] for request in server.requests}) == CALLS
+    assert done.code == 1
+    assert "--outcome failed`, then run the same command again" in done.err
+    assert "left after the first" not in done.err
+
+
+def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
+    command: Command, tmp_path: Path
+) -> None:
+    judge = {"name": "mine", "prompt": PROMPT}
+    with ScriptedServer(lambda _: says("2")) as server:
+        model = f"openai/m?base_url={server.url}"
+        command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        assert len(server.requests) == PREFLIGHT_CALLS
+        done = command(
+            "measure", study(tmp_path, {**judge, "model": model, "reader": "choice"}), "--out", "run", *FAST
+        )
+        assert done.code == 0, done.err
+        assert len(server.requests) == CALLS
+        other = command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+    assert other.code == 2
+    assert "holds another study (judges differ)" in other.err
+    assert not command("report", "run", "--format", "json").code
+
+
+def test_the_folder_takes_a_corrected_reader_whose_built_in_prompt_is_another(
+    command: Command, tmp_path: Path
+) -> None:
+    """The built-in prompt asks for what the reader reads, so the eight replies are to another prompt."""
+    with ScriptedServer(lambda _: says("2")) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine"
+        first = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
+        assert "fix the judge and run again: run can be reused" in first.err
+        assert len(server.requests) == PREFLIGHT_CALLS
+        mended = ("measure", "-j", f"{judge}&reader=choice", "-p", "vacuum", "--out", "run", *FAST)
+        done = command(*mended)
+        assert done.code == 0, done.err
+        assert len(server.requests) == PREFLIGHT_CALLS + CALLS
+        assert command(*mended).code == 0
+        assert len(server.requests) == PREFLIGHT_CALLS + CALLS
+        # What could be read is not to be corrected, and what was paid for stays where it is.
+        other = command("measure", "-j", f"{judge}&reader=json", "-p", "vacuum", "--out", "run", *FAST)
+        assert (other.code, len(server.requests)) == (2, PREFLIGHT_CALLS + CALLS)
+    assert "holds another study (judges differ)" in other.err
+    body = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert (body["run"]["calls"], body["run"]["partial"]) == (CALLS, False)
+    assert "reader=choice" in body["verdicts"][0]["command"]
+
+
+def test_a_folder_with_more_than_a_preflight_takes_no_other_prompt(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("2")) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine"
+        command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--no-preflight", *FAST)
+        other = command("measure", "-j", f"{judge}&reader=choice", "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+    assert other.code == 2
+    assert "holds another study (judges differ)" in other.err
+
+
+def test_replies_in_the_schema_that_was_asked_for_are_not_those_of_another_request(
+    command: Command, tmp_path: Path
+) -> None:
+    """The server kept to a schema, which the other reader would not have asked for."""
+    judge = {"name": "mine", "prompt": PROMPT}
+    with ScriptedServer(lambda _: says('{"choice": "2"}')) as server:
+        model = f"openai/m?base_url={server.url}"
+        first = command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        assert "try reader: {json: choice}, which reads 8 of 8" in first.err
+        mended = {**judge, "model": model, "reader": {"json": "choice"}}
+        done = command("measure", study(tmp_path, mended), "--out", "run", *FAST)
+        assert len(server.requests) == PREFLIGHT_CALLS + CALLS
+    assert done.code == 0, done.err
+
+
+def test_a_decision_leaves_a_judge_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("neither")) as server:
+        judge = f"openai/m?base_url={server.url}"
+        done = command("measure", "-j", judge, "--decide", "dark_current<0.10", "--out", "run", *FAST)
+        assert len(server.requests) == PREFLIGHT_CALLS
+    assert done.code == 1
+    assert "left after the first 8 replies" in done.err
+
+
+def test_the_first_eight_are_of_every_probe_and_of_either_order() -> None:
+    built = build_study(StudyConfig(judges=["openai/m"], probes=["vacuum", "ladder", "criterion"]), Path())
+    trials = [trial for trial in make_plan(built).trials if trial.judge.name == "openai/m"]
+    for protocol, mine in rank_trials(trials).items():
+        first = mine[:PREFLIGHT_CALLS]
+        assert {trial.stimulus.probe for trial in first} == {"vacuum", "ladder"}
+        assert Counter(trial.order for trial in first) == {"uv": 4, "vu": 4}
+        assert len({trial.stimulus.id for trial in first}) == 4
+        assert {trial.protocol for trial in mine} == {protocol}
+    assert rank_trials(reversed(trials)) == rank_trials(trials)
+
+
+def test_a_reference_that_cannot_be_read_costs_eight_calls_once(command: Command, tmp_path: Path) -> None:
+    rows = [{"id": n, "q": f"question {n}", "a": f"answer {n}"} for n in range(20)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with ScriptedServer(lambda _: says("hm")) as server:
+        body = {
+            "name": "referred",
+            "task": {"scale": "binary", "rubric": "Is it right?"},
+            "judges": [{"name": name, "model": f"openai/{name}?base_url={server.url}"} for name in "ab"],
+            "data": {
+                "path": "rows.jsonl",
+                "columns": {"id": "id", "request": "q", "response": "a"},
+                "reference": {"judge": "a"},
+            },
+            "probes": ["stochastic_stability"],
+        }
+        (tmp_path / "study.yaml").write_text(json.dumps(body))
+        first, again = (command("measure", "study.yaml", "--out", "run", *FAST) for _ in range(2))
+        assert asked(server) == {"a": PREFLIGHT_CALLS}
+    assert first.code == again.code == 1
+    assert "data.reference: judge a: left after the first 8 replies" in again.err
+    assert "fix the judge and run again" in again.err
+
+
+def test_prose_that_no_reader_reads_may_be_read_by_its_first_token(command: Command, tmp_path: Path) -> None:
+    """A small model that keeps to no form still leans to one of the answers."""
+    prose = says("The first answer gives the capital and the second one gives a river, so it depends.")
+    with ScriptedServer(lambda _: prose) as server:
+        judge = f"openai/m?base_url={server.url}&reader=choice"
+        done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
+    assert "where the server gives log-probabilities try reader: logprob" in done.err
