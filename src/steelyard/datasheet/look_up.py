@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 
 Group = Mapping[str, str | float]
 Condition = frozenset[tuple[str, str | float]]
@@ -84,6 +85,11 @@ class Figures:
     def between_equals(self, metric: str) -> Estimate | None:
         """The base protocol's figure on same-quality pairs."""
         return self.find(metric, protocol="base", delta=0, kind="same_subset")
+
+    @property
+    def of_agents(self) -> bool:
+        """Whether runs of agents were judged."""
+        return any(estimate.probe == RUNS for estimate in self.every.of_judge(self.judge))
 
     def merits(self) -> list[Estimate]:
         """Merit under the base protocol, by each kind of evidence in the run."""

@@ -34,7 +34,7 @@ def accuracy(figures: Figures) -> Answer | None:
         _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
         _flipped(figures),
-        more_calls(kappa if word == INCONCLUSIVE else None),
+        more_calls(kappa if word == INCONCLUSIVE else None, of_agents=figures.of_agents),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 
@@ -56,7 +56,7 @@ def leniency(figures: Figures) -> Answer | None:
         _false_rates(figures, shift),
         _passes(figures),
         _levels(figures),
-        more_calls(shift),
+        more_calls(shift, of_agents=figures.of_agents),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 

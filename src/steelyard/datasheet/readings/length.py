@@ -34,7 +34,8 @@ def length(figures: Figures) -> Answer | None:
         return nothing
     word = worst(*(estimate.finding or INCONCLUSIVE for estimate, _ in tests))
     parts = [
-        f"{tell(figures, estimate)}, {_measure(estimate)}{more_calls(estimate)}" for estimate, tell in tests
+        f"{tell(figures, estimate)}, {_measure(estimate)}{more_calls(estimate, of_agents=figures.of_agents)}"
+        for estimate, tell in tests
     ]
     return word, "; ".join(parts)
 

@@ -40,7 +40,7 @@ WHENCE = "a larger profile, or {} of your own"
 """What buys more than there is."""
 
 
-def more_calls(estimate: Estimate | None) -> str:
+def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
     """How much more data of the same design would decide an inconclusive figure; nothing for others."""
     if estimate is None or estimate.finding != INCONCLUSIVE:
         return ""
@@ -50,7 +50,7 @@ def more_calls(estimate: Estimate | None) -> str:
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
         return "; it lies on the limit, so no number of calls would decide"
-    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
+    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls), of_agents=of_agents)}"
 
 
 def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str:

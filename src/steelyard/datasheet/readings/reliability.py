@@ -76,7 +76,8 @@ def repeatability(figures: Figures) -> Answer | None:
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
     apart = f"; {pluralize(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
-    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
+    more = more_calls(held, of_agents=figures.of_agents)
+    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more}"
 
 
 def _between_equals(figures: Figures) -> Answer | None:

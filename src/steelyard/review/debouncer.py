@@ -1,4 +1,4 @@
-"""A job that is done soon, and once for all who asked for it meanwhile."""
+"""Debounce: many triggers while a job runs are answered by one further run of it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ import threading
 from collections.abc import Callable
 
 
-class Coalesced:
-    """A job in a thread of its own: who asks does not wait, and many who ask are served by one doing."""
+class Debouncer:
+    """Runs a job in its own thread: callers do not wait, triggers that come meanwhile share one run."""
 
     def __init__(self, job: Callable[[], object]) -> None:
         self._job = job
         self._changed = threading.Condition()
-        self._asked = self._busy = self._closed = False
+        self._triggered = self._busy = self._closed = False
         self._fault: Exception | None = None
         self._thread: threading.Thread | None = None
 
-    def ask(self) -> None:
-        """Have it done after this moment."""
+    def trigger(self) -> None:
+        """Run the job after this moment."""
         with self._changed:
-            self._asked = True
+            self._triggered = True
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="coalesced", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="debouncer", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
-    def settle(self) -> None:
-        """Wait until all that was asked for is done; raise what the last doing ended with."""
+    def flush(self) -> None:
+        """Wait until every trigger is served; raise the error of the last run."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._asked and not self._busy)
+            self._changed.wait_for(lambda: not self._triggered and not self._busy)
             fault, self._fault = self._fault, None
         if fault is not None:
             raise fault
 
     def close(self) -> None:
-        """Do what was asked for, and end."""
+        """Flush, then end the thread."""
         try:
-            self.settle()
+            self.flush()
         finally:
             with self._changed:
                 self._closed = True
@@ -45,7 +45,7 @@ class Coalesced:
                 self._thread.join()
 
     def _work(self) -> None:
-        while self._awaited():
+        while self._wait_for_trigger():
             fault = None
             try:
                 self._job()
@@ -55,9 +55,9 @@ class Coalesced:
                 self._busy, self._fault = False, fault
                 self._changed.notify_all()
 
-    def _awaited(self) -> bool:
-        """True once somebody has asked; False where nobody will again."""
+    def _wait_for_trigger(self) -> bool:
+        """True once triggered; False after `close`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._asked or self._closed)
-            self._busy, self._asked = self._asked, False
+            self._changed.wait_for(lambda: self._triggered or self._closed)
+            self._busy, self._triggered = self._triggered, False
             return self._busy

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from steelyard.cli.cores import algebra_on_one_core
+from steelyard.cli.process import use_one_blas_thread
 
 
 @pytest.mark.parametrize("said", [{}, {"OPENBLAS_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "3"}])
@@ -16,6 +16,6 @@ def test_whoever_says_otherwise_is_heard(monkeypatch: pytest.MonkeyPatch, said: 
         if name not in said:
             monkeypatch.delenv(name)
     environment = said or {"OPENBLAS_NUM_THREADS": "1"}
-    algebra_on_one_core()
+    use_one_blas_thread()
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
     assert {name: os.environ[name] for name in names if name in os.environ} == environment

@@ -1,13 +1,18 @@
-"""Reading what authors and validators reply: never a guess."""
+"""Calls to authors and validators through the judges' runner, and parsing of their replies: never a guess."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from steelyard.authoring.draft import Draft
+from steelyard.authoring.drafts import Draft
 from steelyard.authoring.questions import question_of
+from steelyard.errors import SteelyardError
+from steelyard.runner.judge_run import JudgeQueue
+from steelyard.runner.run_messages import TRANSIENT_REASONS
+from steelyard.runner.runner import Runner
 from steelyard.stimuli.authored.checks import is_refusal
 from steelyard.stimuli.authored.rejection import (
     AUTHOR_REFUSED,
@@ -19,11 +24,64 @@ from steelyard.stimuli.authored.rejection import (
     Rejection,
 )
 from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
+from steelyard.store.replies import StoredFailure
 from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.json_answers import find_answers, find_object
 from steelyard.verdicts.readers import JsonReader, without_reasoning
 from steelyard.verdicts.verdict import Decided
+
+OnAuthorReply = Callable[[str, Reply], None]
+"""Told the key of an exchange and its reply."""
+
+
+class StoppedError(SteelyardError):
+    """The runner has stopped; its session says why."""
+
+
+class AuthorClient:
+    """Asks each exchange once, whoever wants it; every reply is on disk before it is handed out."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._store = runner.store
+        self._seen: set[str] = set()
+        self.waiting: dict[str, StoredFailure] = {}
+        """Exchanges that failed in this run and may succeed in the next."""
+
+    async def ask(
+        self, exchanges: Iterable[Exchange], on_reply: OnAuthorReply = lambda *_: None
+    ) -> Mapping[str, Reply]:
+        """Replies by key; a key is missing where the call failed. `on_reply` gets each as it comes in."""
+        wanted = {exchange.key: exchange for exchange in exchanges}
+        fresh = [exchange for key, exchange in wanted.items() if key not in self._seen]
+        self._seen.update(wanted)
+        if fresh:
+            await self.runner.run_queues(self._queues(fresh, on_reply))
+        if self.runner.session.stop_errors:
+            raise StoppedError("stopped")
+        stored, failures = self._store.exchanges(wanted), self._store.exchange_failures()
+        for key in wanted:
+            if key in failures and failures[key].reason in TRANSIENT_REASONS:
+                self.waiting[key] = failures[key]
+        return {key: stored[key].reply for key in wanted if key in stored}
+
+    def _queues(self, exchanges: list[Exchange], on_reply: OnAuthorReply) -> list[JudgeQueue]:
+        answered = self._store.exchanges([exchange.key for exchange in exchanges])
+        groups: dict[str, list[Exchange]] = {}
+        for exchange in exchanges:
+            groups.setdefault(exchange.judge.name, []).append(exchange)
+        return [
+            JudgeQueue(
+                group[0].judge,
+                group,
+                [[e for e in group if e.key not in answered]],
+                lambda call, reply: on_reply(call.key, reply),
+            )
+            for group in groups.values()
+        ]
+
 
 _TEXT = re.compile(r"<text>\r?\n?(.*)</text>", re.S | re.I)
 _CALL = re.compile(r"<call\s+id\s*=\s*[\"']?([^\"'>]*?)[\"']?\s*>(.*?)</call>", re.S | re.I)
@@ -45,7 +103,7 @@ def text_of(reply: Reply) -> str | Rejection:
 
 
 def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
-    """The plan in a reply, parse_plan, or why there is none."""
+    """The plan in a reply, cleaned, or why there is none."""
     words = without_reasoning(reply.text)
     body = None if reply.finish in WITHHELD else find_object(words, "steps")
     if body is None:

@@ -1,4 +1,4 @@
-"""What labels will tell, and what a measured judge may rank: the plans that need no study."""
+"""`plan --labels` and `plan --rank`: sample sizes, without a study."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from steelyard.errors import ConfigError
 if TYPE_CHECKING:
     from steelyard.metrics.stats.sample_size import LabelPrecision
 
-EXPECTED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
-"""What a table of labels supposes of the judge: a usual one."""
+ASSUMED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
+"""Rates of the judge that the table assumes: a typical one."""
 MOST_ROWS = 10**7
 """Labels beyond this number are no plan."""
 
 
-def print_labels(given: str, as_json: bool) -> None:
+def print_label_precision(given: str, as_json: bool) -> None:
     """A row for each number of labelled rows."""
     from steelyard.metrics.stats.sample_size import label_precision
 
-    rows = [label_precision(count, **EXPECTED) for count in _counts(given)]
+    rows = [label_precision(count, **ASSUMED) for count in _counts(given)]
     if as_json:
-        click.echo(json.dumps({"expected": EXPECTED, "labels": [asdict(row) for row in rows]}, indent=1))
+        click.echo(json.dumps({"expected": ASSUMED, "labels": [asdict(row) for row in rows]}, indent=1))
         return
-    click.echo("What labelled rows tell: half the width of each figure's 95 % interval, and the")
-    click.echo("smallest difference of two judges that shows in four studies of five.\n")
+    click.echo("Precision by labelled rows: half the width of each 95 % interval, and the")
+    click.echo("smallest difference between two judges that 80 % of studies detect.\n")
     click.echo("    rows  accuracy   kappa   false passes   between two judges")
     for row in rows:
         click.echo(_line(row))
-    click.echo("\nFor a judge that is right in 0.85 of the rows and passes 0.10 of those that")
-    click.echo("should fail (half of them), and a second one that answers otherwise in 0.15.")
+    click.echo("\nAssumes a judge that is right in 0.85 of the rows and passes 0.10 of those")
+    click.echo("that should fail (half of them), and a second one that differs in 0.15.")
 
 
 def _line(row: LabelPrecision) -> str:
@@ -65,4 +65,4 @@ def print_ranking(folder: Path, items: int, as_json: bool) -> None:
         return
     for row in rows:
         click.echo(f"{escape_control_chars(row.judge)}: {row.sentence()}.")
-    click.echo("\nSupposes that a judge errs alike on both systems; a lean to one adds to this.")
+    click.echo("\nAssumes that a judge errs equally on both systems; a bias towards one adds to this.")

@@ -1,4 +1,4 @@
-"""The bench at which people look at written stimuli: what lies on it, and what may be done with it."""
+"""A review session: people accept, edit or reject written stimuli; every vote goes to the log."""
 
 from __future__ import annotations
 
@@ -9,27 +9,34 @@ from pathlib import Path
 
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, DataError, RunError
-from steelyard.review.bench_item import BenchItem, in_order
-from steelyard.review.coalesced import Coalesced
-from steelyard.review.keeping import REVIEWED, TASK, keep_decided, task_words
-from steelyard.review.projection import (
-    REQUIRED,
-    freeze_version,
-    projected,
-    required_of,
-    take_over,
+from steelyard.review.debouncer import Debouncer
+from steelyard.review.review_writer import REVIEWED, TASK, task_words, write_decisions
+from steelyard.review.stimuli_file import (
+    ArgumentsError,
+    ReviewerEdit,
+    edited_run,
+    flips,
+    read_manual_edits,
+    run_of,
+    run_text,
+    under_review,
 )
-from steelyard.review.runs import ArgumentsError, TurnEdit, edited_run, run_of, run_text
-from steelyard.review.standing import (
+from steelyard.review.votes import (
     DEFERRED,
+    REQUIRED,
     UNDONE,
-    Standing,
-    applied,
+    ReviewItem,
+    ReviewStatus,
+    apply_vote,
+    apply_votes,
     by_stimulus,
+    freeze_version,
+    import_manual_edits,
     in_force,
-    standing_of,
+    in_order,
+    required_of,
+    review_status,
 )
-from steelyard.review.stimuli_file import flips, reviewed, under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import thaw
@@ -51,7 +58,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Ballot:
+class VoteRequest:
     """What a reviewer sends about one stimulus."""
 
     decision: str
@@ -60,7 +67,7 @@ class Ballot:
     """The text as it stands in the field."""
     label: str | None = None
     """The label as it is chosen."""
-    turns: Mapping[int, TurnEdit] = field(default_factory=dict)
+    turns: Mapping[int, ReviewerEdit] = field(default_factory=dict)
     """What was typed at the messages of a run, by their places."""
     reason: str = ""
     """Why."""
@@ -70,7 +77,7 @@ class Ballot:
     """True where it settles what others disagree about."""
 
 
-class Bench:
+class ReviewSession:
     """Written stimuli of one run folder, with the log of what people decided about them."""
 
     def __init__(self, folder: Path, *, reviewers: int | None = None, waits_for_file: bool = True) -> None:
@@ -86,13 +93,15 @@ class Bench:
             )
         self.log = ReviewLog(self.folder.reviews)
         self._lock = threading.Lock()
-        self._following = None if waits_for_file else Coalesced(self.publish)
-        self._items: tuple[Version, Mapping[str, BenchItem]] | None = None
-        self._standings: tuple[tuple[int, int], Mapping[str, BenchItem], Mapping[str, Standing]] | None = None
+        self._file_writer = None if waits_for_file else Debouncer(self.publish)
+        self._items: tuple[Version, Mapping[str, ReviewItem]] | None = None
+        self._standings: (
+            tuple[tuple[int, int], Mapping[str, ReviewItem], Mapping[str, ReviewStatus]] | None
+        ) = None
         try:
             if reviewers is not None:
                 self.log.note(REQUIRED, reviewers)
-            self._take_over()
+            self._import_manual_edits()
         except BaseException:
             self.log.close()
             raise
@@ -100,19 +109,19 @@ class Bench:
     def close(self) -> None:
         """Release the log, once the stimuli's file has followed it."""
         try:
-            if self._following is not None:
-                self._following.close()
+            if self._file_writer is not None:
+                self._file_writer.close()
         finally:
             self.log.close()
 
-    # What lies on the bench
+    # Items and votes
 
     @property
     def required(self) -> int:
         """How many reviewers a stimulus needs."""
         return required_of(self.log)
 
-    def items(self) -> Mapping[str, BenchItem]:
+    def items(self) -> Mapping[str, ReviewItem]:
         """Every written stimulus by id: those of the run file, and those that have just arrived.
 
         They are read again when file, run or arrivals have changed, and not for each page.
@@ -137,7 +146,7 @@ class Bench:
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
         return written, stamp, self.log.position[1], bool(self.log.noted(REVIEWED))
 
-    def _read(self) -> dict[str, BenchItem]:
+    def _read(self) -> dict[str, ReviewItem]:
         held = {each.id: each for each in self._file()}
         rows: list[tuple[AuthoredStimulus, Stimulus | None]] = []
         if self.folder.database.exists():
@@ -149,7 +158,7 @@ class Bench:
         rows += [row for row in arrived if row[0].stimulus.id not in known]
         waits = self._waits(held.values())
         return {
-            w.stimulus.id: BenchItem.of(w, original, waits=waits)
+            w.stimulus.id: ReviewItem.of(w, original, waits=waits)
             for w, original in sorted(rows, key=lambda row: in_order(row[0].stimulus.id))
         }
 
@@ -161,14 +170,14 @@ class Bench:
         said = self.log.noted(REVIEWED)
         return bool(said) or any(each.lineage.review in REVIEWS[:3] for each in held)
 
-    def standings(self, items: Mapping[str, BenchItem]) -> Mapping[str, Standing]:
+    def statuses(self, items: Mapping[str, ReviewItem]) -> Mapping[str, ReviewStatus]:
         """What the votes on each stimulus come to; counted again when somebody has voted."""
         newest = self.log.position[0], self.required
         with self._lock:
             if self._standings is None or self._standings[0] != newest or self._standings[1] is not items:
                 votes = by_stimulus(self.log.votes())
                 counted_anew = {
-                    name: standing_of(votes.get(name, ()), item.base, newest[1])
+                    name: review_status(votes.get(name, ()), item.base, newest[1])
                     for name, item in items.items()
                 }
                 self._standings = newest, items, counted_anew
@@ -191,38 +200,40 @@ class Bench:
 
     # What may be done
 
-    def decide(self, item: BenchItem, reviewer: str, ballot: Ballot, seen: int, *, own: bool = False) -> Vote:
+    def decide(
+        self, item: ReviewItem, reviewer: str, request: VoteRequest, seen: int, *, own: bool = False
+    ) -> Vote:
         """Keep a reviewer's vote; refused where it makes no sense or another was faster."""
-        choice = self._choice(item, reviewer, ballot)
+        choice = self._choice(item, reviewer, request)
         kept = self.log.append(choice, seen, own=own)
-        self._follow()
+        self._update_file()
         return kept
 
-    def check(self, item: BenchItem, ballot: Ballot) -> None:
-        """Refuse a ballot that could not be kept."""
-        self._choice(item, "", ballot)
+    def check(self, item: ReviewItem, request: VoteRequest) -> None:
+        """Refuse a request that could not be kept."""
+        self._choice(item, "", request)
 
-    def add(self, item: BenchItem, reviewer: str, ballot: Ballot) -> bool:
+    def add(self, item: ReviewItem, reviewer: str, request: VoteRequest) -> bool:
         """Keep a vote that was made elsewhere; False where it is that reviewer's already."""
-        choice = self._choice(item, reviewer, ballot)
-        standing = in_force(self.log.votes(item.made.id), item.base)
-        own = [vote for vote in standing if vote.reviewer == reviewer]
+        choice = self._choice(item, reviewer, request)
+        active = in_force(self.log.votes(item.made.id), item.base)
+        own = [vote for vote in active if vote.reviewer == reviewer]
         if own and _same(own[-1], choice):
             return False
         self.log.append(choice)
         return True
 
-    def _choice(self, item: BenchItem, reviewer: str, ballot: Ballot) -> Choice:
+    def _choice(self, item: ReviewItem, reviewer: str, request: VoteRequest) -> Choice:
         made = item.made
-        text = _new_text(item, ballot)
-        label = ballot.label if ballot.label is not None and ballot.label != item.label else None
-        word = ballot.decision
+        text = _new_text(item, request)
+        label = request.label if request.label is not None and request.label != item.label else None
+        word = request.decision
         if word in (ACCEPTED, EDITED):
             word = EDITED if text is not None or label is not None else ACCEPTED
         elif word not in (REJECTED, DEFERRED):
             raise RefusedError(f"no decision {word!r}: expected accepted, edited, rejected or deferred.")
         choice = Choice(
-            made.id, item.base, reviewer, word, reason=ballot.reason, note=ballot.note, final=ballot.final
+            made.id, item.base, reviewer, word, reason=request.reason, note=request.note, final=request.final
         )
         if word == EDITED:
             choice = replace(choice, text=text, label=label)
@@ -235,21 +246,21 @@ class Bench:
         """Take the reviewer's last vote back; None where there is none."""
         mine = [d for d in self.log.votes() if d.reviewer == reviewer]
         undone = {d.undoes for d in mine if d.decision == UNDONE}
-        standing = [d for d in mine if d.decision != UNDONE and d.id not in undone]
-        if not standing:
+        active = [d for d in mine if d.decision != UNDONE and d.id not in undone]
+        if not active:
             return None
-        last = standing[-1]
+        last = active[-1]
         self.log.append(Choice(last.stimulus, last.base, reviewer, UNDONE, undoes=last.id))
-        self._follow()
+        self._update_file()
         return last
 
     def finish(self, reviewer: str, *, accept_waiting: bool = False) -> ReviewedSet:
         """Freeze what was decided as a version of its own; refused while a stimulus waits."""
         items = self.items()
-        standings = self.standings(items)
+        statuses = self.statuses(items)
         if not items:
             raise RefusedError("no text has arrived yet: there is nothing to finish.")
-        waiting = [name for name, item in items.items() if item.waits and not standings[name].decided]
+        waiting = [name for name, item in items.items() if item.waits and not statuses[name].decided]
         if accept_waiting:
             for name in waiting:
                 item = items[name]
@@ -261,20 +272,20 @@ class Bench:
                 f"{pluralize(len(waiting), 'text')} {verb}: decide, or accept the rest unseen."
             )
         made = [item.made for item in items.values()]
-        fresh = freeze_version(self.log, projected(self.log, made), reviewer)
-        self._follow()
-        if self._following is not None:
-            self._following.settle()
+        fresh = freeze_version(self.log, apply_votes(self.log, made), reviewer)
+        self._update_file()
+        if self._file_writer is not None:
+            self._file_writer.flush()
         return fresh
 
     # The file
 
-    def _follow(self) -> None:
+    def _update_file(self) -> None:
         """Have the file hold what the log does: to write it takes time with the number of stimuli."""
-        if self._following is None:
+        if self._file_writer is None:
             self.publish()
         else:
-            self._following.ask()
+            self._file_writer.trigger()
 
     def publish(self) -> bool:
         """Write what was decided into the stimuli's file; False where a run holds the folder or was frozen.
@@ -288,7 +299,7 @@ class Bench:
             return False
         try:
             with self.folder.locked():
-                keep_decided(self.folder, made, {each.id for each in self._file()})
+                write_decisions(self.folder, made, {each.id for each in self._file()})
         except (RunError, DataError):
             return False
         return True
@@ -298,7 +309,7 @@ class Bench:
             made = tuple(AuthoredStimulus.of(row).stimulus for row in store.authored().values())
         return under_review(made) if self._waits(self._file()) else made
 
-    def _take_over(self) -> None:
+    def _import_manual_edits(self) -> None:
         """Take what was decided in the file by hand into the log; a frozen file is no draft."""
         if (
             self.folder.study.exists()
@@ -308,23 +319,23 @@ class Bench:
             return
         known = {each.id for each in self._file()}
         here = [each for each in self._made() if each.id in known]
-        take_over(self.log, here, reviewed(here, self.folder.stimuli, known), keep=True)
+        import_manual_edits(self.log, here, read_manual_edits(here, self.folder.stimuli, known), keep=True)
         published = self.log.published()
         if any(vote.id > published.get(vote.stimulus, 0) for vote in self.log.votes()):
-            self.publish()  # a bench that was cut off left votes that the file does not have
+            self.publish()  # an interrupted session left votes that the file does not have
 
 
-def _new_text(item: BenchItem, ballot: Ballot) -> str | None:
+def _new_text(item: ReviewItem, request: VoteRequest) -> str | None:
     """What takes the place of the text, a run as a run; None where it stays."""
     made = item.made
     if made.transcript is None:
-        return ballot.text if ballot.text is not None and ballot.text != made.texts[0] else None
+        return request.text if request.text is not None and request.text != made.texts[0] else None
     try:
-        run = edited_run(made.transcript, ballot.turns)
+        run = edited_run(made.transcript, request.turns)
     except ArgumentsError as error:
         raise RefusedError(str(error)) from error
-    if ballot.text is not None and not ballot.turns:
-        run = _given_run(ballot.text, made.transcript)
+    if request.text is not None and not request.turns:
+        run = _given_run(request.text, made.transcript)
     return run_text(run) if run != made.transcript else None
 
 
@@ -339,9 +350,9 @@ def _same(vote: Vote, choice: Choice) -> bool:
     return all(getattr(vote, name) == value for name, value in vars(choice).items())
 
 
-def _require_sense(item: BenchItem, choice: Choice) -> None:
+def _require_sense(item: ReviewItem, choice: Choice) -> None:
     """Refuse what no judge can be measured with."""
-    after = applied(item.made, Vote(**vars(choice), id=1))
+    after = apply_vote(item.made, Vote(**vars(choice), id=1))
     if not after.texts[0].strip():
         raise RefusedError("the text is empty: write one, or reject it.")
     if choice.label is not None:

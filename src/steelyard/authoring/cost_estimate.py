@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.authoring.diversity import originals
-from steelyard.authoring.draft import Draft
+from steelyard.authoring.drafts import Draft, RunDraft, run_draft, text_draft
 from steelyard.authoring.questions import (
     asks_own_score,
     author_exchange,
+    editor_exchange,
     original_exchange,
+    planner_exchange,
     questions_about,
+    summarizer_exchange,
     validator_exchange,
 )
-from steelyard.authoring.run_draft import RunDraft, run_draft, text_draft
-from steelyard.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
+from steelyard.authoring.validation import originals
 from steelyard.providers.provider import model_info
 from steelyard.runner.planner import PlanRow
 from steelyard.runner.prices import price_of

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError
-from steelyard.review.bench import Ballot, Bench, RefusedError
-from steelyard.review.standing import DECIDED, DEFERRED, in_force
+from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
+from steelyard.review.votes import DECIDED, DEFERRED, in_force
 from steelyard.store.review_log import Vote
 
 KEYS = (
@@ -31,7 +31,7 @@ KEYS = (
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class ImportedVotes:
     """What became of the lines of a file."""
 
     kept: int
@@ -40,15 +40,15 @@ class TakenIn:
     """Votes that the log had already."""
 
 
-def lines(bench: Bench) -> Iterator[str]:
+def export_votes(session: ReviewSession) -> Iterator[str]:
     """Every vote of the log, oldest first; one that was taken back says so."""
-    items = bench.items()
-    standing = {
-        vote.id for name, item in items.items() for vote in in_force(bench.log.votes(name), item.base)
+    items = session.items()
+    active = {
+        vote.id for name, item in items.items() for vote in in_force(session.log.votes(name), item.base)
     }
-    for vote in bench.log.votes():
+    for vote in session.log.votes():
         if vote.decision in (*DECIDED, DEFERRED):
-            yield json.dumps(_line(vote, undone=vote.id not in standing), ensure_ascii=False) + "\n"
+            yield json.dumps(_line(vote, undone=vote.id not in active), ensure_ascii=False) + "\n"
 
 
 def _line(vote: Vote, *, undone: bool) -> dict[str, Any]:
@@ -68,14 +68,14 @@ def _line(vote: Vote, *, undone: bool) -> dict[str, Any]:
     return {key: value for key, value in body.items() if value not in (None, "")}
 
 
-def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
+def import_votes(session: ReviewSession, path: Path, reviewer: str) -> ImportedVotes:
     """Keep the votes of a file; all lines are checked before the first is kept."""
     try:
         written = path.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); name another file.") from error
-    items = bench.items()
-    wanted: list[tuple[str, str, Ballot]] = []
+    items = session.items()
+    wanted: list[tuple[str, str, VoteRequest]] = []
     for number, line in enumerate(written, start=1):
         if line.strip():
             where = f"{path}, line {number}"
@@ -84,10 +84,10 @@ def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
                 continue
             name = body["stimulus"]
             if name not in items:
-                raise DataError(f"{where}: no stimulus {name!r} in {bench.folder.path}; remove the line.")
+                raise DataError(f"{where}: no stimulus {name!r} in {session.folder.path}; remove the line.")
             if body.get("base", items[name].base) != items[name].base:
                 raise DataError(f"{where}: decides about another text of {name!r}; remove the line.")
-            ballot = Ballot(
+            request = VoteRequest(
                 body["decision"],
                 body.get("text"),
                 body.get("label"),
@@ -96,13 +96,13 @@ def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
                 final=body.get("final") is True,
             )
             try:
-                bench.check(items[name], ballot)
+                session.check(items[name], request)
             except RefusedError as error:
                 raise DataError(f"{where}: {error}") from error
-            wanted.append((name, str(body.get("reviewer") or reviewer), ballot))
-    kept = sum(bench.add(items[name], who, ballot) for name, who, ballot in wanted)
-    bench.publish()
-    return TakenIn(kept, len(wanted) - kept)
+            wanted.append((name, str(body.get("reviewer") or reviewer), request))
+    kept = sum(session.add(items[name], who, request) for name, who, request in wanted)
+    session.publish()
+    return ImportedVotes(kept, len(wanted) - kept)
 
 
 def _body(line: str, where: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from steelyard.errors import ConfigError
-from steelyard.review.projection import as_decided
 from steelyard.review.stimuli_file import all_accepted, under_review
+from steelyard.review.votes import apply_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.resume import require, reread
 from steelyard.run_folder.run_folder import RunFolder
@@ -24,14 +24,14 @@ from steelyard.study.study_file import StudyConfig
 from steelyard.study.study_probes import open_briefs
 
 if TYPE_CHECKING:
-    from steelyard.authoring.author import Authored
+    from steelyard.authoring.author import GenerationResult
 
 TO_BE_WRITTEN = "to be written"
 """Author of a text that stands in for one that is not there yet."""
 
 
 @dataclass(frozen=True)
-class Commission:
+class GenerationPlan:
     """Who writes for a study, and whether a person looks before a judge does."""
 
     roles: Roles
@@ -41,13 +41,13 @@ class Commission:
     accept_all: bool = False
     """True where what waits is accepted unseen."""
 
-    def foreseen(self, study: Study, folder: RunFolder) -> tuple[Study, list[PlanRow]]:
+    def estimate(self, study: Study, folder: RunFolder) -> tuple[Study, list[PlanRow]]:
         """The study with the texts that lie in the folder, and what the others will take to be written.
 
         Items stand in for texts to be written and for those that wait, so that a plan counts their trials.
         """
         # Most studies have no author: they go without what writes and confirms.
-        from steelyard.authoring.outlook import writing_rows
+        from steelyard.authoring.cost_estimate import writing_rows
 
         held: dict[str, Stimulus] = {}
         if folder.database.exists():
@@ -55,18 +55,18 @@ class Commission:
                 held = {name: AuthoredStimulus.of(row).stimulus for name, row in store.authored().items()}
         briefs = open_briefs(study)
         written = [held[brief.name] for brief in briefs if brief.name in held]
-        made = all_accepted(as_decided(folder, under_review(written) if self.review else written, held))
+        made = all_accepted(apply_review(folder, under_review(written) if self.review else written, held))
         missing = [brief for brief in briefs if brief.name not in held]
         rows = writing_rows(study, self.roles, missing)
         return replace(study, authored=(*made, *stand_ins(study, missing))), rows
 
-    def fulfilled(
+    def generate(
         self, study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
-    ) -> tuple[Study, Authored]:
+    ) -> tuple[Study, GenerationResult]:
         """The study with its texts, written now or before; what would be refused later is refused first."""
         from steelyard.authoring.author import author
 
-        make_plan(self.foreseen(study, folder)[0])
+        make_plan(self.estimate(study, folder)[0])
         if folder.study.exists():
             with folder.locked():
                 reread(folder, study)
@@ -77,7 +77,7 @@ class Commission:
         return replace(study, authored=made.stimuli), made
 
 
-def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission | None:
+def generation_plan(config: StudyConfig, accept_all: bool = False) -> GenerationPlan | None:
     """Who writes, as the study file says; None where nobody does."""
     if config.author is None:
         for key in ("validator", "editing", "review"):
@@ -89,7 +89,7 @@ def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission |
             raise ConfigError("--accept-all: the study names no author, so nothing waits; leave it out.")
         return None
     roles = parse_roles(config.author, config.validator, config.editing)
-    return Commission(roles, config.review, accept_all)
+    return GenerationPlan(roles, config.review, accept_all)
 
 
 def stand_ins(study: Study, briefs: Sequence[Brief]) -> tuple[Stimulus, ...]:

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from authoring_server import TASK, Commission, items, obey
-from steelyard.review.keeping import expect_people
+from authoring_server import TASK, AuthorRequest, items, obey
+from steelyard.review.review_writer import start_review
 from steelyard.review.stimuli_file import under_review, write_stimuli
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
@@ -41,7 +41,7 @@ def authored(count: int, probes: tuple[str, ...] = (FLIP, PARAPHRASE)) -> list[A
         for probe in probes:
             label = item.label or ""
             expected = flip_label(label, TASK.scale) if probe == FLIP else label
-            asked = Commission(probe, item.responses[0], expected, item.request, "", 0.7)
+            asked = AuthorRequest(probe, item.responses[0], expected, item.request, "", 0.7)
             stimulus = Brief(probe, item, 0, probe, expected).to_stimulus(
                 str(obey(asked)), TASK, "openai/writer"
             )
@@ -58,7 +58,7 @@ def written_folder(path: Path, count: int = 3, *, texts: list[AuthoredStimulus] 
     rows = [text.row("brief", "roles") for text in made]
     with folder.store() as store, ThreadPoolExecutor(1) as apart:  # a test may have a loop of its own
         apart.submit(lambda: asyncio.run(store.save_authored(rows))).result()
-    expect_people(folder, TASK)
+    start_review(folder, TASK)
     originals = [original_of(item, TASK) for item in items(count)]
     write_stimuli(folder.stimuli, [*originals, *under_review(text.stimulus for text in made)])
     return folder

@@ -1,17 +1,17 @@
-"""Writing what people decided into the folder: the file of stimuli, and a version once nothing waits."""
+"""Write decisions of reviewers into the run folder: the file of stimuli, and a version once nothing waits."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from steelyard.review.projection import (
+from steelyard.review.stimuli_file import write_stimuli
+from steelyard.review.votes import (
     accept_rest,
     decided_until,
     freeze_version,
     open_log,
     record_published,
 )
-from steelyard.review.stimuli_file import write_stimuli
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.stimulus import PENDING, Stimulus
@@ -30,7 +30,7 @@ def task_words(task: Task) -> dict[str, str]:
     return {"instruction": task.instruction, "rubric": task.rubric}
 
 
-def expect_people(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
+def start_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
     """Say before the first text that people will look, what the judges are asked, and what the authors."""
     with open_log(folder) as log:
         log.note(TASK, task_words(task))
@@ -38,13 +38,13 @@ def expect_people(folder: RunFolder, task: Task, templates: Mapping[str, str] | 
         log.note(REVIEWED, True)
 
 
-def show_arrival(folder: RunFolder, originals: Mapping[str, Stimulus], text: AuthoredStimulus) -> None:
-    """Put a text on the bench that was confirmed while others are written."""
+def add_arrival(folder: RunFolder, originals: Mapping[str, Stimulus], text: AuthoredStimulus) -> None:
+    """Show reviewers a confirmed text while others are still written."""
     with open_log(folder) as log:
         log.arrive({text.stimulus.id: text.arrival(originals[text.stimulus.lineage.parent])})
 
 
-def keep_decided(
+def write_decisions(
     folder: RunFolder,
     made: Sequence[Stimulus],
     known: Collection[str],
