@@ -24,7 +24,7 @@ def generate(accept_all: bool, **options: Any) -> None:
     from rich.console import Console
 
     from steelyard.cli.progress import LiveProgress
-    from steelyard.study.reference import foretold
+    from steelyard.study.reference import with_placeholder_labels
     from steelyard.study.study_probes import open_briefs
 
     study, folder, generation = open_study(options, accept_all)
@@ -33,7 +33,7 @@ def generate(accept_all: bool, **options: Any) -> None:
             "generate: the study names no author, so there is nothing to write; add author and validator to "
             "the study file."
         )
-    if not open_briefs(foretold(study)):
+    if not open_briefs(with_placeholder_labels(study)):
         raise ConfigError(
             "generate: no probe of the study asks for written texts; add one, such as label_flip."
         )
