@@ -38,8 +38,7 @@ import verdict_tables
 
 import steelyard
 from steelyard import errors
-from steelyard.cli.examples import EXAMPLES
-from steelyard.cli.main import COMMANDS, cli
+from steelyard.cli.main import COMMANDS, EXAMPLES, cli
 from steelyard.commands.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
 from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named

@@ -145,7 +145,7 @@ def test_the_command_refuses_a_draw_without_labelling(command: Command, tmp_path
     folder_of(tmp_path / "run")
     done = command("review", "run", "--draw", "3")
     assert done.code == 2
-    assert "--draw: belongs to --label" in done.err
+    assert "--draw: works only with --label" in done.err
 
 
 @pytest.fixture(scope="module")

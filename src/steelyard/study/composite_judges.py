@@ -1,4 +1,4 @@
-"""Composite judges, made of other judges: both orders as one, a majority of repeats, a mean of scores, a jury.
+"""Composite judges, made of others: both orders as one, a majority of repeats, a mean of scores, a jury.
 
 In a study file `{consensus: orders, of: JUDGE}`, `{majority: 3, of: JUDGE}`, `{mean: 3, of: JUDGE}` and
 `{jury: [JUDGE, …]}`, each with a `name` if wanted; as a string `consensus/orders?of=JUDGE`, where all that
