@@ -155,7 +155,7 @@ def examples_behind(
     if behind is None:
         return []
     calls = cases.observations
-    among = behind.filter(calls.shown)
+    among = behind.among(calls.shown)
     flagged = [estimate for estimate in estimates if estimate.finding == FLAGGED]
     if finding.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}
