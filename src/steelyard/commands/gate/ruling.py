@@ -15,8 +15,8 @@ from typing import Any
 from steelyard.commands.gate.policy import Policy, PolicyRule, select, select_read, unmatched
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
@@ -157,7 +157,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     absent: dict[str, None] = {}
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
-        of_agents = Figures(judge, sheet.look_up).of_agents
+        of_agents = JudgeEstimates(judge, sheet.look_up).of_agents
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:
