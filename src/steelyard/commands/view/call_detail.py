@@ -13,7 +13,7 @@ from steelyard.run_folder.call_examples import reader_words, reply_words
 from steelyard.store.trials import StoredCall
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 
 @dataclass(frozen=True)
