@@ -14,7 +14,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText, truncate
 from steelyard.datasheet.examples.explain import explain
 from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector
-from steelyard.datasheet.readings.exhibited import cases_behind
+from steelyard.datasheet.findings.findings import examples_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
@@ -234,12 +234,12 @@ def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Exam
 def _flagged(
     datasheet: Datasheet, evidence: Evidence, judge: str, cases: ExampleSelector
 ) -> Iterator[Example]:
-    flagged = [reading for reading in datasheet.readings if reading.word == FLAGGED]
+    flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
     limit = PER_READING if len(flagged) <= MANY else 1
     estimates = datasheet.look_up.of_judge(judge)
     for reading in flagged:
         if reading.judge == judge:
-            for case in cases_behind(reading, cases, estimates, limit, evidence.seed):
+            for case in examples_behind(reading, cases, estimates, limit, evidence.seed):
                 yield evidence.exhibit(case, reading.title)
 
 

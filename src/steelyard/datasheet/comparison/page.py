@@ -1,12 +1,18 @@
-"""A comparison as one HTML file that opens offline."""
+"""A comparison as one HTML file that opens offline, with the differences drawn as a forest plot."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil
+
 from steelyard.datasheet.comparison import rows
-from steelyard.datasheet.comparison.forest import forest
+from steelyard.datasheet.comparison.rows import interval, label
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.html.document import document
+from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, forest_plot
+from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
+from steelyard.metrics.comparison.comparison import Comparison
 
 
 def render(comparison: ComparisonSheet) -> str:
@@ -21,3 +27,50 @@ def render(comparison: ComparisonSheet) -> str:
         metrics=metric_meanings(row.metric for row in shown.rows),
         methods=interval_meanings(each.method for row in shown.rows for each in row.intervals),
     )
+
+
+ROLES = {"clear": "good", "flagged": "bad", "inconclusive": "wait"}
+SHAPES = {"clear": "circle", "flagged": "diamond", "inconclusive": "square"}
+
+
+def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -> str:
+    """The plot as SVG; empty where no row has a difference."""
+    drawn = [row for row in rows if row.difference is not None and row.intervals]
+    if not drawn:
+        return ""
+    reach = _reach(drawn, margin)
+    values = {
+        label(row): f"{numbers.decimal(row.difference or 0.0, signed=True)} {interval(row)}" for row in drawn
+    }
+    description = "; ".join(f"{label(row)}: {values[label(row)]}, {row.finding}" for row in drawn)
+    return forest_plot(
+        [_row(row, values[label(row)]) for row in drawn],
+        title=f"{second} less {first}",
+        label=description + ".",
+        axis_title="B − A",
+        domain=(-reach, reach),
+        ticks=None,
+        signed=True,
+        zero_line=True,
+        margin=min(margin, reach),
+        width=460,
+        row_height=30,
+        limit=0,
+    )
+
+
+def _row(row: Comparison, text: str) -> IntervalRow:
+    """The 95 % interval that the status is read from thin, the 90 % interval thick."""
+    outer, inner = ((each.low or 0.0, each.high or 0.0) for each in row.intervals[:2])
+    finding = row.finding or ""
+    role, shape = ROLES.get(finding, "muted"), SHAPES.get(finding, "circle")
+    return IntervalRow(label(row), row.difference, outer, role, shape, inner=inner, text=text)
+
+
+def _reach(rows: Sequence[Comparison], margin: float) -> float:
+    """Half the width of the axis: symmetric, wide enough for every value; for every interval up to 1."""
+    ends = [
+        abs(end) for row in rows for end in (row.intervals[0].low, row.intervals[0].high) if end is not None
+    ]
+    values = [abs(row.difference or 0.0) for row in rows]
+    return max(min(1.0, ceil(10 * max(2 * margin, *ends)) / 10), ceil(10 * max(values)) / 10)

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.conclusion import also_flagged
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS, metric_named
 from steelyard.datasheet.words.text import capital
-from steelyard.datasheet.words.verdict_text import brought
 
 PACKAGE = "steelyard.datasheet.render.html"
 
@@ -38,7 +38,7 @@ def document(template: str, **content: Any) -> str:
 def _environment() -> Environment:
     return template_environment(
         PACKAGE,
-        brought=brought,
+        also_flagged=also_flagged,
         words=SYMBOLS,
         meanings=FINDINGS,
         marks=MARKS,

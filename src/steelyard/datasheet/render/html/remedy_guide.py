@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from steelyard.datasheet.verdict import Verdict
+from steelyard.datasheet.conclusion import Conclusion
 
 NAME = "fix-a-judge.md"
 """The guide; it lies in the package where that is installed, and among the documents in a checkout."""
@@ -35,7 +35,7 @@ class GuideSection(NamedTuple):
     """Its text."""
 
 
-def guide_sections(verdicts: Iterable[Verdict]) -> list[GuideSection]:
+def guide_sections(verdicts: Iterable[Conclusion]) -> list[GuideSection]:
     """The sections of the guide on the faults in these verdicts, and those they link to, in order."""
     named = {fact.guide.partition("#")[2] for each in verdicts for fact in each.facts if fact.guide}
     every = _sections()
