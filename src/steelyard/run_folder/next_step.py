@@ -30,9 +30,9 @@ from steelyard.runner.costs import CallRates
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.study.made_judges import Given, MadeJudge, address_of
-from steelyard.study.pack_study import pack_draw, runs_draw
+from steelyard.study.composite_judges import CompositeJudge, Given, address_of
 from steelyard.study.study import Study
+from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.call_count import CallCount
@@ -75,7 +75,7 @@ class Cure:
         known = {judge.name: judge for judge in study.judges}
 
         def parse(given: Given) -> Judge:
-            made = MadeJudge.of(given)
+            made = CompositeJudge.of(given)
             assert made is not None, given
             return made.judge(parse, known, study.task.scale)
 

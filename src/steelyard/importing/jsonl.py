@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from steelyard.core.validation import checked
 from steelyard.errors import DataError
@@ -16,12 +16,27 @@ Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 """A file to its lines as objects, each with where it stands."""
+_BLOCK = 1 << 22
 EXPORTED = {"baseline", "verdict", "right"}
 """Keys that every line of a run's results has, and no line of recorded verdicts."""
 
 
-class RecordedForm(Protocol):
-    """How files are read that are no JSONL of recorded verdicts: tables, or logs."""
+def is_name(text: str) -> bool:
+    """Whether a text can be a name: no line breaks, no outer spaces."""
+    return text.isprintable() and (" " not in text or text == " ".join(text.split())) and bool(text)
+
+
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(f"found {text!r}, expected a name without line breaks or outer spaces; correct it.")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class RecordedSource(Protocol):
+    """Reads files that are no JSONL of recorded verdicts: tables, or logs."""
 
     @property
     def scores(self) -> bool:
@@ -39,27 +54,36 @@ class RecordedForm(Protocol):
         """The file as lines of recorded verdicts, each with where it stands."""
 
 
-def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
-    """Every line that is not blank, as an object, with its file and number."""
+def text_lines(path: Path) -> Iterator[str]:
+    """Every line of a file, which is UTF-8 throughout; one that is blank throughout raises an error."""
+    blank = True
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as stream:
+            while stream.read(_BLOCK):  # no line is read of a file that is not UTF-8 to its end
+                pass
+        # In text mode, not by `splitlines`: a line separator inside a JSON text does not end the line.
+        with path.open(encoding="utf-8-sig") as stream:
+            for line in stream:
+                blank = blank and not line.strip()
+                yield line
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror}); expected a JSONL file of recorded verdicts."
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
-    empty = True
-    # Not `splitlines`: a line separator inside a JSON text does not end the line.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            empty = False
-            where = f"{path}, line {number}"
-            yield where, parse_object(where, line)
-    if empty:
+    if blank:
         raise DataError(
             f"{path}: the file is empty, expected one JSON object per line; record some verdicts first."
         )
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
+    """Every line that is not blank, as an object, with its file and number."""
+    for number, line in enumerate(text_lines(path), start=1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield where, parse_object(where, line)
 
 
 def parse_object(where: str, line: str) -> Body:
@@ -73,17 +97,6 @@ def parse_object(where: str, line: str) -> Body:
     if not isinstance(body, dict):
         raise DataError(f"{where}: found a {type(body).__name__}, expected one JSON object; correct it.")
     return body
-
-
-def parse_objects(texts: str) -> list[Body]:
-    """Objects that stand one after the other, parted by commas; no key stands twice in any."""
-    try:
-        bodies: list[Body] = _DECODER.decode(f"[{texts}]")
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not JSON objects ({error}); correct them.") from error
-    if not all(type(body) is dict for body in bodies):
-        raise DataError("not JSON objects alone; correct them.")
-    return bodies
 
 
 def _each_key_once(items: list[tuple[str, Any]]) -> Body:

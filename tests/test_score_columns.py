@@ -1,4 +1,4 @@
-"""Files of scores: the fast way and the careful way end alike, whatever somebody wrote."""
+"""Files of scores: decoding and careful reading end alike, whatever somebody wrote."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recorded_calls import score_lines
 from steelyard.commands.import_verdicts import import_verdicts, read_recorded
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import DataError
-from steelyard.importing.score_call import ScoreCall
-from steelyard.importing.score_fragments import read_score_table
-from steelyard.importing.score_lines import read_scores
-from steelyard.importing.score_table import ScoreTable
+from steelyard.importing.jsonl import Lines, read_lines
+from steelyard.importing.score_probes import score_probes
+from steelyard.importing.scores import read_scores
 
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 
@@ -55,34 +55,28 @@ def outcomes(draw: st.DrawFn) -> dict[str, Any]:
     return {"score": None, "outcome": draw(st.sampled_from(["abstain", "unreadable", "failed"]))}
 
 
-def told(call: ScoreCall) -> dict[str, Any]:
-    return call.to_json()
-
-
 @many
 @given(recorded(), st.sampled_from([{}, {"separators": (",", ":")}, {"ensure_ascii": False}]), st.randoms())
-def test_the_fast_way_reads_what_the_careful_way_reads(
+def test_decoded_lines_are_those_of_the_careful_reader(
     tmp_path: Path, lines: list[dict[str, Any]], style: dict[str, Any], chance: Any
 ) -> None:
     chance.shuffle(lines)
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(json.dumps(line, **style) + "\n" for line in lines), encoding="utf-8")
-    calls, remarks = read_scores([path])
-    bodies = [told(call) for call in calls]
-    fast = read_score_table([path])
-    assert fast is not None
-    assert fast[1] == remarks
-    careful = ScoreTable.of(calls)
-    for table in (fast[0], careful):
+    fast, remarks = read_scores([path])
+    careful, same_remarks = read_scores([path], read_lines)
+    assert remarks == same_remarks
+    bodies = score_lines(path, fast.subjects[0].scale)
+    for table in (fast, careful):
         assert "".join(table.lines()) == "".join(json.dumps(body) + "\n" for body in bodies)
         whole, arms = table.hashes
         assert whole == content_hash(bodies)
         for (judge, protocol), digest in arms.items():
             mine = [b for b in bodies if (b["judge"], b["protocol"]) == (judge, protocol)]
             assert digest == content_hash(mine)
-    assert fast[0].stimulus_set() == careful.stimulus_set()
-    assert list(fast[0].observations()) == list(careful.observations())
-    assert [probe.name for probe in fast[0].probes()] == [probe.name for probe in careful.probes()]
+    assert fast.stimulus_set() == careful.stimulus_set()
+    assert list(fast.observations()) == list(careful.observations())
+    assert [probe.name for probe in score_probes(fast)] == [probe.name for probe in score_probes(careful)]
 
 
 def line(**changes: Any) -> str:
@@ -139,34 +133,26 @@ def test_odd_lines_end_as_the_careful_way_ends(tmp_path: Path, odd: str, place: 
     path = tmp_path / "scores.jsonl"
     path.write_bytes({"alone": odd, "first": odd + LINE, "last": LINE + odd}[place].encode())
 
-    def outcome(read: Any) -> tuple[Any, ...]:
+    def outcome(lines: Lines | None) -> tuple[Any, ...]:
         try:
-            table, remarks = read()
+            table, remarks = read_scores([path], lines)
             return table.hashes, remarks
         except DataError as error:
             return (str(error),)
 
-    def careful() -> Any:
-        calls, remarks = read_scores([path])
-        return ScoreTable.of(calls), remarks
-
-    if (fast := read_score_table([path])) is not None:
-        assert outcome(lambda: fast) == outcome(careful)
+    assert outcome(None) == outcome(read_lines)
 
 
 def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "scores.jsonl"
     path.write_text(LINE + line(item="j", score=9))
-    assert read_score_table([path]) is None
     with pytest.raises(DataError, match="line 2: score is 9, expected an answer of the scale 1-5"):
         import_verdicts([path])
 
 
-def test_usual_files_take_the_fast_way(tmp_path: Path) -> None:
+def test_two_files_are_one_table(tmp_path: Path) -> None:
     path, other = tmp_path / "scores.jsonl", tmp_path / "more.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + (LINE + "\n" + line(item="j")).replace("\n", "\r\n").encode())
     other.write_text(json.dumps(json.loads(line(judge="B")), separators=(",", ":")))
-    fast = read_score_table([path, other])
-    assert fast is not None
-    assert fast[0].judges == ("A", "B")
+    assert read_scores([path, other])[0].judges == ("A", "B")
     assert len(read_recorded([path, other]).observations) == 3

@@ -1,4 +1,4 @@
-"""Judges made of other judges: both orders as one, a majority of repeats, a mean of scores, a jury.
+"""Composite judges, made of others: both orders as one, a majority of repeats, a mean of scores, a jury.
 
 In a study file `{consensus: orders, of: JUDGE}`, `{majority: 3, of: JUDGE}`, `{mean: 3, of: JUDGE}` and
 `{jury: [JUDGE, …]}`, each with a `name` if wanted; as a string `consensus/orders?of=JUDGE`, where all that
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from steelyard.core.validation import Expected, checked
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Name
-from steelyard.study.judge_address import QueryValue, as_mapping, typed
+from steelyard.study.judge_address import QueryValue, as_mapping, convert_query
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.judge import Composition, Judge
 
@@ -46,7 +46,7 @@ _Member = Annotated[str | dict[str, Any], Expected("a judge")]
 _Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
 
 
-class MadeConfig(BaseModel):
+class CompositeConfig(BaseModel):
     """Keys of a judge that is made of others."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -61,18 +61,18 @@ class MadeConfig(BaseModel):
 
 
 @dataclass(frozen=True)
-class MadeJudge:
+class CompositeJudge:
     """What was written, taken apart."""
 
     where: str
     """For errors."""
     kind: str
     """One of `KINDS`."""
-    config: MadeConfig
+    config: CompositeConfig
     """The keys."""
 
     @classmethod
-    def of(cls, given: Given) -> MadeJudge | None:
+    def of(cls, given: Given) -> CompositeJudge | None:
         """The definition, where it is one of a judge made of others."""
         body = _from_text(given) if isinstance(given, str) else dict(given)
         kinds = [kind for kind in KINDS if kind in body]
@@ -84,7 +84,7 @@ class MadeJudge:
                 f"{where}: found {' and '.join(kinds)}, expected one of them; nest the other under of."
             )
         as_mapping(body, where)  # refuses what is nested too deep
-        config = checked(MadeConfig, typed(body, MadeConfig), where)
+        config = checked(CompositeConfig, convert_query(body, CompositeConfig), where)
         if (config.of is None) == (kinds[0] != JURY):
             lack = (
                 "no member, expected of: JUDGE" if kinds[0] != JURY else "of, expected the members under jury"
@@ -105,7 +105,7 @@ class MadeJudge:
     def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
         """The judge; a member is one of the known by its name, or else parsed."""
         self._check_scale(scale)
-        members = _told_apart(self.written, [self._member(one, parse, known) for one in self.written])
+        members = _disambiguate(self.written, [self._member(one, parse, known) for one in self.written])
         for member in members:
             if sum(other.fingerprint("base") == member.fingerprint("base") for other in members) > 1:
                 raise ConfigError(
@@ -161,22 +161,22 @@ class MadeJudge:
 
 def address_of(given: Given, written: Mapping[str, str]) -> str | None:
     """How the command line writes a judge made of others, from how it writes these; None where it can not."""
-    made = None if isinstance(given, str) else MadeJudge.of(given)
-    if made is None:
+    composite = None if isinstance(given, str) else CompositeJudge.of(given)
+    if composite is None:
         return written.get(str(given))
-    members = [address_of(one, written) for one in made.written]
+    members = [address_of(one, written) for one in composite.written]
     known = [member for member in members if member is not None]
-    if len(known) < len(members) or (made.kind == JURY and any("&of=" in member for member in known)):
+    if len(known) < len(members) or (composite.kind == JURY and any("&of=" in member for member in known)):
         return None
-    config = made.config
-    what = config.by if made.kind == JURY else config.consensus or config.majority or config.mean
-    return f"{made.kind}/{what}?of={'&of='.join(known)}"
+    config = composite.config
+    what = config.by if composite.kind == JURY else config.consensus or config.majority or config.mean
+    return f"{composite.kind}/{what}?of={'&of='.join(known)}"
 
 
 def with_known_names(judges: Sequence[Judge]) -> list[Judge]:
     """The same judges, members under the names that they have in the study; two of one name are refused."""
     names = {judge.fingerprint("base"): judge.name for judge in judges}
-    renamed = [_renamed(judge, names) for judge in judges]
+    renamed = [_rename_members(judge, names) for judge in judges]
     asked: dict[str, str] = {}
     for one in (one for judge in renamed for one in judge.asked):
         if asked.setdefault(one.name, one.fingerprint("base")) != one.fingerprint("base"):
@@ -184,16 +184,16 @@ def with_known_names(judges: Sequence[Judge]) -> list[Judge]:
     return renamed
 
 
-def _renamed(judge: Judge, names: Mapping[str, str]) -> Judge:
-    made = judge.composition
-    if made is None:
+def _rename_members(judge: Judge, names: Mapping[str, str]) -> Judge:
+    composite = judge.composition
+    if composite is None:
         return judge
-    members = [_renamed(member, names) for member in made.members]
+    members = [_rename_members(member, names) for member in composite.members]
     known = (replace(one, name=names.get(one.fingerprint("base"), one.name)) for one in members)
-    return replace(judge, composition=replace(made, members=tuple(known)))
+    return replace(judge, composition=replace(composite, members=tuple(known)))
 
 
-def _told_apart(written: Iterable[Given], members: list[Judge]) -> list[Judge]:
+def _disambiguate(written: Iterable[Given], members: list[Judge]) -> list[Judge]:
     """Members of one name are called what was written."""
     names = [member.name for member in members]
     return [
