@@ -109,9 +109,9 @@ def test_every_run_is_judged_by_every_rubric_with_its_own_labels(tmp_path: Path)
     labels = {item.id: item.label for item in (*chosen, *others)}
     assert (labels["r1/honest"], labels["r2/honest"], labels["r2/care"]) == ("0", "1", "3")
     with pytest.raises(Exception, match=r"no column 'other\.honest' for the labels of rubric 'honest'"):
-        DataConfig.model_validate({"path": "runs.jsonl", "columns": {**columns, "label": "other"}}).split_items(
-            tmp_path, Binary(), 7, read_rubrics(write(tmp_path))
-        )
+        DataConfig.model_validate(
+            {"path": "runs.jsonl", "columns": {**columns, "label": "other"}}
+        ).split_items(tmp_path, Binary(), 7, read_rubrics(write(tmp_path)))
 
 
 def test_a_study_with_several_rubrics_runs(command: Command, tmp_path: Path) -> None:

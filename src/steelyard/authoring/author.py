@@ -12,7 +12,7 @@ from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 from steelyard.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrival
 from steelyard.review.stimuli_file import under_review
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
 from steelyard.runner.costs import stored_cost
@@ -102,7 +102,7 @@ def author(
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
         made = keep_decided(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
-    return Authored(made, tally(written.values(), made), runner.session)
+    return Authored(made, count_by_probe(written.values(), made), runner.session)
 
 
 def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:

@@ -10,8 +10,7 @@ from steelyard.authoring.run_draft import RunDraft
 from steelyard.stimuli.authored.run_edits import PlanStep
 from steelyard.study.editing import Editing
 from steelyard.study.role_prompts import prompt_file
-from steelyard.tasks.transcripts.transcript import message
-from steelyard.tasks.transcripts.transcript import render_transcript
+from steelyard.tasks.transcripts.transcript import message, render_transcript
 from steelyard.trials.exchange import EDITOR, PLANNER, SUMMARIZER, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Slots

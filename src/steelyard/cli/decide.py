@@ -76,10 +76,12 @@ def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolde
 
 def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
     from steelyard.runner.planner import make_plan
-    from steelyard.sequential.decide import draw
+    from steelyard.sequential.decide import sample_units
 
     plan = make_plan(study)
-    drawn = [trial for judge in study.judges for unit in draw(plan, judge, rule, cap) for trial in unit]
+    drawn = [
+        trial for judge in study.judges for unit in sample_units(plan, judge, rule, cap) for trial in unit
+    ]
     print_plan(plan.only(drawn), folder, as_json)
     if not as_json:
         click.echo("This is the most that the decision can take: it stops as soon as the answer is clear.")
@@ -89,7 +91,7 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
     from rich.console import Console
 
     from steelyard.metrics.stats.confidence_sequence import ALPHA
-    from steelyard.sequential.decide import EVERY
+    from steelyard.sequential.decide import UNITS_PER_LOOK
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))
@@ -98,8 +100,8 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
         console.print(plain(_sentence(decision)), soft_wrap=True)
     confidence = f"{100 * (1 - ALPHA):g} %"
     console.print(
-        f"\n{rule.noun.capitalize()}s are drawn at random and looked at every {EVERY}; the intervals hold "
-        f"at all looks together ({confidence}). "
+        f"\n{rule.noun.capitalize()}s are drawn at random and looked at every {UNITS_PER_LOOK}; the "
+        f"intervals hold at all looks together ({confidence}). "
         "They decide and do not measure: leave --decide out to measure.",
         highlight=False,
     )
@@ -140,6 +142,8 @@ def _sentence(decision: Decision) -> str:
         why = capped if verdict == "inconclusive" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
-    worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."
+    worst = (
+        "" if decision.is_robust else f" Counting the excluded {rule.noun}s against it would leave it open."
+    )
     calls = pluralize(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

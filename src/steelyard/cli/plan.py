@@ -68,14 +68,14 @@ def print_study_plan(
     study: Study, folder: RunFolder, as_json: bool, commission: Commission | None, *, by_probe: bool = False
 ) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
-    from steelyard.commands.reference_run import foreseen
-    from steelyard.run_folder.resume import require
+    from steelyard.commands.reference_run import with_expected_labels
+    from steelyard.run_folder.resume import require_same_study
     from steelyard.runner.planner import make_plan
 
     rows: list[PlanRow] = []
     if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
-        require(folder, study)
-    study = foreseen(study, folder)
+        require_same_study(folder, study)
+    study = with_expected_labels(study, folder)
     if commission is not None:
         study, rows = commission.foreseen(study, folder)
     print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)

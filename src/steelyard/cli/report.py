@@ -14,7 +14,7 @@ from steelyard.cli.say import complain, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
 
 if TYPE_CHECKING:
-    from steelyard.commands.report import Rebuilt
+    from steelyard.commands.report import RebuiltDatasheet
     from steelyard.run_folder.run_folder import RunFolder
 
 
@@ -37,7 +37,7 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     _publish(RunFolder(folder), rebuilt, form, full)
 
 
-def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> None:
+def _publish(run: RunFolder, rebuilt: RebuiltDatasheet, form: str | None, full: bool) -> None:
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError

@@ -148,7 +148,7 @@ def _exchange(
 ) -> None:
     """Votes in, votes out, and the end of a review, without a page."""
     from steelyard.cli.browse import own_name
-    from steelyard.core.atomic_write import write_text
+    from steelyard.core.atomic_write import atomic_write_text
     from steelyard.review.bench import Bench, RefusedError
     from steelyard.review.lines import lines, take_in
     from steelyard.review.status import status_of
@@ -159,7 +159,7 @@ def _exchange(
             told = take_in(bench, taken, reviewer or own_name())
             click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
-            write_text(export, lines(bench))
+            atomic_write_text(export, lines(bench))
             click.echo(f"Votes: {shown(export)}")
         if finish:
             click.echo(f"Finished: version {bench.finish(reviewer or own_name()).version}.")

@@ -14,7 +14,7 @@ from steelyard.cli.study import open_study
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from steelyard.commands.measure import Measurement, Sizes
+    from steelyard.commands.measure import Measurement, StudyAtProfile
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import PlanRow
@@ -31,7 +31,7 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
         return measure_until_verdict(sizes, folder, limits, progress)
 
 
-def _sizes(options: dict[str, Any]) -> tuple[Sizes, RunFolder]:
+def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
     """The study at each profile, and the folder that all of them lie in."""
     from steelyard.commands.measure import FIRST, check_growth, default_folder
     from steelyard.run_folder.run_folder import RunFolder
@@ -54,8 +54,8 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
 
     from steelyard.cli.plan_table import listed_prices, print_rows, total_row
-    from steelyard.commands.measure import sizes_left
-    from steelyard.run_folder.resume import require
+    from steelyard.commands.measure import remaining_profiles
+    from steelyard.run_folder.resume import require_same_study
     from steelyard.runner.planner import make_plan, plan_rows
 
     sizes, folder = _sizes(options)
@@ -64,10 +64,10 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
         with folder.store() as store:
             done = store.answered()
     looks: list[tuple[str, list[PlanRow]]] = []
-    for profile in sizes_left(folder):
+    for profile in remaining_profiles(folder):
         study = sizes(profile)
         if not looks:
-            require(folder, study)
+            require_same_study(folder, study)
         plan = make_plan(study)
         baselines = {judge.name for judge in study.judges if judge.baseline}
         looks.append((profile, [row for row in plan_rows(plan, done) if row.judge not in baselines]))
