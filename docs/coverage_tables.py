@@ -102,6 +102,14 @@ class Row:
             for share, runs, given in zip(self.shares, self.runs, self.given, strict=True)
         )
 
+    @property
+    def held(self) -> bool:
+        """Every cell has the nominal level, and an interval in nearly every run."""
+        return all(
+            share is not None and round(share, 2) >= NOMINAL and given >= SELDOM * self.figures * runs
+            for share, given, runs in zip(self.shares, self.given, self.runs, strict=True)
+        )
+
     def line(self) -> str:
         """The row of a table."""
         designed = [self.figures * number for number in self.runs]
@@ -191,10 +199,19 @@ def page() -> str:
 
 
 def _rows(sheets: dict[str, Any]) -> Iterator[str]:
+    """A row for each figure that has a cell below the nominal level, and one for all others of a sheet."""
     for name, title in TITLES.items():
         if name in sheets:
             yield f"| *{title}* |" + " |" * len(CLUSTERS) * len(CORRELATIONS)
-            yield from (row.line() for row in by_metric(sheets[name]).values())
+            rows = list(by_metric(sheets[name]).values())
+            yield from (row.line() for row in rows if not row.held)
+            if held := [row for row in rows if row.held]:
+                least = [
+                    min(share for share in cell if share is not None)
+                    for cell in zip(*(row.shares for row in held), strict=True)
+                ]
+                labels = ", ".join(row.label for row in held)
+                yield f"| least of: {labels} | {' | '.join(map(_decimal, least))} |"
 
 
 def _single(sheets: dict[str, Any]) -> list[str]:
@@ -225,9 +242,9 @@ def _runs(sheets: dict[str, Any]) -> str:
 
 
 LOW = """\
-Bold cells lie below .93. The list explains those that two standard errors of the simulation do not explain. A
-° marks cells where fewer than nine runs in ten had an interval, because clusters did not differ; runs without
-an interval are left out of the coverage."""
+Figures whose every cell is at least .95 share one row, with the least of them. Bold cells lie below .93. The
+list explains those that two standard errors of the simulation do not explain. A ° marks cells where fewer
+than nine runs in ten had an interval, because clusters did not differ; the others are left out."""
 
 SINGLE = """\
 ## Single probes and conditions
@@ -257,7 +274,7 @@ Simulated {date} with `{command}`, which `make calibrate` runs at full size: Ste
 - **Single texts.** 4 items of a cluster, asked three times, edited twice, put to the border three times,
   emptied once. Three judges alike in law follow the same rule on three items in ten. Yes or no: right in .87
   of calls. Scores: right in .55, within one in .9.
-- **A rare label.** The same with one judge: four items of five deserve a yes; it is right in .9 on either label.
+- **A rare label.** The same with one judge: four items of five deserve a yes; right in .9 on either label.
 - **Lost calls.** 2 % unreadable, 1 % failed, clustered like everything else.
 - **Truth.** The planted parameters for the joint fit; zero for two judges of single texts, which are alike in
   law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are per cluster.

@@ -10,7 +10,9 @@ A page shows the output of a command like this; the block below the mark is repl
     …
     ```
 
-`from` and `until` are beginnings of lines and may be left out; what is cut away is marked with `…`.
+`from` and `until` are beginnings of lines and may be left out; what is cut away is marked with `…`. With
+`served` the judges behind HTTP are this planted judge, served on loopback. Its answers must not depend on
+noise, which another port would draw anew.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -35,8 +38,7 @@ import verdict_tables
 
 import steelyard
 from steelyard import errors
-from steelyard.cli.examples import EXAMPLES
-from steelyard.cli.main import COMMANDS, cli
+from steelyard.cli.main import COMMANDS, EXAMPLES, cli
 from steelyard.commands.gate.policy import (
     ALLOW,
     CLEAR_ON_SHEET,
@@ -189,7 +191,7 @@ def _limits(policy: Policy, metric: str) -> str:
 def _shown(match: re.Match[str]) -> str:
     command, *settings = match["what"].split("; ")
     ends = dict(setting.split(": ", 1) for setting in settings)
-    lines = _cut(output(command), ends.get("from"), ends.get("until"))
+    lines = _cut(output(command, ends.get("served")), ends.get("from"), ends.get("until"))
     return f"<!-- shown: {match['what']} -->\n```console\n$ {command}\n" + "\n".join(lines) + "\n```\n"
 
 
@@ -210,18 +212,18 @@ def _index(lines: tuple[str, ...], beginning: str, start: int) -> int:
 
 
 @cache
-def output(command: str) -> tuple[str, ...]:
+def output(command: str, served: str | None = None) -> tuple[str, ...]:
     """What a command prints in an empty folder, without keys, options from the environment or colour."""
     own = ("STEELYARD_", "OPENAI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     program, *arguments = shlex.split(command)
     if program != "steelyard":
         raise LookupError(f"{command!r}: expected a steelyard command: correct the mark in the page.")
-    with tempfile.TemporaryDirectory(prefix="steelyard-docs-") as folder:
+    with tempfile.TemporaryDirectory(prefix="steelyard-docs-") as folder, _server(served) as address:
         done = subprocess.run(
             [sys.executable, "-m", "steelyard", *arguments],
             cwd=folder,
-            env={**kept, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
+            env={**kept, **address, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
             stdout=subprocess.PIPE,
             encoding="utf-8",
             check=True,
@@ -230,6 +232,21 @@ def output(command: str) -> tuple[str, ...]:
     while lines and not lines[0]:
         del lines[0]
     return tuple(lines)
+
+
+@contextmanager
+def _server(judge: str | None) -> Iterator[dict[str, str]]:
+    """The environment in which a planted judge answers as a chat-completions server."""
+    if judge is None:
+        yield {}
+        return
+    command = [sys.executable, "-m", "steelyard", "serve-planted", judge, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout.readline() if process.stdout else ""
+        try:
+            yield {"OPENAI_BASE_URL": said.partition(" at ")[2].split(" ")[0], "OPENAI_API_KEY": "none"}
+        finally:
+            process.terminate()
 
 
 HEAD = """\
@@ -248,8 +265,8 @@ Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` nam
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
 """
 
-SHARED_HEAD = """\
-## Options of several commands
+OPTIONS_HEAD = """\
+## Options
 
 | option | default | meaning | commands |
 | :-- | :-- | :-- | :-- |
@@ -285,12 +302,12 @@ STUDY_DEFAULTS = {
 
 
 def cli_page() -> str:
-    """The whole page."""
+    """The whole page: a section for each command, one table of all options, the exit codes."""
     listed = " · ".join(f"[`{name}`](#steelyard-{name})" for name in COMMANDS)
-    shared = {row: names for row, names in _rows().items() if len(names) > 1}
-    table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in shared.items())
-    sections = (_section(name, shared) for name in COMMANDS)
-    return "\n".join([HEAD, f"Commands: {listed}.", "", *sections, SHARED_HEAD + table, _exit_codes()])
+    table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in _rows().items())
+    return "\n".join(
+        [HEAD, f"Commands: {listed}.", "", *map(_section, COMMANDS), OPTIONS_HEAD + table, _exit_codes()]
+    )
 
 
 def _rows() -> dict[str, list[str]]:
@@ -333,8 +350,9 @@ def adapters_page() -> str:
 def _adapter(adapter: Adapter) -> str:
     told = (f"**{adapter.title}.** File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
     text = " ".join(part for part in (*told, adapter.note, adapter.pending) if part)
-    quoted = [f"> {line}" for line in (adapter.task.instruction, *adapter.task.rubric.splitlines()) if line]
-    return "\n".join([f"## {adapter.name}", "", text, "", f"Columns: {_columns(adapter)}.", "", *quoted, ""])
+    rubric = " ".join(line.strip().removeprefix("- ") for line in adapter.task.rubric.splitlines() if line)
+    quoted = [f"> {adapter.task.instruction}", f"> {rubric}"]
+    return "\n".join([f"## {adapter.name}", "", f"{text} Columns: {_columns(adapter)}.", "", *quoted, ""])
 
 
 def _columns(adapter: Adapter) -> str:
@@ -356,19 +374,16 @@ def _command(name: str) -> click.Command:
     return command
 
 
-def _section(name: str, shared: Mapping[str, list[str]]) -> str:
+def _section(name: str) -> str:
     command, rows = _command(name), _option_rows(name)
     arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
     usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if rows else []), *arguments])
     text = " ".join((command.help or "").split())
-    lines = [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", ""]
-    own = [f"| {row} |" for row in rows if row not in shared]
-    if own:
-        lines += ["| option | default | meaning |", "| :-- | :-- | :-- |", *own, ""]
-    if common := [row.partition(" | ")[0] for row in rows if row in shared]:
-        names = ", ".join(row.rpartition("`, ")[2].split(" ")[0] for row in common)
-        lines += [f"And [options of several commands](#options-of-several-commands): {names}.", ""]
-    return "\n".join(lines)
+    names = ", ".join(row.partition(" | ")[0].rpartition("`, ")[2].split(" ")[0] for row in rows)
+    options = [f"[Options](#options): {names}.", ""] if rows else []
+    return "\n".join(
+        [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", "", *options]
+    )
 
 
 def _metavar(argument: click.Argument) -> str:

@@ -1,7 +1,7 @@
 """Take the pictures of the documents anew, from runs made here: `python docs/pictures.py`; needs Chromium.
 
 The run is the demonstration, two embedded judges, unless a run folder is named. What is reviewed on the
-pictures of the bench is written here, since a picture should need no key.
+pictures of the session is written here, since a picture should need no key.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from steelyard.review.bench import Ballot, Bench
-from steelyard.review.keeping import expect_people
+from steelyard.review.review_writer import start_review
+from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import under_review, write_stimuli
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
@@ -88,7 +88,7 @@ def written(folder: RunFolder) -> None:
     rows = [AuthoredStimulus(text).row("brief", "roles") for text in texts]
     with folder.store() as store, ThreadPoolExecutor(1) as apart:  # the browser has a loop of its own
         apart.submit(lambda: asyncio.run(store.save_authored(rows))).result()
-    expect_people(folder, TASK)
+    start_review(folder, TASK)
     write_stimuli(folder.stimuli, [original_of(item, TASK), *under_review(texts)])
 
 
@@ -151,12 +151,12 @@ def take(page: Page, name: str) -> None:
 
 
 def of_review(page: Page) -> None:
-    """The bench with a text, and with a run of an agent."""
+    """The session with a text, and with a run of an agent."""
     folder = RunFolder(Path("my-study"))
     written(folder)
-    bench = Bench(folder.path)
-    bench.decide(bench.items()[f"bread-rises/{PARAPHRASE}/0"], "Grace", Ballot("accepted"), 0)
-    with served(lambda server: ReviewPages(bench, "Ada", stopping=lambda: server.stopping).app()) as url:
+    session = ReviewSession(folder.path)
+    session.decide(session.items()[f"bread-rises/{PARAPHRASE}/0"], "Grace", VoteRequest("accepted"), 0)
+    with served(lambda server: ReviewPages(session, "Ada", stopping=lambda: server.stopping).app()) as url:
         page.goto(url)
         page.locator("#diff ins").first.wait_for()
         take(page, "review.png")
@@ -164,7 +164,7 @@ def of_review(page: Page) -> None:
         page.locator(".turn-diff ins").first.wait_for()
         page.locator(".turn.assistant").first.evaluate("turn => scrollTo(0, turn.offsetTop - 110)")
         take(page, "review-run.png")
-    bench.close()
+    session.close()
 
 
 def of_view(page: Page, folder: Path) -> None:

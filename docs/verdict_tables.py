@@ -19,6 +19,8 @@ TOLERATED, WANTED = 0.01, 0.9
 POLICIES = ("smoke", "default", "strict")
 RESULTS = {"PASS": "P", "FAIL": "F", "INCONCLUSIVE": "I"}
 NONE = "none"
+UNTIL_KIND = "catalogue"
+"""Kind of evidence on which `measure --until verdict` was simulated."""
 REMARKS = {
     "natural, 95 % right, quick": "with 25 pairs it has to beat naming the longer text, which people prefer "
     "in six pairs of ten; some runs leave that open, and say too little data.",
@@ -143,12 +145,9 @@ def section() -> str:
         **body, judges=len(told) // 3, runs=_range(runs), sheets=sum(said.runs for said in told)
     )
     parts = [head, *_summary(body), "", *remarks, "", LEGEND, ""]
-    for table in body["kinds"].values():
-        parts += [*_words(table), ""]
+    parts += [*_words(body), ""]
     if "changes" in body:
         parts += [CHANGES, "", *_changes(body["changes"]), ""]
-    if "until" in body:
-        parts += [UNTIL, "", *_until(body), ""]
     return "\n".join(parts)
 
 
@@ -165,17 +164,25 @@ def _summary(body: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {text} | {'no' if broken else 'yes'} | {listed} |"
 
 
-def _words(table: Mapping[str, Any]) -> Iterator[str]:
-    sizes = " | ".join(table["sizes"])
-    yield f"### {table['title']}"
-    yield ""
-    yield f"| judge | due | {sizes} | named first | remedy | {' | '.join(POLICIES)} |"
-    yield "|" + " :-- |" * (7 + len(POLICIES))
-    for name, planted in table["judges"].items():
-        cells = (_cell(tally, due) for tally, due in zip(planted["sizes"], planted["due"], strict=True))
-        due = planted["due"][-1] + (f", {planted['class']}" if planted["class"] else "")
-        told = [*cells, _first(planted), _remedy(planted), *(_gate(planted, policy) for policy in POLICIES)]
-        yield f"| {name} | {due} | {' | '.join(told)} |"
+def _words(body: Mapping[str, Any]) -> Iterator[str]:
+    """One table: a row for each kind of evidence with its sizes, and one for each judge."""
+    heads = ("judge", "due", "small", "middle", "large", "named first", "remedy", *POLICIES)
+    until = body.get("until", {})
+    yield f"| {' | '.join(heads)} |" + " until verdict |" * bool(until)
+    yield "|" + " :-- |" * (len(heads) + bool(until))
+    for kind, table in body["kinds"].items():
+        sizes = " | ".join(f"*{size}*" for size in table["sizes"])
+        yield f"| **{table['title']}** | | {sizes} |" + " |" * (len(heads) - 5 + bool(until))
+        for name, planted in table["judges"].items():
+            last = _until(until, planted, name) if kind == UNTIL_KIND else ""
+            yield f"| {name} | {_judge(planted)} |" + f" {last} |" * bool(until)
+
+
+def _judge(planted: Mapping[str, Any]) -> str:
+    cells = (_cell(tally, due) for tally, due in zip(planted["sizes"], planted["due"], strict=True))
+    due = planted["due"][-1] + (f", {planted['class']}" if planted["class"] else "")
+    gates = (_gate(planted, policy) for policy in POLICIES)
+    return " | ".join([due, *cells, _first(planted), _remedy(planted), *gates])
 
 
 def _cell(tally: Mapping[str, Any], due: str) -> str:
@@ -236,14 +243,15 @@ def _changes(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {name} | {' | '.join(told)} | {named} | {' | '.join(drift)} |"
 
 
-def _until(body: Mapping[str, Any]) -> Iterator[str]:
-    yield "| judge | due | last word | ends at quick | standard | full | calls in the mean |"
-    yield "| :-- | :-- | :-- | --: | --: | --: | --: |"
-    for name, tally in body["until"].items():
-        due, runs = body["kinds"]["catalogue"]["judges"][name]["due"], tally["runs"]
-        ends = (_percent(tally["last"].get(size, 0) / runs) for size in ("quick", "standard", "full"))
-        word = _cell(tally, "".join(due))
-        yield f"| {name} | {due[-1]} | {word} | {' | '.join(ends)} | {tally['calls'] / runs:,.0f} |"
+def _until(until: Mapping[str, Any], planted: Mapping[str, Any], name: str) -> str:
+    """The last word, the calls in the mean, and where runs end."""
+    if name not in until:
+        return ""
+    tally = until[name]
+    ends = " / ".join(
+        _percent(tally["last"].get(size, 0) / tally["runs"]) for size in ("quick", "standard", "full")
+    )
+    return f"{_cell(tally, ''.join(planted['due']))}; {tally['calls'] / tally['runs']:,.0f} calls; {ends}"
 
 
 def _percent(share: float) -> str:
@@ -268,8 +276,10 @@ letter is its share of the runs in per cent. *Due* is the word that is right at 
 bold is wrong at its size. *Named first* is the fault that should be the first fact, with how often it is at
 each size; for judges without such a fault it is the commonest first fact at the largest size. *Remedy* is
 the expected one, with how often it is offered at each size; for other judges it is how often none is
-offered. It rests on the first 25 runs. A remedy that costs too much merit is not offered. The last three
-columns are the shipped policies at the three sizes: P is PASS, F is FAIL, I is INCONCLUSIVE, in per cent."""
+offered. It rests on the first 25 runs. A remedy that costs too much merit is not offered. The columns of the
+shipped policies have the three sizes: P is PASS, F is FAIL, I is INCONCLUSIVE, in per cent. *Until verdict*
+is `measure --until verdict`: the last word (bold where it is due at no size), the mean number of calls, and
+the per cent of runs that end at `quick`, `standard` and `full`; `full` alone takes 2,064 calls."""
 
 CHANGES = """\
 ### Two judges compared
@@ -277,9 +287,3 @@ CHANGES = """\
 The same judge before and after a change, on the same pairs of the built-in catalogue: in how many per cent of
 runs `compare` says that the judges differ, which figures show it, and what `gate --reference` says of drift
 under the default policy. Where nothing changed, each of these is a false alarm."""
-
-UNTIL = """\
-### Measured until the verdict
-
-`measure --until verdict` on pairs of the built-in catalogue: the word at the last look (bold where it is due
-at no size), where runs end, and the calls that they take; `full` alone takes 2,064."""

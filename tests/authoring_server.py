@@ -88,7 +88,7 @@ def true_score(text: str, low: int, high: int) -> int:
 
 
 @dataclass(frozen=True)
-class Commission:
+class AuthorRequest:
     """What the author was asked."""
 
     goal: str
@@ -103,7 +103,7 @@ class Commission:
         return "An earlier try was turned down" in self.prompt
 
 
-def obey(asked: Commission) -> str:
+def obey(asked: AuthorRequest) -> str:
     """Write what was asked for."""
     shade = colour("blue" in asked.response)
     town = re.findall(r"\d+", asked.request)[0]
@@ -132,7 +132,7 @@ def obey(asked: Commission) -> str:
 class Cast:
     """Answers every role; a test replaces what it wants to see go wrong."""
 
-    write: Callable[[Commission], str | Answer] = obey
+    write: Callable[[AuthorRequest], str | Answer] = obey
     grade: Callable[[str, int, int], int | Answer] = true_score
     same: Callable[[str, str], bool] = lambda first, second: ("blue" in first) == ("blue" in second)
     border: bool = True
@@ -159,7 +159,7 @@ class Cast:
     def _answer(self, request: Received) -> Answer:
         asked = next((goal for start, goal in GOALS.items() if request.user.startswith(start)), None)
         if asked is not None:
-            answer = self.write(commission(asked, request))
+            answer = self.write(author_request(asked, request))
             return answer if isinstance(answer, Answer) else says(f"<text>\n{answer}\n</text>")
         if request.user.startswith("Two responses"):
             same = self.same(part(request.user, "response A"), part(request.user, "response B"))
@@ -179,10 +179,10 @@ class Cast:
         return sends({"data": [{"index": 0, "embedding": vector}], "usage": {"prompt_tokens": 9}})
 
 
-def commission(goal: str, request: Received) -> Commission:
+def author_request(goal: str, request: Received) -> AuthorRequest:
     """Take an author's prompt apart."""
     wanted = re.search(r"(?:score: |the score )(\d+) on the scale", request.user)
-    return Commission(
+    return AuthorRequest(
         goal,
         part(request.user, "response") if goal != "synthetic_ordinal" else "",
         wanted[1] if wanted else None,

@@ -15,16 +15,16 @@ from authoring_server import (
     QUICK,
     TASK,
     WRITTEN,
+    AuthorRequest,
     Cast,
-    Commission,
-    commission,
+    author_request,
     essays,
     items,
     obey,
     part,
 )
 from servers import Answer, ScriptedServer, fails, says
-from steelyard.authoring.author import Authored, author
+from steelyard.authoring.author import GenerationResult, author
 from steelyard.core.registry import Spec
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.run_folder.run_folder import RunFolder
@@ -51,12 +51,12 @@ def roles(server: ScriptedServer, fallback: bool = False, **settings: Any) -> Ro
     return parse_roles({"model": address("writer"), **settings}, validator)
 
 
-def run(cast: Cast, made: Study, path: Path, fallback: bool = False, **settings: Any) -> Authored:
+def run(cast: Cast, made: Study, path: Path, fallback: bool = False, **settings: Any) -> GenerationResult:
     with ScriptedServer(cast) as server:
         return author(made, roles(server, fallback, **settings), RunFolder(path), QUICK)
 
 
-def states(authored: Authored) -> dict[str, str | None]:
+def states(authored: GenerationResult) -> dict[str, str | None]:
     return {stimulus.id: stimulus.lineage.review for stimulus in authored.stimuli}
 
 
@@ -129,11 +129,11 @@ def test_a_text_with_a_plain_score_is_not_at_the_border(tmp_path: Path) -> None:
 
 
 def test_the_next_try_is_warmer_and_knows_what_was_wrong(tmp_path: Path) -> None:
-    asked: list[Commission] = []
+    asked: list[AuthorRequest] = []
 
-    def second_time_right(commission: Commission) -> str:
-        asked.append(commission)
-        return obey(commission) if commission.retried else commission.response
+    def second_time_right(author_request: AuthorRequest) -> str:
+        asked.append(author_request)
+        return obey(author_request) if author_request.retried else author_request.response
 
     cast = Cast(write=second_time_right)
     settings = {"temperature": 0.2, "temperature_cap": 1.0, "seed": 40, "max_tokens": 321, "attempts": 3}
@@ -286,7 +286,7 @@ def test_synthetic_texts_fill_every_level(tmp_path: Path) -> None:
 
 
 def test_a_level_that_cannot_be_filled_is_said(tmp_path: Path) -> None:
-    def never_five(asked: Commission) -> str:
+    def never_five(asked: AuthorRequest) -> str:
         return obey(replace(asked, expected="4")) if asked.expected == "5" else obey(asked)
 
     data = essays(2)
@@ -302,7 +302,7 @@ def test_a_level_that_cannot_be_filled_is_said(tmp_path: Path) -> None:
 def test_synthetic_texts_are_kept_apart(tmp_path: Path) -> None:
     """The same words for every level but one planet more: too close to each other."""
 
-    def monotonous(asked: Commission) -> str:
+    def monotonous(asked: AuthorRequest) -> str:
         named = ", ".join(("mercury", "venus", "mars", "jupiter", "saturn")[: int(asked.expected or 1)])
         filler = (
             "it is well known to those who look up at night with patience and a good pair of glasses that"
@@ -344,7 +344,7 @@ class TestReview:
 
     def author(
         self, server: ScriptedServer, path: Path, probe: str = "label_flip", **options: Any
-    ) -> Authored:
+    ) -> GenerationResult:
         return author(study(probe), roles(server), RunFolder(path), QUICK, review=True, **options)
 
     def test_nothing_is_judged_before_acceptance(self, server: ScriptedServer, tmp_path: Path) -> None:
@@ -478,9 +478,9 @@ def test_the_number_of_examples_is_an_option_and_changed_examples_are_refused(tm
     assert second == [0, 2]
 
 
-def _asked(cast: Cast) -> list[Commission]:
+def _asked(cast: Cast) -> list[AuthorRequest]:
     """What the author was asked, in order."""
-    return [commission("synthetic_ordinal", r) for r in cast.received if r.body["model"] == "writer"]
+    return [author_request("synthetic_ordinal", r) for r in cast.received if r.body["model"] == "writer"]
 
 
 def test_several_texts_for_each_level(tmp_path: Path) -> None:
@@ -489,7 +489,7 @@ def test_several_texts_for_each_level(tmp_path: Path) -> None:
         study(data=data, task=ORDINAL_TASK), probes=(Spec("synthetic_ordinal", {"texts": 2, "sample": 1}),)
     )
 
-    def own_line(asked: Commission) -> str:
+    def own_line(asked: AuthorRequest) -> str:
         return obey(asked) + (" Otherwise." if "number 2 of several" in asked.prompt else "")
 
     cast = Cast(write=own_line)
@@ -502,7 +502,7 @@ def test_several_texts_for_each_level(tmp_path: Path) -> None:
 
 
 def test_a_text_that_misses_its_level_may_be_kept_at_the_level_it_got(tmp_path: Path) -> None:
-    def never_five(asked: Commission) -> str:
+    def never_five(asked: AuthorRequest) -> str:
         return obey(replace(asked, expected="4")) + " again" if asked.expected == "5" else obey(asked)
 
     cast = Cast(write=never_five)

@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from authoring_server import TASK, items
-from steelyard.authoring.answers import said_yes, score_of, text_of
-from steelyard.authoring.commission import stand_ins
-from steelyard.authoring.desk import Desk
-from steelyard.authoring.diversity import COMPARED, Diversity, originals
-from steelyard.authoring.draft import Draft
+from steelyard.authoring.author_client import AuthorClient, said_yes, score_of, text_of
+from steelyard.authoring.drafts import Draft
+from steelyard.authoring.generation_plan import stand_ins
 from steelyard.authoring.questions import (
     asks_own_score,
     brief_hash,
@@ -24,6 +22,7 @@ from steelyard.authoring.questions import (
     questions_about,
     values_of,
 )
+from steelyard.authoring.validation import COMPARED, Diversity, originals
 from steelyard.stimuli.authored.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
 from steelyard.stimuli.authored.rejection import (
     AUTHOR_REFUSED,
@@ -250,7 +249,7 @@ def checked(drafts: list[str], there: list[str], limit: float = LOCAL_LIMIT) -> 
     """Why each text is turned down; None where it is kept."""
     roles = cast(Roles, type("Some", (), {"similarity_limit": limit, "embedder": None}))
     made = [draft(ORDINAL, text) for text in drafts]
-    asyncio.run(Diversity(cast(Desk, None), roles, there[:1]).check(made, there[1:]))
+    asyncio.run(Diversity(cast(AuthorClient, None), roles, there[:1]).check(made, there[1:]))
     return [each.tries[-1].reason if each.tries else None for each in made]
 
 

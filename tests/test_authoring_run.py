@@ -22,8 +22,8 @@ from authoring_server import (
     QUICK,
     TASK,
     WRITTEN,
+    AuthorRequest,
     Cast,
-    Commission,
     essays,
     items,
     obey,
@@ -32,8 +32,8 @@ from authoring_server import (
 from commands import Command
 from servers import ScriptedServer, fails, says
 from steelyard.authoring.author import author
-from steelyard.authoring.commission import stand_ins
-from steelyard.authoring.outlook import writing_rows
+from steelyard.authoring.cost_estimate import writing_rows
+from steelyard.authoring.generation_plan import stand_ins
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, RunError
@@ -80,7 +80,7 @@ def start(folder: Path, environment: dict[str, str], out: str) -> subprocess.Pop
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
 
 
-def last_try_good(asked: Commission) -> str:
+def last_try_good(asked: AuthorRequest) -> str:
     """Turned down twice: what a new start replays has to bring it to the same third question."""
     return obey(asked) if asked.temperature > 1.1 else asked.response or "nothing of the kind"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "install.md"
+GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "quickstart.md"
 
 SCRIPT = """
 {told}

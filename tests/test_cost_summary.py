@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from batch_server import BatchServer
-from benches import Client, serving
 from commands import Command
+from review_sessions import Client, serving
 from servers import ScriptedServer
 from steelyard.core.json_dataclasses import from_body
 from steelyard.datasheet.run_facts import RunFacts

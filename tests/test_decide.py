@@ -274,10 +274,10 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--cap", "5"], "--cap: belongs to --decide"),
+        (["--cap", "5"], "--cap: works only with --decide"),
         (["--decide", "speed<0.1"], "unknown metric 'speed'"),
-        (["--decide", RULE, "-p", "ladder"], "leave --probe out"),
-        (["--decide", RULE, "--profile", "quick"], "leave --profile out"),
+        (["--decide", RULE, "-p", "ladder"], "remove --probe"),
+        (["--decide", RULE, "--profile", "quick"], "remove --profile"),
         (["--decide", "wrong_choice@delta=7<0.1"], "no step of this size"),
     ],
 )

@@ -39,8 +39,8 @@ WITHOUT_A_PAGE = {"--status", "--bundle", "--export", "--import", "--finish"}
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
-    ("CONTRIBUTING.md", "cli → web → lab"): "a picture of the layers; import-linter holds them",
-    ("docs/guides/decide-early.md", "steelyard plan    --until"): "test_until.py runs it on planted judges",
+    ("CONTRIBUTING.md", "cli → web → api"): "a picture of the layers; import-linter holds them",
+    ("docs/guides/decide.md", "steelyard plan    --until"): "test_until.py runs it on planted judges",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
     ("README.md", "$ pip install"): "would install into the environment of the tests",
@@ -48,10 +48,7 @@ NOT_TRIED = {
     ("docs/guides/judge-agents.md", "- id: honest"): "a list of rubrics; test_rubric_lists reads one like it",
     ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
-    (
-        "docs/guides/install.md",
-        "~/.bashrc",
-    ): "lines of shells' own files; test_completion has a bash",
+    ("docs/guides/quickstart.md", "~/.bashrc"): "lines of shells' own files; test_completion has a bash",
     ("docs/guides/use-a-cluster.md", "head$"): "several machines; tests/test_ray_engine.py has two nodes",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
     ("docs/guides/teach-with-planted-judges.md", "X = s ·"): "a model, in symbols",
@@ -60,15 +57,14 @@ NOT_TRIED = {
         '"""Capitals',
     ): "the very file of the plug-in example, which has its tests",
     ("docs/guides/add-a-probe.md", "[build-system]"): "the same",
-    ("docs/remedies.md", '{"judge": "house", "remedy"'): "a part of datasheet.json",
+    ("docs/verdicts.md", '{"judge": "house", "remedy"'): "a part of datasheet.json",
     ("docs/guides/add-a-provider.md", "[build-system]"): "the very file of the example, which has its tests",
     ("docs/guides/add-a-figure.md", "[build-system]"): "the very file of the example, which has its tests",
 }
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
 REDUCED = {
-    "docs/guides/look-at-calls.md": ("--profile", "quick"),
-    "docs/guides/measure-your-judge.md": ("--profile", "quick"),
+    "docs/guides/quickstart.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
 }
 """Page, or page and part of a command, to options that make thousands of calls over HTTP some hundred."""
@@ -135,7 +131,7 @@ class Reader:
 
     # Blocks
 
-    def run_queues(self, block: Block) -> None:
+    def follow(self, block: Block) -> None:
         """Do with a block what its kind asks for."""
         if block.shown or self._excused(block):
             return
@@ -440,9 +436,9 @@ def test_what_a_page_prints_can_be_done(reader: Reader) -> None:
     printed = blocks(path)
     for block in printed:
         if block.info == "yaml policy":
-            reader.run_queues(block)
+            reader.follow(block)
     for block in printed:
-        reader.run_queues(block)
+        reader.follow(block)
     for command in spans(path):
         if command not in reader.tried:
             reader.type(command)

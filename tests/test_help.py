@@ -13,8 +13,7 @@ import pytest
 from commands import Command
 from docs_world import Vendor
 from servers import ScriptedServer
-from steelyard.cli.examples import EXAMPLES
-from steelyard.cli.main import COMMANDS, cli
+from steelyard.cli.main import COMMANDS, EXAMPLES, cli
 from steelyard.probes.probe import PROBES
 
 ITEMS = "question,answer,ok\n" + "".join(f"how {n}?,so {n},{n % 2}\n" for n in range(6))

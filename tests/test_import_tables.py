@@ -158,13 +158,13 @@ def test_other_faults_end_with_one_sentence_and_leave_nothing(
     empty = write(tmp_path / "empty.csv", ("id", "verdict"), [])
     slots = write(tmp_path / "slots.csv", ("p", "a", "f"), [("x", "1", "tie")])
     for arguments, sentence in (
-        ((scores,), "a table needs a map of its columns"),
+        ((scores,), "a table needs a column mapping"),
         (
             (scores, "--columns", "item=id,score=verdit"),
             "no column 'verdit' for score; did you mean",
         ),
         ((scores, "--columns", COLUMNS, "--scale", "huge"), "huge"),
-        ((scores, "--judge", "x"), "--judge: belongs to tables"),
+        ((scores, "--judge", "x"), "--judge: works only with tables"),
         ((empty, "--columns", "item=id,score=verdict"), "only a header found"),
         ((tmp_path / "absent.csv", "--columns", "score=s"), "absent.csv"),
         ((slots, "--columns", "pair=p,answer=a,first=f"), "column 'f' holds 'tie', expected 1 or 2"),

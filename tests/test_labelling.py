@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from authoring_server import TASK, items
-from benches import Client, is_released, serving
 from browsers import chromium, complaints, opened
 from commands import Command
+from review_sessions import Client, is_released, serving
 from steelyard.errors import ConfigError
-from steelyard.review.labelling import LabelBench
+from steelyard.review.labelling import LabelSession
 from steelyard.review.stimuli_file import write_stimuli
 from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.natural import NATURAL
@@ -42,41 +42,41 @@ def _paired(item: Stimulus) -> Stimulus:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[LabelBench]:
-    bench = LabelBench(folder_of(tmp_path / "run"), size=4)
-    yield bench
-    bench.close()
+def session(tmp_path: Path) -> Iterator[LabelSession]:
+    session = LabelSession(folder_of(tmp_path / "run"), size=4)
+    yield session
+    session.close()
 
 
-def labels(bench: LabelBench) -> list[dict[str, object]]:
-    return [json.loads(line) for line in bench.lines()]
+def labels(session: LabelSession) -> list[dict[str, object]]:
+    return [json.loads(line) for line in session.lines()]
 
 
-def test_a_draw_has_known_odds_and_stays(bench: LabelBench) -> None:
-    assert len(bench.draw.items) == len(set(bench.draw.items)) == 4
-    assert (bench.draw.odds, bench.draw.of) == (0.4, 10)
-    again = LabelBench(bench.folder.path)
-    assert again.draw == bench.draw
+def test_a_draw_has_known_odds_and_stays(session: LabelSession) -> None:
+    assert len(session.draw.items) == len(set(session.draw.items)) == 4
+    assert (session.draw.odds, session.draw.of) == (0.4, 10)
+    again = LabelSession(session.folder.path)
+    assert again.draw == session.draw
     again.close()
     with pytest.raises(ConfigError, match="a draw of 4 items was made here before") as refusal:
-        LabelBench(bench.folder.path, size=5)
-    bench.close()
-    assert is_released(bench.folder.path / "labels.db"), refusal
+        LabelSession(session.folder.path, size=5)
+    session.close()
+    assert is_released(session.folder.path / "labels.db"), refusal
 
 
-def test_each_annotator_has_an_own_order_that_stays(bench: LabelBench) -> None:
-    orders = {who: bench.order(who) for who in ("Ada", "Grace", "Edsger", "Barbara")}
-    assert all(sorted(order) == list(bench.draw.items) for order in orders.values())
+def test_each_annotator_has_an_own_order_that_stays(session: LabelSession) -> None:
+    orders = {who: session.order(who) for who in ("Ada", "Grace", "Edsger", "Barbara")}
+    assert all(sorted(order) == list(session.draw.items) for order in orders.values())
     assert len({tuple(order) for order in orders.values()}) > 1
-    assert bench.order("Ada") == orders["Ada"]
+    assert session.order("Ada") == orders["Ada"]
 
 
-def test_labels_are_lines_with_annotator_and_odds(bench: LabelBench) -> None:
-    first, second, *_ = bench.order("Ada")
-    bench.label(first, "Ada", "1", "sure")
-    bench.label(second, "Ada", None)
-    assert len(bench.waiting("Ada")) == 2
-    (line,) = labels(bench)
+def test_labels_are_lines_with_annotator_and_odds(session: LabelSession) -> None:
+    first, second, *_ = session.order("Ada")
+    session.label(first, "Ada", "1", "sure")
+    session.label(second, "Ada", None)
+    assert len(session.waiting("Ada")) == 2
+    (line,) = labels(session)
     assert {key: line[key] for key in ("stimulus", "annotator", "label", "note", "odds", "drawn_of")} == {
         "stimulus": first,
         "annotator": "Ada",
@@ -85,49 +85,49 @@ def test_labels_are_lines_with_annotator_and_odds(bench: LabelBench) -> None:
         "odds": 0.4,
         "drawn_of": 10,
     }
-    assert bench.undo("Ada") == second
-    assert bench.undo("Ada") == first
-    assert bench.undo("Ada") is None
-    assert labels(bench) == []
+    assert session.undo("Ada") == second
+    assert session.undo("Ada") == first
+    assert session.undo("Ada") is None
+    assert labels(session) == []
 
 
-def test_agreement_of_annotators(bench: LabelBench) -> None:
-    for n, name in enumerate(bench.draw.items):
-        bench.label(name, "Ada", str(n % 2))
-        bench.label(name, "Grace", str(n % 2))
-    found = bench.agreement()
+def test_agreement_of_annotators(session: LabelSession) -> None:
+    for n, name in enumerate(session.draw.items):
+        session.label(name, "Ada", str(n % 2))
+        session.label(name, "Grace", str(n % 2))
+    found = session.agreement()
     assert (found.shared, found.alpha, found.pairs[0].kappa) == (4, 1.0, 1.0)
 
 
 def test_slots_of_a_pair_are_kept_as_contents(tmp_path: Path) -> None:
-    bench = LabelBench(folder_of(tmp_path / "run", pairs=True))
+    session = LabelSession(folder_of(tmp_path / "run", pairs=True))
     seen = set()
-    for name in bench.order("Ada"):
-        item = bench.item(name)
+    for name in session.order("Ada"):
+        item = session.item(name)
         assert item is not None
-        first = bench.shown_texts("Ada", item)[0]
-        bench.label(name, "Ada", "1")
+        first = session.shown_texts("Ada", item)[0]
+        session.label(name, "Ada", "1")
         expected = "u" if first == item.texts[0] else "v"
-        assert bench.said()[name]["Ada"].label == expected
+        assert session.said()[name]["Ada"].label == expected
         seen.add(expected)
     assert seen == {"u", "v"}  # chance decides which text stands first
-    bench.label(bench.draw.items[0], "Grace", "tie")
-    assert bench.said()[bench.draw.items[0]]["Grace"].label == "tie"
-    bench.close()
+    session.label(session.draw.items[0], "Grace", "tie")
+    assert session.said()[session.draw.items[0]]["Grace"].label == "tie"
+    session.close()
 
 
-def test_the_page_tells_nothing_of_labels_or_judges(bench: LabelBench) -> None:
-    with serving(lambda _: LabelPages(bench, "Ada").app()) as server:
+def test_the_page_tells_nothing_of_labels_or_judges(session: LabelSession) -> None:
+    with serving(lambda _: LabelPages(session, "Ada").app()) as server:
         client = Client.of(server)
         page = client.get("/").text
         assert "0 of 4" in page
         assert "drawn of 10" in page
-        first = bench.order("Ada")[0]
+        first = session.order("Ada")[0]
         assert client.post("/label", {"item": first, "answer": "7"}).status == 422
         assert client.post("/label", {"item": "sky-99/original", "answer": "1"}).status == 404
         assert client.post("/label", {"item": first, "answer": "1"}).body == {"left": 3}
         assert len(client.get("/labels.jsonl").text.splitlines()) == 1
-        bench.label(first, "Grace", "0")
+        session.label(first, "Grace", "0")
         assert "Grace" not in client.get("/labels.jsonl").text
         assert client.post("/undo", {}).body == {"item": first}
         assert client.get("/label").status == 405
@@ -138,14 +138,14 @@ def test_a_folder_without_items_is_refused(tmp_path: Path, lines: str | None) ->
     if lines is not None:
         (tmp_path / "stimuli.jsonl").write_text(lines)
     with pytest.raises(Exception, match=r"name another|restore"):
-        LabelBench(tmp_path)
+        LabelSession(tmp_path)
 
 
 def test_the_command_refuses_a_draw_without_labelling(command: Command, tmp_path: Path) -> None:
     folder_of(tmp_path / "run")
     done = command("review", "run", "--draw", "3")
     assert done.code == 2
-    assert "--draw: belongs to --label" in done.err
+    assert "--draw: works only with --label" in done.err
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +155,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.mark.browser
-def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, bench: LabelBench) -> None:
+def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, session: LabelSession) -> None:
     with (
-        serving(lambda _: LabelPages(bench, "Ada").app()) as server,
+        serving(lambda _: LabelPages(session, "Ada").app()) as server,
         opened(browser, server.access.url(), bypass_csp=True) as page,
     ):
         listens = page.locator("html[data-ready]")
@@ -168,4 +168,4 @@ def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, bench: LabelBen
             listens.locator(f"text={done} of 4").wait_for()
         page.keyboard.press("0")
         page.locator("text=All done").wait_for()
-    assert [line["label"] for line in labels(bench)].count("0") == 3
+    assert [line["label"] for line in labels(session)].count("0") == 3

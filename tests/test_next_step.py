@@ -16,7 +16,7 @@ import pytest
 from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.api import measure
-from steelyard.cli.spoken import spoken
+from steelyard.cli.study import argv_for_rerun
 from steelyard.core.text import round_up
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
@@ -137,7 +137,7 @@ def test_the_command_is_kept_with_the_study_and_decides_nothing(command: Command
 def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     probes = ["vacuum", "ladder"]
     sheet = measure(LEANING, probes=probes, profile="standard", out=tmp_path / "run")
-    assert spoken() is None
+    assert argv_for_rerun() is None
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
     assert (
@@ -163,7 +163,7 @@ def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command, ou
         assert body["run"]["calls"] == verdict["calls"]
         (verdict,) = body["verdicts"]
     replayed = command(*words, *(() if out is None else ("--out", out)))
-    assert "No calls: every trial was answered before. To ask afresh, name a new folder: --out DIR." in (
+    assert "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR." in (
         replayed.out
     )
 

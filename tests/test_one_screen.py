@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
-from steelyard.cli.sheet import print_page
+from steelyard.cli.output import print_page_path
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import one_screen
@@ -106,7 +106,7 @@ def test_the_path_is_last_and_whole(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    print_page(tmp_path / name / "datasheet.html", "3 calls.", full=False)
+    print_page_path(tmp_path / name / "datasheet.html", "3 calls.", full=False)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("Page: ")
     assert last.endswith("/datasheet.html")
@@ -119,7 +119,7 @@ def test_the_path_is_a_link_on_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    print_page(tmp_path / "a b\x1b\\" / "datasheet.html", full=True)
+    print_page_path(tmp_path / "a b\x1b\\" / "datasheet.html", full=True)
     seen = capsys.readouterr().out
     uri = (tmp_path / "a%20b%1B%5C" / "datasheet.html").as_posix()
     assert seen.startswith("Page: \x1b]8;id=")

@@ -9,11 +9,11 @@ import pytest
 
 from authored_study import model, write_study
 from authoring_server import Cast
-from benches import Client, serving
 from commands import Command
+from review_sessions import Client, serving
 from servers import ScriptedServer
 from steelyard.errors import ConfigError
-from steelyard.review.bench import Bench
+from steelyard.review.session import ReviewSession
 from steelyard.study.role_config import parse_roles
 from steelyard.web.review.app import ReviewPages
 
@@ -31,10 +31,10 @@ def test_the_author_is_told_in_the_words_of_the_study_and_the_page_shows_them(
     sent = [json.dumps(request.body) for request in cast.received if request.body["model"] == "writer"]
     assert len(sent) == 2
     assert all("boldly." in prompt for prompt in sent)
-    bench = Bench(tmp_path / "run")
-    with serving(lambda _: ReviewPages(bench, "Ada").app()) as pages:
+    session = ReviewSession(tmp_path / "run")
+    with serving(lambda _: ReviewPages(session, "Ada").app()) as pages:
         text = Client.of(pages).get("/templates").text
-    bench.close()
+    session.close()
     assert "boldly." in text
     assert "validator: grade" in text
     write_study(tmp_path, server, review=True, probes=["label_flip"], count=2)

@@ -265,7 +265,7 @@ def test_the_way_back_to_the_variants() -> None:
 
 
 def test_the_page_names_what_is_there() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "pack.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "stimuli.md").read_text(encoding="utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()

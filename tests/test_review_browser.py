@@ -1,4 +1,4 @@
-"""The review bench in a real browser: by mouse, by key, by two people, with hostile texts, read aloud."""
+"""The review session in a real browser: by mouse, by key, by two people, with hostile texts, read aloud."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 
 from authored_study import write_study
 from authoring_server import TASK, Cast, items, true_score
-from benches import authored, cut_lines, lines, serving, written_folder
 from browsers import chromium, complaints, opened, overflow
+from review_sessions import authored, cut_lines, lines, serving, written_folder
 from servers import Answer, ScriptedServer, hang
-from steelyard.review.bench import Ballot, Bench
-from steelyard.review.keeping import expect_people, show_arrival
+from steelyard.review.review_writer import add_arrival, start_review
+from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.web.review.app import ReviewPages
@@ -41,17 +41,19 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def bench_of(folder: RunFolder, *, blind: bool = False, **options: Any) -> Iterator[tuple[Bench, Server]]:
-    bench = Bench(folder.path, **options)
+def session_of(
+    folder: RunFolder, *, blind: bool = False, **options: Any
+) -> Iterator[tuple[ReviewSession, Server]]:
+    session = ReviewSession(folder.path, **options)
 
     def pages(server: Server) -> Any:
         return ReviewPages(
-            bench, "Ada", blind=blind, finished=server.stop, stopping=lambda: server.stopping
+            session, "Ada", blind=blind, finished=server.stop, stopping=lambda: server.stopping
         ).app()
 
     with serving(pages) as server:
-        yield bench, server
-    bench.close()
+        yield session, server
+    session.close()
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def shows(page: Page, name: str) -> None:
 
 
 def test_keys_alone_accept_edit_reject_defer_and_undo(browser: Browser, folder: RunFolder) -> None:
-    with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:
+    with session_of(folder) as (_, server), opened(browser, server.access.url()) as page:
         shows(page, FLIP)
         assert "token" not in page.url
         page.keyboard.press("a")
@@ -118,7 +120,7 @@ def test_keys_alone_accept_edit_reject_defer_and_undo(browser: Browser, folder: 
 
 
 def test_a_reload_in_the_middle_of_an_edit_loses_nothing(browser: Browser, folder: RunFolder) -> None:
-    with bench_of(folder) as (bench, server):
+    with session_of(folder) as (session, server):
         with opened(browser, server.access.url()) as page:
             shows(page, FLIP)
             page.fill("#text", "half a sentence about the gr")
@@ -128,15 +130,15 @@ def test_a_reload_in_the_middle_of_an_edit_loses_nothing(browser: Browser, folde
             shows(page, FLIP)
             assert page.input_value("#text") == "half a sentence about the gr"
             assert page.input_value("#note") == "look again"
-        assert bench.log.votes() == []
-    with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:  # another start
+        assert session.log.votes() == []
+    with session_of(folder) as (_, server), opened(browser, server.access.url()) as page:  # another start
         shows(page, FLIP)
         assert page.input_value("#text") == "half a sentence about the gr"
 
 
 def test_two_people_at_one_text(browser: Browser, folder: RunFolder) -> None:
     with (
-        bench_of(folder) as (bench, server),
+        session_of(folder) as (session, server),
         opened(browser, server.access.url()) as ada,
         opened(browser, server.access.url()) as grace,
     ):
@@ -155,41 +157,41 @@ def test_two_people_at_one_text(browser: Browser, folder: RunFolder) -> None:
         assert grace.input_value("#text") == "Green it is, and ever was."
         grace.click("#accept")
         said(grace, "edited")
-        assert [d.reviewer for d in bench.log.votes(FLIP)] == ["Ada", "Grace"]
+        assert [d.reviewer for d in session.log.votes(FLIP)] == ["Ada", "Grace"]
 
 
 def test_disagreement_is_settled_on_the_page(browser: Browser, folder: RunFolder) -> None:
-    with bench_of(folder, reviewers=2) as (bench, server):
-        item = bench.items()[FLIP]
-        bench.decide(item, "Grace", Ballot("rejected", reason="says nothing"), 0)
-        bench.decide(item, "Edsger", Ballot("accepted"), 1)
+    with session_of(folder, reviewers=2) as (session, server):
+        item = session.items()[FLIP]
+        session.decide(item, "Grace", VoteRequest("rejected", reason="says nothing"), 0)
+        session.decide(item, "Edsger", VoteRequest("accepted"), 1)
         with opened(browser, server.access.url() + "&status=disputed") as page:
             shows(page, FLIP)
             page.locator(".votes p", has_text="Grace").get_by_role("button").click()
             said(page, "rejected")
-        assert bench.standings(bench.items())[FLIP].status == "rejected"
+        assert session.statuses(session.items())[FLIP].status == "rejected"
 
 
 def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
-    expect_people(folder, TASK)
+    start_review(folder, TASK)
     originals = {item.id: original_of(item, TASK) for item in items(2)}
-    with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:
+    with session_of(folder) as (_, server), opened(browser, server.access.url()) as page:
         page.locator("text=No text has arrived yet").first.wait_for()
         texts = authored(2)
-        show_arrival(folder, originals, texts[0])
+        add_arrival(folder, originals, texts[0])
         shows(page, FLIP)
         page.keyboard.press("a")
         said(page, "accepted")
         for text in texts[1:]:
-            show_arrival(folder, originals, text)
+            add_arrival(folder, originals, text)
         page.locator(".rows li >> nth=3").wait_for()
         assert "1 of 4" in page.locator(".progress").inner_text()
     # What was decided early counts when the author is done.
     done = written_folder(folder.path, 2, texts=texts)
-    again = Bench(done.path)
-    assert again.standings(again.items())[FLIP].status == "accepted"
+    again = ReviewSession(done.path)
+    assert again.statuses(again.items())[FLIP].status == "accepted"
     again.publish()
     assert lines(done)[FLIP]["lineage"]["review"] == "accepted"
     again.close()
@@ -210,11 +212,11 @@ def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: P
         try:
             assert begun.wait(120)
             folder = RunFolder(tmp_path / "run")
-            with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+            with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
                 shows(page, "sky-1/label_flip/0")
                 page.keyboard.press("a")
                 said(page, "accepted")
-                assert list(bench.items()) == ["sky-1/label_flip/0"]
+                assert list(session.items()) == ["sky-1/label_flip/0"]
             assert process.poll() is None
         finally:
             process.kill()
@@ -222,13 +224,13 @@ def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: P
 
 
 def test_a_line_that_breaks_is_taken_up_again(browser: Browser, folder: RunFolder) -> None:
-    with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+    with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
         with page.expect_response(lambda answer: "/events" in answer.url):
             page.reload()
         shows(page, FLIP)
         cut_lines(server)
         said(page, "Connected again.")
-        bench.decide(bench.items()[FLIP], "Grace", Ballot("accepted"), 0)
+        session.decide(session.items()[FLIP], "Grace", VoteRequest("accepted"), 0)
         page.locator(".rows .status.accepted").wait_for()
 
 
@@ -253,14 +255,14 @@ def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) 
         stimulus=replace(flip.stimulus, texts=(text,), request=text[:1000], id=f"{in_field(text)[:30]}/x"),
     )
     folder = written_folder(tmp_path / "run", 1, texts=[made])
-    with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+    with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
         page.locator("#diff > *").first.wait_for(state="attached")
         assert page.input_value("#text") == in_field(text)
         assert page.evaluate("window.broken") is None
         assert page.locator("#content script, #content img, #queue script").count() == 0
         page.keyboard.press("a")
         said(page, "accepted")
-        assert [d.decision for d in bench.log.votes()] == ["accepted"]
+        assert [d.decision for d in session.log.votes()] == ["accepted"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
@@ -269,7 +271,7 @@ def test_the_page_is_accessible_wide_and_narrow_light_and_dark(
 ) -> None:
     size = {"width": width, "height": 900}
     with (
-        bench_of(folder) as (_, server),
+        session_of(folder) as (_, server),
         opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page,
     ):
         shows(page, FLIP)
@@ -281,7 +283,10 @@ def test_the_page_is_accessible_wide_and_narrow_light_and_dark(
 
 
 def test_the_theme_is_switched_and_kept(browser: Browser, folder: RunFolder) -> None:
-    with bench_of(folder) as (_, server), opened(browser, server.access.url(), color_scheme="light") as page:
+    with (
+        session_of(folder) as (_, server),
+        opened(browser, server.access.url(), color_scheme="light") as page,
+    ):
         ground = "getComputedStyle(document.body).backgroundColor"
         light = page.evaluate(ground)
         page.click("#theme")
@@ -292,11 +297,11 @@ def test_the_theme_is_switched_and_kept(browser: Browser, folder: RunFolder) -> 
 
 
 def test_finish_freezes_a_version_and_says_so(browser: Browser, folder: RunFolder) -> None:
-    with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+    with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
         shows(page, FLIP)
         page.click("#finish")
         page.locator("#finish-told", has_text="6 of 6 wait").wait_for()
         page.click("#finish-rest")
         said(page, "Finished: version 1")
-        assert [kept.version for kept in bench.log.sets()] == [1]
+        assert [kept.version for kept in session.log.sets()] == [1]
     assert {line["lineage"]["review"] for line in lines(folder).values()} == {None, "accepted"}

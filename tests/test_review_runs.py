@@ -1,4 +1,4 @@
-"""Runs of agents on the bench: messages and arguments edited as what they are, by hand, by page, by file."""
+"""Runs of agents under review: messages and arguments edited by hand, by page, by file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benches import Client, lines, serving, written_folder
 from browsers import chromium, complaints, opened
 from commands import Command
 from editing_server import Cast, write_study
+from review_sessions import Client, lines, serving, written_folder
 from servers import ScriptedServer
-from steelyard.review.bench import Ballot, Bench, RefusedError
-from steelyard.review.runs import TurnEdit, before_edit, edited_run, with_run
+from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
+from steelyard.review.stimuli_file import ReviewerEdit, before_edit, edited_run, with_run
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.expectation import Label
@@ -73,10 +73,10 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 @pytest.fixture
-def bench(folder: RunFolder) -> Iterator[Bench]:
-    bench = Bench(folder.path)
-    yield bench
-    bench.close()
+def session(folder: RunFolder) -> Iterator[ReviewSession]:
+    session = ReviewSession(folder.path)
+    yield session
+    session.close()
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=6)
@@ -92,7 +92,11 @@ def test_changes_can_be_taken_back(old: list[str], new: list[str]) -> None:
 
 
 def test_a_message_and_arguments_are_edited_in_their_places() -> None:
-    edit = {4: TurnEdit("It is free."), 2: TurnEdit(None, {"c1": '{"people": 3}'}), 99: TurnEdit("nowhere")}
+    edit = {
+        4: ReviewerEdit("It is free."),
+        2: ReviewerEdit(None, {"c1": '{"people": 3}'}),
+        99: ReviewerEdit("nowhere"),
+    }
     run = edited_run(AFTER, edit)
     assert run.turns[4].text == "It is free."
     assert run.turns[2].calls[0].arguments == {"people": 3}
@@ -101,11 +105,14 @@ def test_a_message_and_arguments_are_edited_in_their_places() -> None:
 
 
 def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
-    bench: Bench, folder: RunFolder
+    session: ReviewSession, folder: RunFolder
 ) -> None:
-    item = bench.items()[NAME]
-    edits = {4: TurnEdit("It may be taken."), 2: TurnEdit(None, {"c1": '{"people": 2, "time": "21:00"}'})}
-    bench.decide(item, "Ada", Ballot("edited", turns=edits), 0)
+    item = session.items()[NAME]
+    edits = {
+        4: ReviewerEdit("It may be taken."),
+        2: ReviewerEdit(None, {"c1": '{"people": 2, "time": "21:00"}'}),
+    }
+    session.decide(item, "Ada", VoteRequest("edited", turns=edits), 0)
     line = lines(folder)[NAME]
     held = Stimulus.from_json(line)
     assert held.lineage.review == "edited"
@@ -113,7 +120,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
     assert held.texts == (render_transcript(held.transcript),)
     assert "21:00" in held.texts[0]
     assert [change.place for change in held.changes or ()] == [2, 4]
-    again = Bench(folder.path)  # the file is what the log says: nothing was changed by hand
+    again = ReviewSession(folder.path)  # the file is what the log says: nothing was changed by hand
     assert len(again.log.votes()) == 1
     again.undo("Ada")
     assert Stimulus.from_json(lines(folder)[NAME]).transcript == AFTER
@@ -121,29 +128,34 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", '"x"', ""])
-def test_arguments_that_are_no_object_are_refused(bench: Bench, arguments: str) -> None:
+def test_arguments_that_are_no_object_are_refused(session: ReviewSession, arguments: str) -> None:
     with pytest.raises(RefusedError, match="arguments of search"):
-        bench.decide(
-            bench.items()[NAME], "Ada", Ballot("edited", turns={2: TurnEdit(None, {"c1": arguments})}), 0
+        session.decide(
+            session.items()[NAME],
+            "Ada",
+            VoteRequest("edited", turns={2: ReviewerEdit(None, {"c1": arguments})}),
+            0,
         )
-    assert bench.log.votes() == []
+    assert session.log.votes() == []
 
 
-def test_a_run_that_nobody_changed_is_accepted_though_its_text_is_sent(bench: Bench) -> None:
-    item = bench.items()[NAME]
-    kept = bench.decide(item, "Ada", Ballot("accepted", text=item.made.texts[0]), 0)
+def test_a_run_that_nobody_changed_is_accepted_though_its_text_is_sent(session: ReviewSession) -> None:
+    item = session.items()[NAME]
+    kept = session.decide(item, "Ada", VoteRequest("accepted", text=item.made.texts[0]), 0)
     assert kept.decision == "accepted"
 
 
-def test_the_rendering_alone_may_not_be_changed_in_the_file(bench: Bench, folder: RunFolder) -> None:
+def test_the_rendering_alone_may_not_be_changed_in_the_file(
+    session: ReviewSession, folder: RunFolder
+) -> None:
     line = lines(folder)[NAME]
     line["texts"], line["lineage"]["review"] = ["[001] something else"], "edited"
     folder.stimuli.write_text(json.dumps(line) + "\n")
-    assert not bench.publish()  # told by `measure`; the page goes on with its log
+    assert not session.publish()  # told by `measure`; the page goes on with its log
 
 
-def test_the_page_takes_turns_and_gives_them_back(bench: Bench) -> None:
-    with serving(lambda _: ReviewPages(bench, "Ada").app()) as server:
+def test_the_page_takes_turns_and_gives_them_back(session: ReviewSession) -> None:
+    with serving(lambda _: ReviewPages(session, "Ada").app()) as server:
         client = Client.of(server)
         page = client.get(f"/?item={NAME}").text
         assert page.count('<details class="turn') == 5
@@ -166,8 +178,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.mark.browser
 def test_a_message_and_a_tool_call_are_edited_on_the_page(browser: Browser, folder: RunFolder) -> None:
-    bench = Bench(folder.path)
-    pages = ReviewPages(bench, "Ada")
+    session = ReviewSession(folder.path)
+    pages = ReviewPages(session, "Ada")
     with (
         serving(lambda _: pages.app()) as server,
         opened(browser, server.access.url(), bypass_csp=True) as page,
@@ -187,7 +199,7 @@ def test_a_message_and_a_tool_call_are_edited_on_the_page(browser: Browser, fold
     assert held.transcript is not None
     assert held.transcript.turns[4].text == "It may be free."
     assert held.transcript.turns[2].calls[0].arguments == {"people": 4}
-    bench.close()
+    session.close()
 
 
 @pytest.mark.browser
@@ -199,10 +211,10 @@ def test_a_run_that_the_editor_made_is_edited_on_the_page_and_judged_as_edited(
         write_study(tmp_path, server, ["agent_perturbation"], count=2, review=True)
         assert command("generate", "study.yaml", "--out", "run").code == 0
         assert command("measure", "study.yaml", "--out", "run").code == 2  # two runs wait for review
-        bench = Bench(tmp_path / "run")
-        names = list(bench.items())
+        session = ReviewSession(tmp_path / "run")
+        names = list(session.items())
         with (
-            serving(lambda _: ReviewPages(bench, "Ada").app()) as pages,
+            serving(lambda _: ReviewPages(session, "Ada").app()) as pages,
             opened(browser, pages.access.url()) as page,
         ):
             page.locator(f'#pane[data-item="{names[0]}"]').wait_for()
@@ -219,9 +231,9 @@ def test_a_run_that_the_editor_made_is_edited_on_the_page_and_judged_as_edited(
             page.locator(f'#pane[data-item="{names[1]}"]').wait_for()
             page.keyboard.press("a")
             page.locator("#say", has_text=names[1]).wait_for()
-        kept = {vote.stimulus: vote.decision for vote in bench.log.votes()}
+        kept = {vote.stimulus: vote.decision for vote in session.log.votes()}
         assert kept == {names[0]: "edited", names[1]: "accepted"}
-        bench.close()
+        session.close()
         server.requests.clear()
         assert command("measure", "study.yaml", "--out", "run").code == 0
         judged = [json.dumps(each.body) for each in server.requests]

@@ -11,15 +11,14 @@ import pytest
 
 from authored_study import KEPT, write_study
 from authoring_server import Cast
-from benches import Client, lines, serving, written_folder
 from commands import Command
+from review_sessions import Client, lines, serving, written_folder
 from servers import ScriptedServer
 from steelyard.errors import DataError
-from steelyard.review.agreement import agreement
-from steelyard.review.bench import Ballot, Bench
-from steelyard.review.lines import lines as decision_lines
-from steelyard.review.lines import take_in
-from steelyard.review.status import status_of
+from steelyard.review.progress import agreement, review_progress
+from steelyard.review.session import ReviewSession, VoteRequest
+from steelyard.review.vote_file import export_votes as decision_lines
+from steelyard.review.vote_file import import_votes
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.web.review.app import ReviewPages
 
@@ -32,15 +31,15 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 @pytest.fixture
-def bench(folder: RunFolder) -> Iterator[Bench]:
-    bench = Bench(folder.path, reviewers=2)
-    yield bench
-    bench.close()
+def session(folder: RunFolder) -> Iterator[ReviewSession]:
+    session = ReviewSession(folder.path, reviewers=2)
+    yield session
+    session.close()
 
 
-def decide(bench: Bench, name: str, who: str, verdict: Ballot) -> None:
-    items = bench.items()
-    bench.decide(items[name], who, verdict, bench.standings(items)[name].newest)
+def decide(session: ReviewSession, name: str, who: str, verdict: VoteRequest) -> None:
+    items = session.items()
+    session.decide(items[name], who, verdict, session.statuses(items)[name].newest)
 
 
 # Agreement
@@ -85,21 +84,21 @@ def test_agreement_that_is_undefined_is_none(said: dict[str, dict[str, str]]) ->
     assert all(pair.kappa is None for pair in found.pairs)
 
 
-def test_the_status_and_the_page_tell_how_far_reviewers_agree(bench: Bench) -> None:
+def test_the_status_and_the_page_tell_how_far_reviewers_agree(session: ReviewSession) -> None:
     for name in (FLIP, SAME):
-        decide(bench, name, "Ada", Ballot("accepted"))
-    decide(bench, FLIP, "Grace", Ballot("rejected"))
-    decide(bench, SAME, "Grace", Ballot("accepted"))
-    status = status_of(bench)
+        decide(session, name, "Ada", VoteRequest("accepted"))
+    decide(session, FLIP, "Grace", VoteRequest("rejected"))
+    decide(session, SAME, "Grace", VoteRequest("accepted"))
+    status = review_progress(session)
     assert (status.decided, status.waiting, status.counts["disputed"]) == (1, 5, 1)
     assert status.agreement[0].pairs[0].same == 1
     assert "Ada and Grace 1 of 2" in status.sentence
-    with serving(lambda _: ReviewPages(bench, "Ada").app()) as server:
+    with serving(lambda _: ReviewPages(session, "Ada").app()) as server:
         client = Client.of(server)
         assert "Ada, Grace" in client.get("/agreement").text
         exported = client.get("/decisions.jsonl").text
         assert len(exported.splitlines()) == 4
-    with serving(lambda _: ReviewPages(bench, "Ada", blind=True).app()) as server:
+    with serving(lambda _: ReviewPages(session, "Ada", blind=True).app()) as server:
         client = Client.of(server)
         assert client.get("/agreement").status == 403
         assert client.get("/decisions.jsonl").status == 403
@@ -109,24 +108,24 @@ def test_the_status_and_the_page_tell_how_far_reviewers_agree(bench: Bench) -> N
 
 
 def test_decisions_go_out_and_come_into_another_folder(
-    bench: Bench, folder: RunFolder, tmp_path: Path
+    session: ReviewSession, folder: RunFolder, tmp_path: Path
 ) -> None:
     decide(
-        bench,
+        session,
         SAME,
         "Ada",
-        Ballot("edited", "Most say blue.\nSo do I.", "0", reason="why not", note="a note"),
+        VoteRequest("edited", "Most say blue.\nSo do I.", "0", reason="why not", note="a note"),
     )
-    decide(bench, SAME, "Grace", Ballot("accepted"))
-    decide(bench, FLIP, "Ada", Ballot("accepted"))
-    bench.undo("Ada")
+    decide(session, SAME, "Grace", VoteRequest("accepted"))
+    decide(session, FLIP, "Ada", VoteRequest("accepted"))
+    session.undo("Ada")
     path = tmp_path / "decisions.jsonl"
-    path.write_text("".join(decision_lines(bench)))
+    path.write_text("".join(decision_lines(session)))
     written = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line.get("undone") for line in written] == [None, None, True]
-    other = Bench(written_folder(tmp_path / "other").path, reviewers=2)
-    assert take_in(other, path, "x").kept == 2
-    again = take_in(other, path, "x")
+    other = ReviewSession(written_folder(tmp_path / "other").path, reviewers=2)
+    assert import_votes(other, path, "x").kept == 2
+    again = import_votes(other, path, "x")
     assert (again.kept, again.known) == (0, 2)
     kept = other.log.votes()
     assert [(d.reviewer, d.decision, d.text, d.label) for d in kept] == [
@@ -151,13 +150,13 @@ def test_decisions_go_out_and_come_into_another_folder(
     ],
 )
 def test_a_line_that_makes_no_sense_keeps_the_others_out(
-    bench: Bench, tmp_path: Path, line: str, told: str
+    session: ReviewSession, tmp_path: Path, line: str, told: str
 ) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text(f'{{"stimulus": "{SAME}", "decision": "accepted"}}\n{line}\n')
     with pytest.raises(DataError, match=re.escape(told)):
-        take_in(bench, path, "Ada")
-    assert bench.log.votes() == []
+        import_votes(session, path, "Ada")
+    assert session.log.votes() == []
 
 
 def test_the_command_takes_in_writes_out_and_tells_the_status(

@@ -208,5 +208,5 @@ def test_the_command_ranks_with_the_judges_of_a_run(command: Command, tmp_path: 
     assert body["ranking"][0]["items"] == 500
     assert command("plan", "--rank", "absent").code == 2
     both = command("plan", "--rank", "run", "--labels", "50")
-    assert (both.code, "two questions; ask one at a time" in both.err) == (2, True)
+    assert (both.code, "cannot be combined" in both.err) == (2, True)
     assert command("plan", "--rank", "run", "--items", str(10**20)).code == 2

@@ -223,8 +223,8 @@ def test_a_budget_ends_within_a_look_and_a_larger_one_goes_on(command: Command, 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--profile", "quick"), "--until: goes from profile to profile by itself; leave --profile out."),
-        (("--decide", "dark_current<0.1"), "--until: --decide stops by a rule of its own"),
+        (("--profile", "quick"), "--until: sets the profile itself; remove --profile."),
+        (("--decide", "dark_current<0.1"), "--until: cannot be combined with --decide"),
     ],
 )
 def test_one_way_to_say_how_far_to_go(command: Command, more: tuple[str, ...], told: str) -> None:

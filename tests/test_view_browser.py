@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benches import serving
 from browsers import chromium, complaints, opened, overflow
+from review_sessions import serving
 from servers import Answer, Received, ScriptedServer, wins
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages

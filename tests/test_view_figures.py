@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benches import Client, serving
 from commands import Command
 from editing_server import Cast, write_study
+from review_sessions import Client, serving
 from servers import ScriptedServer
 from steelyard.commands.view.figure_calls import calls_behind, figure_name, same_calls
 from steelyard.commands.view.viewed_run import ViewedRun

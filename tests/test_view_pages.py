@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benches import Client, serving
+from review_sessions import Client, serving
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.errors import ConfigError

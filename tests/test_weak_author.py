@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from authoring_server import ORDINAL_TASK, TASK, WRITTEN, Cast, Commission, essays, items, obey
+from authoring_server import ORDINAL_TASK, TASK, WRITTEN, AuthorRequest, Cast, essays, items, obey
 from commands import Command, Done
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.stimuli.authored import rejection
@@ -25,15 +25,15 @@ SHOWN = {
 
 KEEPING = WRITTEN[1:]
 
-Weakness = Callable[[Commission], str | Answer]
+Weakness = Callable[[AuthorRequest], str | Answer]
 
 
-def lame(asked: Commission) -> str:
+def lame(asked: AuthorRequest) -> str:
     """About as long as is wanted, and the same for every item."""
     return "Well now. " * {"verbosity_bias_long": 14, "verbosity_bias_short": 4}.get(asked.goal, 7)
 
 
-def chinese(asked: Commission) -> str:
+def chinese(asked: AuthorRequest) -> str:
     return "天空晴朗时看起来是蓝色的" * (2 if asked.goal == "verbosity_bias_long" else 1)
 
 

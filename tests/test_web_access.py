@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benches import Client, serving, written_folder
+from review_sessions import Client, serving, written_folder
 from steelyard.errors import ConfigError
-from steelyard.review.bench import Bench
+from steelyard.review.session import ReviewSession
 from steelyard.web.access import BODY_LIMIT, Access
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server, require_loopback
@@ -19,16 +19,16 @@ ACCEPT = {"item": ITEM, "decision": "accepted", "seen": 0}
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    bench = Bench(written_folder(tmp_path_factory.mktemp("access") / "run").path)
-    yield bench
-    bench.close()
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewSession]:
+    session = ReviewSession(written_folder(tmp_path_factory.mktemp("access") / "run").path)
+    yield session
+    session.close()
 
 
 @pytest.fixture(scope="module")
-def server(bench: Bench) -> Iterator[Server]:
+def server(session: ReviewSession) -> Iterator[Server]:
     def pages(server: Server) -> object:
-        return ReviewPages(bench, "Ada", stopping=lambda: server.stopping).app()
+        return ReviewPages(session, "Ada", stopping=lambda: server.stopping).app()
 
     with serving(pages) as server:
         yield server
@@ -107,13 +107,15 @@ def test_a_foreign_host_is_refused_with_cookie_and_token(server: Server, client:
     "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_foreign_origin_is_refused(bench: Bench, client: Client, origin: str, method: str) -> None:
+def test_a_foreign_origin_is_refused(
+    session: ReviewSession, client: Client, origin: str, method: str
+) -> None:
     named = origin.format(port=client.port)
     answer = (
         client.get("/", origin=named) if method == "GET" else client.post("/decide", ACCEPT, origin=named)
     )
     assert answer.status == 403
-    assert bench.log.votes() == []
+    assert session.log.votes() == []
 
 
 @pytest.mark.parametrize(
@@ -131,10 +133,10 @@ def test_a_foreign_origin_is_refused(bench: Bench, client: Client, origin: str, 
     ],
 )
 def test_a_change_from_elsewhere_is_refused(
-    bench: Bench, client: Client, headers: dict[str, str], status: int
+    session: ReviewSession, client: Client, headers: dict[str, str], status: int
 ) -> None:
     assert client.post("/decide", ACCEPT, **headers).status == status
-    assert bench.log.votes() == []
+    assert session.log.votes() == []
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -143,9 +145,9 @@ def test_other_methods_are_refused(client: Client, method: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/decide", "/undo", "/draft", "/finish", "/reviewer"])
-def test_reading_changes_nothing(bench: Bench, client: Client, path: str) -> None:
+def test_reading_changes_nothing(session: ReviewSession, client: Client, path: str) -> None:
     assert client.get(f"{path}?item={ITEM}&decision=accepted").status == 405
-    assert bench.log.votes() == []
+    assert session.log.votes() == []
 
 
 @pytest.mark.parametrize(

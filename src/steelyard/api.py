@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from steelyard.authoring.commission import Commission, commission_of
+from steelyard.authoring.generation_plan import GenerationPlan, generation_plan
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
@@ -109,12 +109,12 @@ def measure(
         editing=editing,
         review=review,
     )
-    built, folder, commission = _open_study(judges, study, out, keys)
+    built, folder, generation = _open_study(judges, study, out, keys)
     within = RunLimits.of(limits)
     with progress_line(is_watched() if progress is None else progress) as line:
         built = with_reference_labels(built, folder, within, line)
-        if commission is not None:
-            built, authored = commission.fulfilled(built, folder, within, line)
+        if generation is not None:
+            built, authored = generation.generate(built, folder, within, line)
             authored.require_review(folder)
         measured = run(built, folder, within, line)
     return NotebookSheet.shown(measured.require(), folder.path)
@@ -150,13 +150,13 @@ def plan(
         editing=editing,
         review=review,
     )
-    built, folder, commission = _open_study(judges, study, out, keys)
+    built, folder, generation = _open_study(judges, study, out, keys)
     before: list[PlanRow] = []
     if built.reference is None:  # labels that a judge has yet to give are no labels of the folder
         require_same_study(folder, built)
     built = with_expected_labels(built, folder)
-    if commission is not None:
-        built, before = commission.foreseen(built, folder)
+    if generation is not None:
+        built, before = generation.estimate(built, folder)
     answered: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
@@ -216,14 +216,14 @@ def _as_yaml(value: Any) -> Any:
 
 def _open_study(
     judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, overrides: Mapping[str, Any]
-) -> tuple[Study, RunFolder, Commission | None]:
+) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study that the arguments describe, its folder, and who writes for it."""
     path = None if study is None else Path(study)
     named = {"judges": [_written(judge) for judge in judges]} if judges else {}
     config = load_config(path, {**overrides, **named}, "arguments")
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
-    return built, folder, commission_of(config)
+    return built, folder, generation_plan(config)
 
 
 def _written(judge: JudgeLike) -> str | dict[str, Any]:

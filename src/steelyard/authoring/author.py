@@ -1,16 +1,19 @@
-"""From briefs to stimuli: write, check, confirm, try again; then what a person decided."""
+"""From briefs to stimuli in rounds: write, check, confirm, retry; then what reviewers decided."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from steelyard.authoring.questions import brief_hash
-from steelyard.authoring.rounds import Rounds
+from steelyard.authoring.author_client import AuthorClient, StoppedError, text_of
+from steelyard.authoring.drafts import Draft, run_draft, text_draft
+from steelyard.authoring.questions import KEEPS_MEANING, author_exchange, brief_hash, question_of
+from steelyard.authoring.run_edits import RunEdits
+from steelyard.authoring.validation import Diversity, Validation, originals
 from steelyard.core.text import plural, pluralize
-from steelyard.errors import ConfigError
-from steelyard.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrival
+from steelyard.errors import ConfigError, RunError
+from steelyard.review.review_writer import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.review.stimuli_file import under_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
@@ -19,9 +22,12 @@ from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunSession
-from steelyard.stimuli.authored.brief import Brief
+from steelyard.stimuli.authored.brief import ORDINAL, Brief
+from steelyard.stimuli.authored.checks import check_text, words
+from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
@@ -33,8 +39,132 @@ from steelyard.study.study import Study
 from steelyard.study.study_probes import open_briefs
 
 
+class Rounds:
+    """Brings briefs to their ends: write, check, confirm, try again."""
+
+    def __init__(
+        self,
+        study: Study,
+        roles: Roles,
+        runner: Runner,
+        briefs: Sequence[Brief],
+        before: Sequence[AuthoredStimulus],
+        arrived: Callable[[AuthoredStimulus], None] = lambda _: None,
+    ) -> None:
+        """`arrived` is told of each text as soon as it is confirmed, for people who look already."""
+        self._study, self._roles, self._runner = study, roles, runner
+        self._client = AuthorClient(runner)
+        self._validation = Validation(self._client, roles, self._show)
+        earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
+        self._diversity = Diversity(self._client, roles, [*originals(study), *earlier])
+        self._arrived = arrived
+        self._texts = [text_draft(brief, study, roles) for brief in briefs if not brief.edits_run]
+        self._runs = [run_draft(brief, study, roles) for brief in briefs if brief.edits_run]
+        self._edits = RunEdits(self._client, roles, self._show) if self._runs else None
+        order = {brief.name: number for number, brief in enumerate(briefs)}
+        self._drafts: list[Draft] = sorted(
+            [*self._texts, *self._runs], key=lambda draft: order[draft.brief.name]
+        )
+
+    async def run(self, runner: Runner) -> RunSession:
+        """Bring every brief to its end, then keep all of them at once."""
+        try:
+            for attempt in range(self._roles.attempts):
+                await self._round(attempt)
+                if self._waiting:
+                    break  # later tries may depend on how the waiting ones end
+        except StoppedError:
+            return runner.session
+        if not self._waiting:
+            await runner.store.save_authored([self._row(draft) for draft in self._drafts])
+        return runner.session
+
+    def _show(self, draft: Draft) -> None:
+        """Tell of a text that was confirmed: nothing takes that back."""
+        self._arrived(draft.written())
+
+    def require_finished(self) -> None:
+        """Raise what keeps the author from finishing; what was paid for is kept."""
+        require_finished(self._runner.session, "authoring", "what was written")
+        if self._waiting:
+            count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
+            raise RunError(
+                f"authoring: {count} of {pluralize(len(self._drafts), 'text')} "
+                f"{plural(count, 'waits', 'wait')} for a reply ({reason}); "
+                "what was written is kept, run again to go on."
+            )
+
+    @property
+    def _waiting(self) -> list[str]:
+        return [draft.waiting for draft in self._drafts if draft.waiting is not None]
+
+    async def _round(self, attempt: int) -> None:
+        runs = [draft for draft in self._runs if draft.open]
+        texts = [draft for draft in self._texts if draft.open]
+        if self._edits is not None and runs:
+            await self._edits.round(runs, attempt)
+        if texts:
+            await self._write_texts(texts, attempt)
+
+    async def _write_texts(self, drafts: list[Draft], attempt: int) -> None:
+        await self._write(drafts, attempt)
+        synthetic = [d for d in drafts if d.brief.goal == ORDINAL and _alive(d, attempt)]
+        if synthetic and self._roles.compared:
+            texts = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
+            await self._diversity.check(synthetic, texts)
+        await self._validation.confirm([draft for draft in drafts if _alive(draft, attempt)], attempt)
+
+    async def _write(self, drafts: Sequence[Draft], attempt: int) -> None:
+        """One text for each draft, or why there is none; checks that cost nothing come at once."""
+        model = self._roles.author
+        named = replace(model, name=f"{model.name}, try {attempt + 1}")
+        asked = {
+            draft.brief.name: author_exchange(named, draft, attempt, self._study, self._roles)
+            for draft in drafts
+        }
+        replies = await self._client.ask(asked.values())
+        for draft in drafts:
+            key = asked[draft.brief.name].key
+            if key in self._client.waiting:
+                draft.waiting = self._client.waiting[key].message
+            elif key not in replies:
+                draft.reject(Rejection(CALL_FAILED, "the author's call failed for good"))
+            else:
+                self._take(draft, text_of(replies[key]))
+        self._reject_repeats([draft for draft in drafts if _alive(draft, attempt)])
+
+    def _reject_repeats(self, drafts: Sequence[Draft]) -> None:
+        """One text can not keep the meaning of two items: each that has it is rejected."""
+        writers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        keeping = [draft for draft in self._drafts if draft.brief.goal in KEEPS_MEANING and draft.text]
+        for draft in keeping:
+            source = tuple(words(draft.brief.item.responses[0]))
+            writers.setdefault((draft.brief.goal, *words(draft.text)), set()).add(source)
+        for draft in drafts:
+            if len(writers.get((draft.brief.goal, *words(draft.text)), ())) > 1:
+                draft.reject(Rejection(REPEATED, "the same text was written for another item"))
+
+    def _take(self, draft: Draft, text: str | Rejection) -> None:
+        if isinstance(text, Rejection):
+            draft.reject(text)
+            return
+        draft.text = text
+        rubric = question_of(draft.brief, draft.task).rubric
+        rejection = check_text(draft.brief, text, rubric)
+        if rejection is not None:
+            draft.reject(rejection)
+
+    def _row(self, draft: Draft) -> AuthoredRow:
+        return draft.written().row(brief_hash(self._study, self._roles, draft.brief), self._roles.hash)
+
+
+def _alive(draft: Draft, attempt: int) -> bool:
+    """Whether this try has not been rejected yet."""
+    return draft.open and len(draft.tries) == attempt
+
+
 @dataclass(frozen=True)
-class Authored:
+class GenerationResult:
     """What a study's author has made."""
 
     stimuli: tuple[Stimulus, ...]
@@ -42,7 +172,7 @@ class Authored:
     report: tuple[ProbeReport, ...]
     """What was asked, made and rejected, by probe."""
     session: RunSession
-    """What this sitting took."""
+    """What this run took."""
 
     @property
     def pending(self) -> int:
@@ -79,7 +209,7 @@ def author(
     *,
     review: bool = False,
     accept_all: bool = False,
-) -> Authored:
+) -> GenerationResult:
     """Write what the study's probes ask for, or take it from the folder where it was written before."""
     briefs = open_briefs(study)
     check_prices(roles.models, limits)
@@ -89,11 +219,11 @@ def author(
         runner = _runner(store, study, limits, progress)
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         if review:
-            expect_people(folder, study.task, roles.templates)
+            start_review(folder, study.task, roles.templates)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             before = [AuthoredStimulus.of(row) for row in held.values()]
-            arrived = partial(show_arrival, folder, parents) if review else lambda _: None
+            arrived = partial(add_arrival, folder, parents) if review else lambda _: None
             rounds = Rounds(study, roles, runner, fresh, before, arrived)
             run_async(runner, rounds.run)
             rounds.require_finished()
@@ -101,8 +231,8 @@ def author(
         made = tuple(written[brief.name].stimulus for brief in briefs)
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
-        made = keep_decided(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
-    return Authored(made, count_by_probe(written.values(), made), runner.session)
+        made = write_decisions(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
+    return GenerationResult(made, count_by_probe(written.values(), made), runner.session)
 
 
 def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from steelyard.authoring.answers import plan_of, text_of, turn_edit_of
-from steelyard.authoring.desk import Desk
-from steelyard.authoring.draft import Draft
-from steelyard.authoring.questions import question_of
-from steelyard.authoring.run_draft import RunDraft
-from steelyard.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
+from steelyard.authoring.author_client import AuthorClient, plan_of, text_of, turn_edit_of
+from steelyard.authoring.drafts import Draft, RunDraft
+from steelyard.authoring.questions import editor_exchange, planner_exchange, question_of, summarizer_exchange
 from steelyard.authoring.validation import Validation
 from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
 from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
@@ -29,12 +26,14 @@ Take = Callable[[RunDraft, Reply], None]
 class RunEdits:
     """Brings runs to what their briefs want, or turns the try down with the reason."""
 
-    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+    def __init__(
+        self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None
+    ) -> None:
         """`confirmed` is told of each run as soon as it is what its brief wants."""
         assert roles.editing is not None
-        self._desk, self._confirmed = desk, confirmed
+        self._client, self._confirmed = client, confirmed
         self._editing: Editing = roles.editing
-        self._verification = Validation(desk, _verifying(roles, roles.editing), confirmed)
+        self._verification = Validation(client, _verifying(roles, roles.editing), confirmed)
 
     async def round(self, drafts: Sequence[RunDraft], attempt: int) -> None:
         """One try for each run: take it as it is where that will do, else plan, edit and verify."""
@@ -104,11 +103,11 @@ class RunEdits:
     async def _ask(self, drafts: Sequence[RunDraft], ask: Ask, take: Take) -> None:
         """Put a question about every draft at once; a call that failed for good ends the try."""
         asked = {draft.brief.name: ask(draft) for draft in drafts}
-        replies = await self._desk.ask(asked.values())
+        replies = await self._client.ask(asked.values())
         for draft in drafts:
             exchange = asked[draft.brief.name]
-            if exchange.key in self._desk.waiting:
-                draft.waiting = self._desk.waiting[exchange.key].message
+            if exchange.key in self._client.waiting:
+                draft.waiting = self._client.waiting[exchange.key].message
             elif exchange.key not in replies:
                 draft.reject(Rejection(CALL_FAILED, f"the {exchange.role}'s call failed for good"))
             else:

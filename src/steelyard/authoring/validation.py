@@ -1,33 +1,100 @@
-"""Asking the validator: the rubric's score without a word of what is wanted, then what else must hold."""
+"""Checks of drafts: the validator confirms them, and synthetic texts must differ from each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from steelyard.authoring.answers import said_yes, score_of
-from steelyard.authoring.desk import Desk, Heard
-from steelyard.authoring.draft import Draft
+from steelyard.authoring.author_client import AuthorClient, OnAuthorReply, said_yes, score_of
+from steelyard.authoring.drafts import Draft
 from steelyard.authoring.questions import (
     asks_own_score,
+    embedding_exchange,
     original_exchange,
     questions_about,
     validator_exchange,
 )
 from steelyard.stimuli.authored.brief import ORDINAL
 from steelyard.stimuli.authored.rejection import (
+    CALL_FAILED,
     MEANING_CHANGED,
     NO_VERDICT,
     NOT_AT_BORDER,
     OTHER_SCORE,
+    TOO_SIMILAR,
     Rejection,
 )
+from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
 from steelyard.study.role_prompts import BORDER, EXPANSION, GRADE, MEANING
 from steelyard.study.roles import Roles
+from steelyard.study.study import Study
+from steelyard.tasks.sources.items import draw_items
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
+
+COMPARED = 1000
+"""Items that were not drawn and that texts are compared with, at most."""
+
+
+def originals(study: Study) -> list[str]:
+    """The responses that a synthetic text must not repeat: the drawn ones, and the others of the data."""
+    others = draw_items(study.undrawn, COMPARED, study.seed)
+    return [item.responses[0] for item in (*study.items, *others)]
+
+
+class Diversity:
+    """Rejects what lies too close to a text that is there already."""
+
+    def __init__(self, client: AuthorClient, roles: Roles, texts: Iterable[str]) -> None:
+        """`texts` are the originals, and what was written in earlier runs."""
+        self._client = client
+        self._limit = roles.similarity_limit
+        self._embedder = roles.embedder
+        self._texts = list(dict.fromkeys(texts))
+        self._local: dict[str, Vector] = {}
+
+    async def check(self, drafts: Sequence[Draft], accepted: Iterable[str]) -> None:
+        """Compare in the order of the briefs, so that the result does not depend on who replied first."""
+        others = [*self._texts, *accepted]
+        vectors = await self._vectors([*others, *(draft.text for draft in drafts)])
+        there = crowd([vectors[text] for text in others if text in vectors])
+        kept: list[Vector] = []
+        for draft in drafts:
+            if draft.text not in vectors:
+                self._missing(draft)
+                continue
+            vector = vectors[draft.text]
+            cosine = max(closest(vector, there), closest(vector, crowd(kept)))
+            if cosine > self._limit:
+                detail = (
+                    f"the text is too close to one that is there already "
+                    f"(cosine {cosine:.2f}, at most {self._limit:g}): write something of its own"
+                )
+                draft.reject(Rejection(TOO_SIMILAR, detail))
+            else:
+                kept.append(vector)
+
+    def _missing(self, draft: Draft) -> None:
+        assert self._embedder is not None
+        key = embedding_exchange(self._embedder, draft.text).key
+        if key in self._client.waiting:
+            draft.waiting = self._client.waiting[key].message
+        else:
+            draft.reject(Rejection(CALL_FAILED, "the text could not be compared: its embedding failed"))
+
+    async def _vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
+        if self._embedder is None:
+            for text in texts:
+                if text not in self._local:
+                    self._local[text] = local_vector(text)
+            return self._local
+        asked = {text: embedding_exchange(self._embedder, text) for text in texts}
+        replies = await self._client.ask(asked.values())
+        scores = {text: replies[e.key].scores for text, e in asked.items() if e.key in replies}
+        return {text: unit(numbers) for text, numbers in scores.items() if numbers}
+
 
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
@@ -40,9 +107,11 @@ Ask = Callable[[Judge, str, Draft], Exchange]
 class Validation:
     """Confirms drafts; those that fail are rejected with the reason."""
 
-    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+    def __init__(
+        self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None
+    ) -> None:
         """`confirmed` is told of each draft as soon as its last question is answered."""
-        self._desk = desk
+        self._client = client
         self._roles = roles
         self._confirmed = confirmed
 
@@ -147,10 +216,10 @@ class Validation:
             named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
             asked = {name: ask(named, protocol, draft) for name, draft in still.items()}
             hear = _hearing(still, asked, read, partial(_told, take, judge.address))
-            for key, reply in (await self._desk.ask(asked.values(), hear)).items():
+            for key, reply in (await self._client.ask(asked.values(), hear)).items():
                 hear(key, reply)
-            for name in [name for name in still if asked[name].key in self._desk.waiting]:
-                still.pop(name).waiting = self._desk.waiting[asked[name].key].message
+            for name in [name for name in still if asked[name].key in self._client.waiting]:
+                still.pop(name).waiting = self._client.waiting[asked[name].key].message
         for draft in still.values():
             draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
 
@@ -161,7 +230,7 @@ def _told(take: Take, who: str, draft: Draft, answer: str) -> None:
 
 def _hearing(
     still: dict[str, Draft], asked: Mapping[str, Exchange], read: Read, take: Callable[[Draft, str], None]
-) -> Heard:
+) -> OnAuthorReply:
     """What is done with a reply: each draft that waits for it takes the answer, once."""
     names: dict[str, list[str]] = {}
     for name, exchange in asked.items():

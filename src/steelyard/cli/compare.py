@@ -1,14 +1,20 @@
-"""`steelyard compare`: two judges on the stimuli that both were shown."""
+"""Commands over several results: `steelyard compare` and `steelyard overall`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import amount, option
-from steelyard.cli.say import complain, shown
+from steelyard.cli.options import POSITIVE, option
+from steelyard.cli.output import display_path, print_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from steelyard.commands.overall import JudgeOverall
 
 TARGET = "DIR[:JUDGE]"
 
@@ -18,10 +24,10 @@ TARGET = "DIR[:JUDGE]"
 @click.argument("second", metavar=TARGET)
 @option(
     "--margin",
-    type=amount(zero=False),
+    type=POSITIVE,
     default=0.10,
     metavar="SHARE",
-    help="Largest difference that still counts as none.",
+    help="Largest difference that counts as equal.",
 )
 @option("--stratum", metavar="NAME", help="Compare on this stratum of the data only.")
 @option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
@@ -35,10 +41,10 @@ TARGET = "DIR[:JUDGE]"
 def compare(
     first: str, second: str, margin: float, stratum: str | None, as_json: bool, page: Path | None
 ) -> None:
-    """Compare two judges on the stimuli that both were shown, without a call.
+    """Compare two judges on the stimuli that both were shown; makes no calls.
 
-    Each argument is a run folder or an import, with the judge's name after a colon where it holds several;
-    two judges of one folder can be compared. Differences are those of the second judge less the first.
+    Each argument is a run folder or an import, with the judge's name after a colon if the folder holds
+    several. Two judges of one folder can be compared. Differences are second minus first.
     """
     from rich.console import Console
 
@@ -56,9 +62,111 @@ def compare(
     else:
         comparison_terminal.render(comparison, Console())
         if page is not None:
-            click.echo(f"\nPage: {shown(page)}")
+            click.echo(f"\nPage: {display_path(page)}")
     faults = [*metric_errors(comparison.faults)]
     for fault in faults:
-        complain(fault)
+        print_error(fault)
     if faults:
         sys.exit(1)
+
+
+COST_NOTE = (
+    "Each data set counts once. Pooled: all dollars over 100 times the mean accuracy; mean: the mean of the "
+    "data sets' own costs per point, undefined where one has none. Data sets are not a "
+    "sample, so these figures have no interval."
+)
+
+
+@click.command(short_help="Accuracy and cost over several data sets, no calls.")
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
+def overall(folders: tuple[Path, ...], as_json: bool) -> None:
+    """Summarise the runs of several data sets in one table; makes no calls.
+
+    Each folder is the run of one data set of labelled single texts. The table shows for every judge its
+    accuracy and cost per point on each data set, the mean accuracy, and the overall cost per point by both
+    common definitions.
+    """
+    import json
+
+    from rich.console import Console
+
+    from steelyard.commands.overall import overall as summarise_runs
+
+    judges = summarise_runs(folders)
+    if as_json:
+        click.echo(json.dumps([judge.to_json() for judge in judges], indent=1))
+    else:
+        _print(judges, Console())
+
+
+def _print(judges: list[JudgeOverall], console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from steelyard.cli.output import plain
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("judge", "data set"):
+        table.add_column(name, overflow="fold")
+    for name in ("accuracy", "dollars", "cost per point"):
+        table.add_column(name, justify="right")
+    for judge in judges:
+        for row in judge.rows:
+            point = row.cost.per_point if row.cost else None
+            cells = (_accuracy(row.accuracy), _dollars(row.dollars), _dollars(point))
+            table.add_row(plain(judge.judge), plain(row.data_set), *cells)
+        for name in judge.missing:
+            table.add_row(plain(judge.judge), plain(name), _accuracy(None), "", "")
+        mean = _accuracy(judge.accuracy_mean)
+        table.add_row("", "overall, pooled", mean, "", _dollars(judge.cost.pooled))
+        table.add_row("", "overall, mean", "", "", _dollars(judge.cost.mean_of_rows), end_section=True)
+    for line in _partial(judges):
+        console.print(Text(line), soft_wrap=True)
+    console.print(table)
+    for line in (*_references(judges), *_missing(judges), *_lacking(judges), COST_NOTE):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _partial(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each data set whose run ended early."""
+    rows = [row for judge in judges for row in judge.rows if row.partial]
+    return list(dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows))
+
+
+def _references(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each data set whose labels are verdicts of a judge."""
+    rows = [row for judge in judges for row in judge.rows if row.reference]
+    return list(dict.fromkeys(f"Reference on {row.data_set}: {row.reference}." for row in rows))
+
+
+def _missing(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each judge that some data set has no accuracy of."""
+    gaps = {
+        judge.judge: ", ".join(f"{name} ({why})" for name, why in judge.missing.items()) for judge in judges
+    }
+    return [f"{judge}: no accuracy on {names}." for judge, names in gaps.items() if names]
+
+
+def _lacking(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each data set whose accuracy is over other probes, with the judges that this holds for."""
+    held: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for judge in judges:
+        for place in judge.lacking.items():
+            held.setdefault(place, []).append(judge.judge)
+    return [
+        f"{name}: the accuracy of {', '.join(whose)} is without {', '.join(probes)}, which other data sets "
+        "have; the rows are not alike."
+        for (name, probes), whose in held.items()
+    ]
+
+
+def _accuracy(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
+
+
+def _dollars(amount: float | None) -> str:
+    from steelyard.datasheet.words.numbers import dollars
+
+    return "undefined" if amount is None else dollars(amount)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.options import study_options
-from steelyard.cli.say import complain, plain
+from steelyard.cli.output import plain, print_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,10 +23,10 @@ STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 @click.command(short_help="Check machine, weights, keys and judges.")
 @study_options
 def doctor(**options: Any) -> None:
-    """Check the machine, the embedded weights and the keys, then the judges that are named.
+    """Check the machine, the embedded weights and the keys, then the given judges.
 
-    With a study, or with -j and what else `measure` takes, every judge gets one real call under each of its
-    protocols: its reply is shown with how it was read, what it cost, and what to change where it was not.
+    With a study, or with -j and other arguments of `measure`, every judge gets one real call under each of
+    its protocols. The output shows the reply, how it was parsed its cost and, for an error, what to change.
     """
     from rich.console import Console
 
@@ -41,20 +41,20 @@ def doctor(**options: Any) -> None:
         if check.fault is not None:
             broken.append((check.subject, check.fault, check.exit_code))
     for subject, fault, _ in broken[:1]:
-        complain(f"{subject}: {fault}")
+        print_error(f"{subject}: {fault}")
     sys.exit(max((code for *_, code in broken), default=0))
 
 
 def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
-    """Calls as `measure` would make them; to judges alone one by one, so that each is told of."""
+    """One call per judge as `measure` would make it; judges given with -j are checked one by one."""
     from steelyard.cli.study import open_study
     from steelyard.commands.doctor import check_judge, check_study
     from steelyard.commands.reference_run import with_expected_labels
 
     if any(options[name] for name in ("study", "data", "probes", "scale")):
-        study, folder, commission = open_study(options)
+        study, folder, generation = open_study(options)
         study = with_expected_labels(study, folder)
-        yield from check_study(study if commission is None else commission.foreseen(study, folder)[0])
+        yield from check_study(study if generation is None else generation.estimate(study, folder)[0])
         return
     for text in options["judges"]:
         yield from check_judge(text)
@@ -74,7 +74,7 @@ def _print_table(console: Console, findings: Iterable[DoctorCheck]) -> None:
 
 
 def _print_check(console: Console, check: JudgeCheck) -> None:
-    """The judge unbroken on a line of its own, then what was found."""
+    """The judge unwrapped on its own line, then the result."""
     from rich.text import Text
 
     state = "ok" if check.fault is None else "broken"

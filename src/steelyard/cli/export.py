@@ -12,22 +12,21 @@ from steelyard.core.text import pluralize
 
 @click.command(short_help="Write calls as JSONL or Parquet, runs as Inspect logs.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@option("--parquet", is_flag=True, help="Trials and observations as Parquet, in the place of JSON lines.")
-@option("--inspect", "as_inspect", is_flag=True, help="As Inspect logs, one for each probe.")
+@option("--parquet", is_flag=True, help="Write Parquet instead of JSONL.")
+@option("--inspect", "as_inspect", is_flag=True, help="Write Inspect logs, one per probe.")
 @option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder to write; the run folder's export/ or inspect/ unless given.",
+    help="Folder to write [DIR/export or DIR/inspect].",
 )
 def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> None:
-    """Write what was shown to judges, and what they said, for other tools.
+    """Write the calls of a run for other tools.
 
-    Trials are the calls with what was sent and what came back, observations every verdict with what was
-    expected, joinable with stimuli.jsonl by id. With --inspect every probe becomes a log that `inspect view`
-    opens: a sample for each text or run that may be judged, edited messages marked, what was done and what is
-    expected in the metadata, a score for each verdict. Scores that Inspect adds come back with
-    `steelyard import`.
+    Trials are the calls with request and reply. Observations are the verdicts with their expectation; they
+    join stimuli.jsonl by id. With --inspect every probe becomes a log for `inspect view`: one sample per text
+    or run, edited messages marked, edit and expectation in the metadata, one score per verdict. Import scores
+    that Inspect adds with `steelyard import`.
     """
     from steelyard.errors import ConfigError
 
@@ -35,7 +34,9 @@ def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> N
         _tables(folder, out or folder / "export", "parquet" if parquet else "jsonl")
         return
     if parquet:
-        raise ConfigError("--parquet: found beside --inspect, whose logs have their own form; leave one out.")
+        raise ConfigError(
+            "--parquet: cannot be combined with --inspect, which has its own format; remove one of them."
+        )
     from steelyard.inspect_logs.export import export_inspect
 
     for log in export_inspect(folder, out or folder / "inspect"):

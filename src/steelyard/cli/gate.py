@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import amount, option
-from steelyard.cli.say import plain, shown, warn
+from steelyard.cli.options import POSITIVE, option
+from steelyard.cli.output import display_path, plain, warn
 from steelyard.core.text import pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 
@@ -24,26 +24,26 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(short_help="Pass, fail or inconclusive, by a policy.")
 @click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
-@option("--policy", metavar="FILE", help="Span that the judge must keep: smoke, default, strict, or YAML.")
-@option("--judge", "-j", "judges", multiple=True, metavar="NAME", help="Judge to gate; may be repeated.")
+@option("--policy", metavar="FILE", help="Acceptance policy: smoke, default, strict, or a YAML file.")
+@option("--judge", "-j", "judges", multiple=True, metavar="NAME", help="Judge to gate; repeatable.")
 @option(
     "--reference",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Earlier run on the same stimuli: fail where the judge has drifted since.",
+    help="Earlier run on the same stimuli; fail if the judge has drifted since.",
 )
 @option(
     "--margin",
-    type=amount(zero=False),
+    type=POSITIVE,
     default=0.10,
     metavar="SHARE",
-    help="Largest drift allowed.",
+    help="Largest allowed drift.",
 )
 @option("--certificate", type=FILE, metavar="FILE", help="Check this certificate instead of deciding.")
 @option("--check", is_flag=True, help="Check the certificate in DIR instead of deciding.")
 @option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
 @option("--markdown", type=FILE, metavar="FILE", help="Write the result as Markdown.")
-@option("--all", "every", is_flag=True, help="List the checks that passed, too.")
+@option("--all", "every", is_flag=True, help="List passed checks too.")
 @option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def gate(
     target: Path,
@@ -58,12 +58,12 @@ def gate(
     every: bool,
     as_json: bool,
 ) -> None:
-    """Decide by a policy whether the judges of a run may be used, and certify it; no calls.
+    """Decide by a policy whether the judges of a run may be used, and write a certificate; makes no calls.
 
     PASS (exit 0): every interval lies within its limits. FAIL (exit 3): some interval lies wholly outside,
-    or the datasheet flags a fault that the policy does not allow. INCONCLUSIVE (exit 4): neither, with the
-    calls still needed and no certificate. With --certificate or --check, a certificate is held against the
-    judges of DIR, or of a study file; exit 3 where it has expired or does not fit.
+    or the datasheet flags a fault that the policy does not allow. INCONCLUSIVE (exit 4): neither; the output
+    says how many more calls are needed. --certificate and --check compare a certificate with the judges of
+    DIR, or of a study file; they exit 3 if it has expired or does not match.
     """
     from datetime import UTC, datetime
 
@@ -82,9 +82,7 @@ def gate(
         return
     if policy is None:
         names = ", ".join(SHIPPED)
-        raise click.UsageError(
-            f"a --policy to decide by ({names}, or a file), or a --certificate to check, is missing"
-        )
+        raise click.UsageError(f"missing option: give --policy ({names} or a file) or --certificate FILE")
     ruling, written = gate_folder(target, policy, now, judges, reference, margin)
     _write(ruling, junit, markdown)
     if as_json:
@@ -92,10 +90,10 @@ def gate(
     else:
         _print(ruling, every)
     if written is None and ruling.result != GATE_INCONCLUSIVE:
-        warn(f"{shown(target)}: the certificate cannot be written there; the result stands.")
+        warn(f"{display_path(target)}: the certificate cannot be written there; the result stands.")
     elif written is not None and not as_json:
-        told = "Certificate:" if ruling.result == PASS else "No certificate; the refusal is recorded in"
-        click.echo(f"\n{told} {shown(written)}")
+        result = "Certificate:" if ruling.result == PASS else "No certificate; the refusal is recorded in"
+        click.echo(f"\n{result} {display_path(written)}")
     sys.exit(EXIT_CODES[ruling.result])
 
 
@@ -132,11 +130,11 @@ def _print(ruling: Ruling, every: bool) -> None:
                     console.print(Padding(line, (0, 0, 0, indent), expand=False))
         passed = [check for check in checks if check.result == PASS]
         if passed and not every:
-            # A rule may be held against several figures, and against drift.
+            # A rule may be checked against several figures, and against drift.
             times = Counter(check.name for check in passed)
             names = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in times.items())
-            told = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
-            console.print(Padding(told, (0, 0, 0, 2), expand=False))
+            line = plain(f"{pluralize(len(passed), 'check')} passed: {names}", "dim")
+            console.print(Padding(line, (0, 0, 0, 2), expand=False))
     if ruling.notes:
         console.print()
     for note in ruling.notes:

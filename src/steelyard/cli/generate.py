@@ -1,4 +1,4 @@
-"""`steelyard generate`: written stimuli only, for a look before any judge is paid."""
+"""`steelyard generate`: LLM-authored stimuli only, for review before any judge is called."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any
 import click
 
 from steelyard.cli.options import option, study_options
-from steelyard.cli.say import calls_made, plain, shown, warn
-from steelyard.cli.study import limits_of, open_study, with_reference
+from steelyard.cli.output import describe_calls, display_path, plain, warn
+from steelyard.cli.study import open_study, run_limits, with_reference
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 
 
-@click.command(short_help="Have stimuli written, and judge nothing.")
+@click.command(short_help="Generate stimuli with a model; call no judge.")
 @study_options
-@option("--accept-all", is_flag=True, help="Accept texts that wait for review, unseen.")
+@option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")
 def generate(accept_all: bool, **options: Any) -> None:
-    """Have the author of a study write its stimuli and the validator confirm them; no judge is called.
+    """Generate the stimuli of a study with its author model and confirm them with its validator.
 
-    Running it again goes on where it stopped; `measure` with the same arguments judges what was written.
+    No judge is called. Run the same command again to resume; `measure` with the same arguments judges the
+    texts.
     """
     from rich.console import Console
 
@@ -27,31 +28,28 @@ def generate(accept_all: bool, **options: Any) -> None:
     from steelyard.study.reference import foretold
     from steelyard.study.study_probes import open_briefs
 
-    study, folder, commission = open_study(options, accept_all)
-    if commission is None:
-        raise ConfigError(
-            "generate: the study names no author, so there is nothing to write; add author and validator to "
-            "the study file."
-        )
+    study, folder, generation = open_study(options, accept_all)
+    if generation is None:
+        raise ConfigError("generate: the study has no author; add author and validator to the study file.")
     if not open_briefs(foretold(study)):
         raise ConfigError(
-            "generate: no probe of the study asks for written texts; add one, such as label_flip."
+            "generate: no probe of the study uses generated texts; add one, such as label_flip."
         )
-    limits = limits_of(options)
+    limits = run_limits(options)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
-        _, authored = commission.fulfilled(study, folder, limits, progress)
+        _, authored = generation.generate(study, folder, limits, progress)
     console = Console()
     for report in authored.report:
         console.print(plain(report.sentence()), soft_wrap=True)
     for shortfall in authored.shortfalls:
         warn(shortfall)
     if authored.pending:
-        console.print(plain(_waiting(authored.pending, shown(folder.path))), soft_wrap=True)
+        console.print(plain(_waiting(authored.pending, display_path(folder.path))), soft_wrap=True)
     made = (
-        calls_made(authored.session) if authored.session.calls else "No calls: every text was written before."
+        describe_calls(authored.session) if authored.session.calls else "No calls: every text already exists."
     )
-    click.echo(f"{made} Stimuli: {shown(folder.stimuli)}")
+    click.echo(f"{made} Stimuli: {display_path(folder.stimuli)}")
 
 
 def _waiting(count: int, folder: str) -> str:

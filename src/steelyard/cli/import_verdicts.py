@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.cores import algebra_on_one_core
 from steelyard.cli.options import option
-from steelyard.cli.say import tell
-from steelyard.cli.sheet import full_option, print_page, print_sheet
+from steelyard.cli.output import full_option, print_datasheet, print_page_path, print_results
+from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
@@ -31,12 +30,14 @@ TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder to write: the calls in one format, and the datasheet.",
+    help="Folder for the calls and the datasheet.",
 )
-@option("--columns", metavar="PART=COLUMN,…", help="Columns of a table: item, score, expected, judge, ….")
-@option("--judge", metavar="NAME", help="Judge of a table that has no column for it; scorer of a log.")
+@option(
+    "--columns", metavar="PART=COLUMN,…", help="Column mapping of a table: item, score, expected, judge, …."
+)
+@option("--judge", metavar="NAME", help="Judge of a table without a judge column; scorer of a log.")
 @option("--scale", metavar="SCALE", help="Scale of scores in a table or log, such as binary or 1-6.")
-@option("--name", metavar="TEXT", help="Name of the datasheet; that of the first file unless given.")
+@option("--name", metavar="TEXT", help="Name of the datasheet [name of the first file].")
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the bootstrap.")
 @full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
@@ -51,16 +52,16 @@ def import_command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Turn recorded verdicts into a datasheet, without a call.
+    """Turn recorded verdicts into a datasheet; makes no calls.
 
-    Reads JSONL: one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts. Pairs
-    shown in one order only are reported and not decomposed. With --columns also a table (CSV, TSV, Excel,
-    Parquet, JSON) with columns of its own.
+    Reads JSONL with one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts.
+    Pairs shown in one order only are reported but not decomposed. With --columns it also reads a table (CSV,
+    TSV, Excel, Parquet, JSON) with other column names.
 
-    Also Inspect logs (.eval, .json): every scorer is a judge, its first value the verdict; what a person
-    changed it to is the reference. Epochs are runs of their own, not repeats.
+    Also reads Inspect logs (.eval, .json): every scorer is a judge and its first value the verdict; a value
+    that a person changed is the reference. Epochs count as separate runs, not as replicates.
     """
-    algebra_on_one_core()
+    use_one_blas_thread()
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors
@@ -71,14 +72,14 @@ def import_command(
     if as_json:
         click.echo(sheet.dumps(), nl=False)
     else:
-        errors += print_sheet(sheet, full=full)
+        errors += print_datasheet(sheet, full=full)
         click.echo()
-    code = tell(imported.warnings, errors)
+    code = print_results(imported.warnings, errors)
     if not as_json:
         beside = imported.calls_of_baselines
         calls = pluralize(len(imported.calls) - beside, "recorded call")
-        told = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
-        print_page(RunFolder(out).page, told, full=full)
+        text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
+        print_page_path(RunFolder(out).page, text, full=full)
     sys.exit(code)
 
 
@@ -100,10 +101,12 @@ def _table(
         return InspectScores(judge, scale)
     for name, value in (("judge", judge), ("scale", scale)):
         if value is not None:
-            raise ConfigError(f"--{name}: belongs to tables and logs; add --columns, or leave it out.")
+            raise ConfigError(
+                f"--{name}: works only with tables and logs; add --columns, or remove --{name}."
+            )
     if files[0].suffix.lower() in TABLES:
         raise ConfigError(
-            f"{files[0]}: a table needs a map of its columns; add for example "
+            f"{files[0]}: a table needs a column mapping; add for example "
             "--columns item=id,score=verdict,expected=human."
         )
     return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from steelyard.cli.say import plain
+from steelyard.cli.output import plain
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class _Entry:
 @click.command(short_help="List the probes, or the metrics of some.")
 @click.argument("names", metavar="[PROBE]…", nargs=-1)
 def probes(names: tuple[str, ...]) -> None:
-    """List the probes with the question each one asks, and the suites that stand for several.
+    """List the probes with their questions, and the suites of several probes.
 
-    With names: these probes alone, and the metrics that each one makes.
+    With names it lists only these probes, with their metrics.
     """
     from steelyard.probes.probe import PROBES
     from steelyard.probes.suites import SUITES
@@ -38,7 +38,7 @@ def probes(names: tuple[str, ...]) -> None:
         if name not in SUITES:
             PROBES.factory(name)
     chosen = [name for name in PROBES.names() if not names or name in names]
-    _print(_probe(name, told=bool(names)) for name in chosen)
+    _print(_probe(name, with_metrics=bool(names)) for name in chosen)
     _print(
         _Entry(suite.name, suite.question, f"suite: {', '.join(_members(suite.name))}")
         for suite in SUITES.values()
@@ -53,19 +53,17 @@ def _members(suite: str) -> tuple[str, ...]:
     return (*members.probes, *(f"{name} (ordinal scales)" for name in members.ordinal))
 
 
-def _probe(name: str, *, told: bool) -> _Entry:
-    """Question, forms and, where told, metrics of a probe; of a plug-in that can not be loaded, the cause."""
+def _probe(name: str, *, with_metrics: bool) -> _Entry:
+    """Question, forms and, on request, metrics of a probe; for a broken plug-in, the cause."""
     from steelyard.metrics.faults import cause_of
     from steelyard.probes.probe import PROBES, forms_of
 
     try:
         probe = PROBES.factory(name)()
-        metrics = tuple((metric.id, metric.meaning) for metric in probe.metrics) if told else ()
+        metrics = tuple((metric.id, metric.meaning) for metric in probe.metrics) if with_metrics else ()
         return _Entry(name, probe.question, ", ".join(forms_of(probe)), metrics)
     except Exception as error:
-        return _Entry(
-            name, f"can not be loaded ({cause_of(error)}); mend or remove the package that brings it"
-        )
+        return _Entry(name, f"cannot be loaded ({cause_of(error)}); fix or remove its package")
 
 
 @click.command()

@@ -1,18 +1,18 @@
-"""The `steelyard` command: options, lazy imports, exit codes."""
+"""The `steelyard` command: lazy imports, examples in the help, exit codes."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
-from steelyard.cli import streams
-from steelyard.cli.examples import ending
-from steelyard.cli.say import complain
+from steelyard.cli import process
+from steelyard.cli.output import print_error
 from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
 
@@ -25,12 +25,12 @@ COMMANDS = {
     "view": "steelyard.cli.view:view",
     "show": "steelyard.cli.show:show",
     "compare": "steelyard.cli.compare:compare",
-    "overall": "steelyard.cli.overall:overall",
+    "overall": "steelyard.cli.compare:overall",
     "gate": "steelyard.cli.gate:gate",
     "import": "steelyard.cli.import_verdicts:import_command",
     "export": "steelyard.cli.export:export",
-    "selftest": "steelyard.cli.selftest:selftest",
-    "serve-planted": "steelyard.cli.serve_planted:serve_planted",
+    "selftest": "steelyard.cli.planted:selftest",
+    "serve-planted": "steelyard.cli.planted:serve_planted",
     "probes": "steelyard.cli.lists:probes",
     "judges": "steelyard.cli.lists:judges",
     "doctor": "steelyard.cli.doctor:doctor",
@@ -52,14 +52,13 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
-        options = any(isinstance(parameter, click.Option) for parameter in command.params)
-        command.epilog = ending(cmd_name, options=options)
+        command.epilog = help_epilog(cmd_name, command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A command that nobody has is told with the nearest that somebody has."""
+        """An unknown command raises an error that suggests the nearest name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -99,32 +98,32 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run, and turn every error into one sentence and the right exit code."""
-    gc.set_threshold(50_000, 20, 20)  # what a command makes mostly stays: looked through less often
+    """Run the command; print every error as one sentence and exit with its code."""
+    gc.set_threshold(50_000, 20, 20)  # most objects of a command live until its end: collect less often
     try:
-        streams.prepare()
+        process.prepare()
         code = _run()
-        streams.flush()
+        process.flush()
     except SteelyardError as error:
-        complain(error)
+        print_error(error)
         code = error.exit_code
     except click.ClickException as error:
-        _complain_of_usage(error)
+        _print_usage_error(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted; run the same command again to go on.")
+        print_error("interrupted; run the same command again to continue.")
         code = 1
     except BrokenPipeError:
-        streams.discard()
+        process.discard()
         code = 1
     except (OSError, UnicodeError) as error:
-        streams.discard()
-        complain(_told(error))
+        process.discard()
+        print_error(_describe_os_error(error))
         code = 1
     except Exception as error:
         if os.environ.get("STEELYARD_TRACEBACK"):
             raise
-        complain(_unforeseen(error))
+        print_error(_describe_bug(error))
         code = 1
     sys.exit(code)
 
@@ -137,35 +136,84 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
-def _complain_of_usage(error: click.ClickException) -> None:
+def _print_usage_error(error: click.ClickException) -> None:
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         error.show()
         return
     context = getattr(error, "ctx", None)
     help_command = f"{context.command_path if context else 'steelyard'} --help"
-    complain(f"{_usage(error)}; see `{help_command}`.")
+    print_error(f"{_usage(error)}; see `{help_command}`.")
 
 
 def _usage(error: click.ClickException) -> str:
-    """What was wrong; an option that nobody has is told with the nearest that somebody has."""
+    """The message; an unknown option gets the nearest name as a suggestion."""
     if not isinstance(error, click.NoSuchOption):
         return error.format_message().rstrip(".?")
     close = get_close_matches(error.option_name, error.possibilities or (), n=1)
     return f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
 
 
-def _told(error: OSError | UnicodeError) -> str:
-    """Where it happened, as far as the system says, and what."""
+def _describe_os_error(error: OSError | UnicodeError) -> str:
+    """The file, as far as the system names it, and the error."""
     if isinstance(error, OSError):
         where = "reading or writing failed" if error.filename is None else error.filename
         return f"{where}: {error.strerror or error}; correct that and run the same command again."
     return f"text that cannot be read or written here ({error}); set PYTHONUTF8=1 and run it again."
 
 
-def _unforeseen(error: Exception) -> str:
-    """A fault of the program itself: what it is, that nothing is lost, and how to show where it happened."""
+def _describe_bug(error: Exception) -> str:
+    """A bug: what was raised, that no reply is lost, and how to print the traceback."""
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"a fault in Steelyard itself ({what[:200]}); every reply is kept; please report it with what "
-        "STEELYARD_TRACEBACK=1 before the same command shows."
+        f"a fault in Steelyard itself ({what[:200]}); every reply is kept. Run the same command with "
+        "STEELYARD_TRACEBACK=1 and report the traceback."
     )
+
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "measure": (
+        "steelyard measure -j openai/gpt-4o-mini -p vacuum -p ladder",
+        "steelyard measure -j planted/probit --out run",
+        "steelyard measure -j planted/rater --data items.csv --rubric rubric.md \\\n"
+        "    --scale binary --columns request=question,response=answer,label=ok",
+        'steelyard measure -j planted/tie --decide "dark_current<0.10"',
+    ),
+    "plan": (
+        "steelyard plan -j openai/gpt-4o-mini --profile standard",
+        "steelyard plan study.yaml --by-probe",
+    ),
+    "generate": ("steelyard generate study.yaml",),
+    "review": ("steelyard review run", "steelyard review run --reviewers 2 --blind"),
+    "report": ("steelyard report run", "steelyard report run --full", "steelyard report run --format md"),
+    "view": ("steelyard view run", "steelyard view before after"),
+    "show": ("steelyard show run", "steelyard show run --outcome flip -n 2"),
+    "compare": ("steelyard compare run:planted/probit run:coin", "steelyard compare before after"),
+    "overall": ("steelyard overall first second",),
+    "gate": ("steelyard gate run --policy policy.yaml",),
+    "import": ("steelyard import verdicts.jsonl --out imported",),
+    "export": ("steelyard export run --inspect",),
+    "selftest": ("steelyard selftest",),
+    "serve-planted": ("steelyard serve-planted planted/probit --port 8765",),
+    "probes": ("steelyard probes", "steelyard probes ladder typos"),
+    "judges": ("steelyard judges",),
+    "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie"),
+}
+"""Command to lines that work as they stand, beside the files that they name."""
+
+
+def help_epilog(name: str, command: click.Command) -> str:
+    """The end of a command's help: its examples, and one of its options as an environment variable."""
+    lines = "\n".join(f"  {line}" for example in EXAMPLES[name] for line in example.split("\n"))
+    variable = _environment_example(command)
+    hint = f"\n\nOptions can also be set as environment variables, e.g. {variable}." if variable else ""
+    return f"\b\nExamples:\n{lines}{hint}"
+
+
+def _environment_example(command: click.Command) -> str:
+    """An assignment such as STEELYARD_PROFILE=standard; empty for a command without options."""
+    options = [each for each in command.params if isinstance(each, click.Option) and each.envvar]
+    if not options:
+        return ""
+    option = next((each for each in options if each.name == "profile"), options[0])
+    value = "standard" if option.name == "profile" else "1" if option.is_flag else option.metavar
+    return f"{option.envvar}={value or (option.name or '').upper()}"

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import amount, option, study_options, until_option, whole
-from steelyard.cli.say import calls_made, tell, warn
-from steelyard.cli.sheet import full_option, print_page, print_sheet
-from steelyard.cli.study import limits_of, open_study, with_reference
+from steelyard.cli.options import COUNT, POSITIVE, option, study_options, until_option
+from steelyard.cli.output import (
+    describe_calls,
+    full_option,
+    print_datasheet,
+    print_page_path,
+    print_results,
+    warn,
+)
+from steelyard.cli.study import open_study, run_limits, with_reference
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
@@ -26,12 +32,12 @@ if TYPE_CHECKING:
     metavar="RULE",
     help='Stop once a rule such as "dark_current<0.10" is decided.',
 )
-@option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
-@option("--batch", is_flag=True, help="Hand calls in together: cheaper, and answered later.")
+@option("--cap", type=COUNT, metavar="N", help="Maximum number of pairs for --decide [all].")
 @option(
-    "--poll", type=amount(zero=False), default=60.0, metavar="SECONDS", help="Between two looks at a batch."
+    "--batch", is_flag=True, help="Use the vendor's batch API: about half the price, results within hours."
 )
-@option("--accept-all", is_flag=True, help="Judge written texts that wait for review, unseen.")
+@option("--poll", type=POSITIVE, default=60.0, metavar="SECONDS", help="Seconds between batch status checks.")
+@option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
@@ -49,44 +55,50 @@ def measure(
 ) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
-    Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in
-    checklists, quick profile. Running it again on the same folder resumes; a finished run makes no calls.
+    Without arguments it measures the two embedded judges with the probes vacuum, ladder and criterion on the
+    built-in checklists, in the quick profile. Run the same command again to resume; a finished run makes no
+    calls.
     """
     if decide is not None and until is not None:
-        raise ConfigError("--until: --decide stops by a rule of its own; leave one of them out.")
+        raise ConfigError(
+            "--until: cannot be combined with --decide, which has its own stopping rule; remove one of them."
+        )
     if decide is not None and batch:
-        raise ConfigError("--batch: --decide draws by what the last calls said; leave one of them out.")
+        raise ConfigError(
+            "--batch: cannot be combined with --decide, which needs each reply before the next "
+            "call; remove one of them."
+        )
     if decide is not None:
-        from steelyard.cli.decide import decide_rule
+        from steelyard.cli.stopping import decide_rule
 
         sys.exit(decide_rule(decide, cap, options, dry_run, as_json))
     if cap is not None:
-        raise ConfigError("--cap: belongs to --decide; leave it out, or say what to decide.")
+        raise ConfigError("--cap: works only with --decide; add --decide RULE, or remove --cap.")
     if until is not None:
-        from steelyard.cli.until import measure_sizes, print_sizes
+        from steelyard.cli.stopping import measure_sizes, print_sizes
 
         if dry_run:
             print_sizes(options, as_json)
             return
-        limits = replace(limits_of(options), batch=batch, poll=poll)
+        limits = replace(run_limits(options), batch=batch, poll=poll)
         sys.exit(_print(measure_sizes(options, limits), full, as_json))
-    study, folder, commission = open_study(options, accept_all)
+    study, folder, generation = open_study(options, accept_all)
     if dry_run:
-        from steelyard.cli.plan import print_study_plan
+        from steelyard.cli.plan_table import print_study_plan
 
-        print_study_plan(study, folder, as_json, commission)
+        print_study_plan(study, folder, as_json, generation)
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
     from steelyard.runner.batch_judge_run import judges_without_batches
 
     for name in judges_without_batches(study) if batch else ():
-        warn(f"judge {name}: its calls are made one by one; its provider takes no batches.")
-    limits = limits_of(options)
+        warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
+    limits = run_limits(options)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
-        if commission is not None:
-            study, authored = commission.fulfilled(study, folder, limits, progress)
+        if generation is not None:
+            study, authored = generation.generate(study, folder, limits, progress)
             authored.require_review(folder)
             for shortfall in authored.shortfalls:
                 warn(shortfall)
@@ -95,19 +107,19 @@ def measure(
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
-    """Print the datasheet, then what was lost, last where the page is; return the exit code."""
+    """Print the datasheet, the warnings and errors, then the path of the page; return the exit code."""
     sheet = measurement.datasheet
     if sheet is not None and as_json:
         click.echo(sheet.dumps(), nl=False)
     faults: list[SteelyardError] = []
     if sheet is not None and not as_json:
-        faults = print_sheet(sheet, full=full)
+        faults = print_datasheet(sheet, full=full)
         click.echo()
-    code = tell(measurement.warnings, (*measurement.errors, *faults))
+    code = print_results(measurement.warnings, (*measurement.errors, *faults))
     if sheet is not None and not as_json:
-        print_page(
+        print_page_path(
             measurement.folder.page,
-            calls_made(measurement.session, estimated=bool(sheet.facts.uncounted)),
+            describe_calls(measurement.session, estimated=bool(sheet.facts.uncounted)),
             full=full,
         )
     return code

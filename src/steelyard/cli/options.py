@@ -1,4 +1,4 @@
-"""Options that several commands share; each has an environment twin."""
+"""Options that several commands share; each can also be set as an environment variable."""
 
 from __future__ import annotations
 
@@ -9,77 +9,74 @@ from typing import Any
 
 import click
 
+from steelyard.errors import ConfigError
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+class _Option(click.Option):
+    """An option without the suffix [x>=1] in its help; an error still names the range."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
 def option(*names: str, **settings: Any) -> Decorator:
-    """A click option with the environment twin STEELYARD_<OPTION>; a default is shown in brackets."""
+    """A click option that STEELYARD_<OPTION> sets too; the help shows a default in brackets."""
     long = next(name for name in names if name.startswith("--"))
     default = settings.get("default")
     if default is not None:
-        shown = f"{default:g}" if isinstance(default, float) else default
-        settings["help"] = f"{settings['help'].removesuffix('.')} [{shown}]."
-    return click.option(*names, envvar=_twin(long), **settings)
+        text = f"{default:g}" if isinstance(default, float) else default
+        settings["help"] = f"{settings['help'].removesuffix('.')} [{text}]."
+    return click.option(*names, cls=_Option, envvar=envvar_for(long), **settings)
 
 
-def _twin(long: str) -> str:
+def envvar_for(long: str) -> str:
+    """The environment variable of an option."""
     return "STEELYARD_" + long.removeprefix("--").replace("-", "_").upper()
 
 
-def whole(low: int, high: int | None = None) -> Callable[[str | int], int]:
-    """A type of options: a whole number of at least `low`, at most `high`."""
-    expected = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
+class FiniteRange(click.FloatRange):
+    """A click FloatRange that also rejects nan and infinity."""
 
-    def number(value: str | int) -> int:
-        try:
-            result = int(value)
-        except ValueError:
-            result = low - 1
-        if result < low or (high is not None and result > high):
-            raise click.BadParameter(f"found {value!r}, expected {expected}.")
-        return result
-
-    return number
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert and check one value."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
-def amount(*, zero: bool) -> Callable[[str | float], float]:
-    """A type of options: a finite number above zero, or zero itself where that is allowed."""
-
-    def number(value: str | float) -> float:
-        try:
-            result = float(value)
-        except ValueError:
-            result = math.nan
-        if not math.isfinite(result) or result < 0 or (result == 0 and not zero):
-            expected = "zero or a positive number" if zero else "a positive number"
-            raise click.BadParameter(f"found {value!r}, expected {expected}.")
-        return result
-
-    return number
+POSITIVE = FiniteRange(min=0, min_open=True)
+NOT_NEGATIVE = FiniteRange(min=0)
+COUNT = click.IntRange(min=1)
+PORT = click.IntRange(0, 65535)
 
 
 def engine(value: str) -> str:
-    """A type of options: where calls are made."""
+    """The option type of --engine: where calls run."""
     kind, _, address = value.partition(":")
     if kind not in ("local", "ray") or (kind == "local" and address):
         raise click.BadParameter(f"found {value!r}, expected 'local', 'ray' or 'ray:ADDRESS'.")
     return value
 
 
-def judges_like(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Judges that begin so, for a shell that completes: kinds first, then what is written in full."""
+def complete_judges(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
+    """Shell completion of judges: kinds first, then full examples."""
     del context, parameter
     from steelyard.providers.provider import PROVIDERS, examples_of
 
     written = [example.address for name in PROVIDERS.in_order() for example in examples_of(name)]
     kinds = [f"{name}/" for name in PROVIDERS.in_order()]
-    # Capitals stand for what the reader puts in.
-    whole = [judge for judge in written if judge == judge.lower()]
-    return [judge for judge in dict.fromkeys((*kinds, *whole)) if judge.startswith(start)]
+    # Capitals are placeholders.
+    complete = [judge for judge in written if judge == judge.lower()]
+    return [judge for judge in dict.fromkeys((*kinds, *complete)) if judge.startswith(start)]
 
 
-def probes_like(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Probes and suites that begin so, for a shell that completes."""
+def complete_probes(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
+    """Shell completion of probes and suites."""
     del context, parameter
     from steelyard.probes.probe import PROBES
     from steelyard.probes.suites import SUITES
@@ -97,8 +94,8 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         "judges",
         multiple=True,
         metavar="JUDGE",
-        help="Judge to measure; may be repeated.",
-        shell_complete=judges_like,
+        help="Judge to measure; repeatable.",
+        shell_complete=complete_judges,
     ),
     option(
         "--probe",
@@ -106,13 +103,13 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         "probes",
         multiple=True,
         metavar="PROBE",
-        help="Probe or suite to run; may be repeated.",
-        shell_complete=probes_like,
+        help="Probe or suite to run; repeatable.",
+        shell_complete=complete_probes,
     ),
     option(
         "--scale",
         metavar="SCALE",
-        help="pairwise, binary or a range as 1-6 [what probes need].",
+        help="Scale: pairwise, binary or a range such as 1-6 [from probes].",
     ),
     option(
         "--profile",
@@ -120,15 +117,15 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         metavar="SIZE",
         help="Size of the design: quick, standard or full [quick].",
     ),
-    option("--replicates", type=whole(1), metavar="N", help="Repetitions of every presentation [1]."),
-    option("--seed", type=int, metavar="N", help="Seed of the study [7]."),
+    option("--replicates", type=COUNT, metavar="N", help="Calls per presentation [1]."),
+    option("--seed", type=int, metavar="N", help="Random seed [7]."),
     option(
         "--out",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
         help="Run folder to write or resume [steelyard-runs/NAME-HASH].",
     ),
-    option("--budget", type=amount(zero=True), metavar="USD", help="Stop before spending more than this."),
+    option("--budget", type=NOT_NEGATIVE, metavar="USD", help="Stop before spending more than this."),
     option(
         "--no-preflight",
         is_flag=True,
@@ -137,26 +134,26 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
     option(
         "--concurrency",
-        type=whole(1),
+        type=COUNT,
         default=16,
         metavar="N",
-        help="Calls in flight per server, or judge without one.",
+        help="Parallel calls per server, or per judge without one.",
     ),
-    option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),
-    option("--attempts", type=whole(1), default=6, metavar="N", help="Tries per trial."),
+    option("--timeout", type=POSITIVE, default=120.0, metavar="SECONDS", help="Timeout of one call."),
+    option("--attempts", type=COUNT, default=6, metavar="N", help="Attempts per call, the first included."),
     option(
         "--backoff",
-        type=amount(zero=True),
+        type=NOT_NEGATIVE,
         default=0.5,
         metavar="SECONDS",
-        help="Wait before the second try, then doubled.",
+        help="Wait before the first retry; doubles each time.",
     ),
     option(
         "--engine",
         type=engine,
         default="local",
         metavar="NAME",
-        help="Who makes the calls: local, or ray[:ADDRESS].",
+        help="Where calls run: local, or ray[:ADDRESS].",
     ),
 )
 
@@ -171,33 +168,35 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--columns",
         metavar="MAP",
-        help="What its columns hold: request=q,response=a,label=l.",
+        help="Column mapping: request=q,response=a,label=l.",
     ),
-    option("--labels", metavar="MAP", help="What its labels mean on the scale: good=1,bad=0."),
-    option("--adapter", metavar="NAME", help="Public benchmark that it is of, instead of --columns."),
-    option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
-    option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
-    option("--where", metavar="MAP", help="Rows to keep, by what a column holds: epoch=1."),
+    option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
+    option(
+        "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."
+    ),
+    option("--stratify", metavar="COLUMN", help="Column that defines the strata."),
+    option("--sample", type=COUNT, metavar="N", help="Rows to sample, balanced over the strata [all]."),
+    option("--where", metavar="MAP", help="Keep only rows with these column values: epoch=1."),
     option(
         "--preprocess",
         multiple=True,
         metavar="NAME",
-        help="Taken out of agents' runs: drop_system, …; repeatable.",
+        help="Strip parts of transcripts before judging, e.g. drop_system; repeatable.",
     ),
-    option("--failing", type=int, metavar="N", help="Score of an agent's run that fails [the lowest]."),
+    option("--failing", type=int, metavar="N", help="Score that means 'failed' for an agent run [lowest]."),
     option(
         "--rubric",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="What counts, as text or Markdown.",
+        help="Rubric file (text or Markdown).",
     ),
     option(
         "--prompt",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Template of the judges' message, or paper: as published.",
+        help="Prompt template file, or 'paper' for the published prompt.",
     ),
-    option("--answers", metavar="MAP", help="What the judges' words mean on the scale: pass=1,fail=0."),
+    option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
 )
 
 
@@ -205,12 +204,42 @@ until_option = option(
     "--until",
     type=click.Choice(["verdict"]),
     metavar="verdict",
-    help="Go from profile to profile until the verdict is decided.",
+    help="Increase the profile until the verdict is decided.",
 )
 
 
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Everything that says what to measure and how far to go."""
+    """All options of a study and of its run."""
     for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
         command = decorate(command)
     return command
+
+
+def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
+    """The keys `data` and `task` of a study file that these options set."""
+    from steelyard.core.validation import parse_map
+    from steelyard.tasks.sources.items import parse_columns
+
+    names = ("columns", "labels", "adapter", "stratify", "sample")
+    data = {name: options[name] for name in names if options[name] is not None}
+    if "columns" in data:
+        data["columns"] = parse_columns(data["columns"])
+    if "labels" in data:
+        data["labels"] = parse_map(data["labels"], "--labels", "LABEL=ANSWER", "good=1,bad=0")
+    if options["where"] is not None:
+        data["where"] = parse_map(options["where"], "--where", "COLUMN=VALUE", "epoch=1,model=m")
+    if options["preprocess"]:
+        data["preprocess"] = list(options["preprocess"])
+    if options["data"] is not None:
+        # Paths of a study file are relative to that file; a path of the command line is not.
+        data["path"] = str(options["data"].absolute() if options["study"] else options["data"])
+    elif data and options["study"] is None:
+        raise ConfigError(f"--{next(iter(data))}: needs data to read; add --data FILE.")
+    task: dict[str, Any] = {}
+    if options["rubric"] is not None:
+        task["rubric"] = options["rubric"].absolute()
+    if options["failing"] is not None:
+        task["failing"] = options["failing"]
+    if options["scale"] is not None:
+        task["scale"] = options["scale"]
+    return {**({"data": data} if data else {}), **({"task": task} if task else {})}

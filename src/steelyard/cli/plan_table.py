@@ -1,25 +1,81 @@
-"""The plan as a table: a row per judge, or per judge and probe."""
+"""The plan of a study as a table or JSON: calls, tokens, dollars and time per judge or probe."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.cli.say import plain, shown
+from steelyard.authoring.generation_plan import GenerationPlan
+from steelyard.cli.output import display_path, plain
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.provider import model_info
-from steelyard.runner.planner import Plan, PlanRow
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
 from steelyard.runner.prices import Price, price_of
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 
 HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
+
+
+def print_study_plan(
+    study: Study,
+    folder: RunFolder,
+    as_json: bool,
+    generation: GenerationPlan | None,
+    *,
+    by_probe: bool = False,
+) -> None:
+    """Print the pending calls: generated texts first, then the calls of the judges."""
+    from steelyard.commands.reference_run import with_expected_labels
+    from steelyard.run_folder.resume import require_same_study
+
+    rows: list[PlanRow] = []
+    if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
+        require_same_study(folder, study)
+    study = with_expected_labels(study, folder)
+    if generation is not None:
+        study, rows = generation.estimate(study, folder)
+    print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)
+    if rows and generation is not None and not as_json:
+        tries = generation.roles.attempts
+        click.echo(
+            f"Author and validator are counted with one attempt per text; up to {tries} may be needed."
+        )
+
+
+def print_plan(
+    made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = (), *, by_probe: bool = False
+) -> None:
+    """Print the pending calls as a table or JSON; `before` are the rows ahead of the judges."""
+    from steelyard.runner.record import submitted
+
+    answered, waiting = set[str](), set[str]()
+    if folder.database.exists():
+        with folder.store() as store:
+            answered, waiting = store.answered(), submitted(store)
+    rows = [*before, *plan_rows(made, answered | waiting)]
+    if as_json:
+        body = {
+            "stimulus_set": made.stimuli.hash,
+            "stimuli": len(made.stimuli),
+            "rows": [asdict(r) for r in rows],
+            "prices": price_list(made.study),
+            "handed_in": len(waiting),
+        }
+        click.echo(json.dumps(body, indent=1))
+    else:
+        if waiting:
+            click.echo(f"{pluralize(len(waiting), 'call')} already submitted as batches; not counted here.\n")
+        plan_table(made, rows if by_probe else by_judge(rows), len(answered), folder.path, Console())
 
 
 def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
@@ -33,12 +89,12 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
     console.print()
     print_rows(measured, console)
-    for name, listed in listed_prices(study).items():
+    for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
     console.print(f"{answered}; baselines add {pluralize(_calls(rows, baselines), 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
-    console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
+    console.print(Text(f"Run folder: {display_path(out)}"), soft_wrap=True)
 
 
 def print_rows(rows: list[PlanRow], console: Console, head: str = "judge") -> None:
@@ -89,7 +145,7 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
         yield line("all", _cells(row), "bold")
 
 
-def listed_prices(study: Study) -> dict[str, str]:
+def price_list(study: Study) -> dict[str, str]:
     """Dollars per million tokens of every judge that costs something, and whose list they are from."""
     own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
     priced = {judge.name: (price_of(judge), _thoughts(judge)) for judge in own}

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from steelyard.cli.say import plain
+from steelyard.cli.output import plain
 from steelyard.runner.progress import Tick
 
 LOSSES = ("failed", "unreadable")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.cores import algebra_on_one_core
 from steelyard.cli.options import option
-from steelyard.cli.say import complain, warn
-from steelyard.cli.sheet import full_option, print_page, print_sheet
+from steelyard.cli.output import full_option, print_datasheet, print_error, print_page_path, warn
+from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
     from steelyard.commands.report import RebuiltDatasheet
@@ -23,22 +22,22 @@ if TYPE_CHECKING:
 @option(
     "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
 )
-@option("--verify", is_flag=True, help="Re-hash the run file first.")
+@option("--verify", is_flag=True, help="Verify the hashes in run.db first.")
 @full_option
 def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
-    """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
-    algebra_on_one_core()
+    """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls."""
+    use_one_blas_thread()
     from steelyard.cli.progress import working
-    from steelyard.commands.report import rebuild
+    from steelyard.commands.report import RebuiltDatasheet, rebuild
     from steelyard.run_folder.run_folder import RunFolder
 
-    with working("computing every figure from the replies that are kept; no calls"):
+    with working("computing every figure from the stored replies; no calls"):
         rebuilt = rebuild(folder, verify=verify)
     _publish(RunFolder(folder), rebuilt, form, full)
 
 
 def _publish(run: RunFolder, rebuilt: RebuiltDatasheet, form: str | None, full: bool) -> None:
-    """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
+    """Write the files if the folder is writable, print warnings and the sheet; exit 1 after an error."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
     from steelyard.runner.run_messages import metric_errors
@@ -52,7 +51,7 @@ def _publish(run: RunFolder, rebuilt: RebuiltDatasheet, form: str | None, full: 
         warn(loss)
     faults = [*metric_errors(datasheet.faults)]
     if form is None:
-        faults += print_sheet(datasheet, full=full)
+        faults += print_datasheet(datasheet, full=full)
         click.echo()
     else:
         renderers = {
@@ -63,8 +62,8 @@ def _publish(run: RunFolder, rebuilt: RebuiltDatasheet, form: str | None, full: 
         }
         click.echo(renderers[form](datasheet), nl=False)
     for fault in faults:
-        complain(fault)
+        print_error(fault)
     if form is None:
-        print_page(run.page, full=full)
+        print_page_path(run.page, full=full)
     if faults:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`steelyard review`: a page on which people accept, edit and reject written stimuli."""
+"""`steelyard review`: a page on which people accept, edit and reject generated stimuli."""
 
 from __future__ import annotations
 
@@ -10,42 +10,44 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import option, whole
-from steelyard.cli.say import shown
+from steelyard.cli.options import COUNT, PORT, option
+from steelyard.cli.output import display_path
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
-    from steelyard.review.bench import Bench
+    from steelyard.review.session import ReviewSession
 
 
-@click.command(short_help="Review written stimuli on a page.")
+@click.command(short_help="Review generated stimuli on a web page.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@option("--reviewer", metavar="NAME", help="Name that votes carry [yours on this machine].")
-@option("--reviewers", type=whole(1), metavar="N", help="Reviewers that each text needs [1].")
+@option("--reviewer", metavar="NAME", help="Name for your votes [your user name].")
+@option("--reviewers", type=COUNT, metavar="N", help="Reviewers required per text [1].")
 @option("--blind", is_flag=True, help="Hide the validator's opinion and other reviewers.")
-@option("--label", is_flag=True, help="Have people label the items of a run, blind to its judges.")
-@option("--draw", type=whole(1), metavar="N", help="Items to draw for --label, with recorded odds [all].")
-@option("--status", is_flag=True, help="Print how far the review is, and open nothing.")
+@option("--label", is_flag=True, help="Label the items of a run, blind to its judges.")
+@option(
+    "--draw", type=COUNT, metavar="N", help="Items to sample for --label, with known probabilities [all]."
+)
+@option("--status", is_flag=True, help="Print the progress of the review; start no server.")
 @option(
     "--export",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write every vote as a line of JSON, and open nothing.",
+    help="Write all votes as JSONL; start no server.",
 )
 @option(
     "--import",
     "taken",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Take votes from lines of JSON, and open nothing.",
+    help="Read votes from JSONL; start no server.",
 )
-@option("--finish", is_flag=True, help="Freeze what was decided as a version, and open nothing.")
+@option("--finish", is_flag=True, help="Save the decisions as a version; start no server.")
 @option("--json", "as_json", is_flag=True, help="Print --status as JSON.")
-@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen at.")
-@option("--port", type=whole(0, 65535), default=0, metavar="N", help="Port; 0 picks a free one.")
-@option("--allow-remote", is_flag=True, help="Let --host be one that other machines can reach.")
-@option("--no-browser", is_flag=True, help="Print the link and open no browser.")
+@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
+@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
+@option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
 def review(
     folder: Path,
     reviewer: str | None,
@@ -63,14 +65,14 @@ def review(
     allow_remote: bool,
     no_browser: bool,
 ) -> None:
-    """Open a page on which people accept, edit, reject or defer what was written for a study.
+    """Open a local web page to accept, edit, reject or defer the generated texts of a study.
 
-    Every vote is on disk before the page says so. The server ends with Finish on the page, with Enter in
-    the terminal once nothing waits, or with Ctrl-C, after which the same command goes on. --status is for
-    scripts: it ends with 0 where nothing waits, and with 1 otherwise.
+    The page confirms a vote only after it is saved. To stop the server press Finish on the page, Enter in the
+    terminal once no text is pending, or Ctrl-C; the same command resumes the review. --status is for scripts:
+    it exits 0 if no text is pending, otherwise 1.
     """
     if draw is not None and not label:
-        raise ConfigError("--draw: belongs to --label; add that, or leave it out.")
+        raise ConfigError("--draw: works only with --label; add --label, or remove --draw.")
     if label:
         _label(folder, draw, reviewer, host, port, allow_remote=allow_remote, browser=not no_browser)
         return
@@ -80,25 +82,27 @@ def review(
         _exchange(folder, reviewers, taken, export, reviewer, finish=finish)
         return
     if as_json:
-        raise ConfigError("--json: belongs to --status; add that, or leave it out.")
-    from steelyard.cli.browse import announce, on_enter, own_name
-    from steelyard.review.bench import Bench
-    from steelyard.review.status import status_of
+        raise ConfigError("--json: works only with --status; add --status, or remove --json.")
+    from steelyard.cli.output import on_enter, open_link, system_user
+    from steelyard.review.progress import review_progress
+    from steelyard.review.session import ReviewSession
     from steelyard.web.review.app import ReviewPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
-    name = reviewer or own_name()
-    with closing(Bench(folder, reviewers=reviewers, waits_for_file=False)) as bench:
+    name = reviewer or system_user()
+    with closing(ReviewSession(folder, reviewers=reviewers, waits_for_file=False)) as session:
         server = Server(host, port)
-        pages = ReviewPages(bench, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping)
+        pages = ReviewPages(
+            session, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping
+        )
 
         def ready(url: str) -> None:
-            announce(f"Reviewing {shown(folder)}", url, browser=not no_browser)
-            on_enter(lambda: _finish(bench, name, server.stop))
+            open_link(f"Reviewing {display_path(folder)}", url, browser=not no_browser)
+            on_enter(lambda: _finish(session, name, server.stop))
 
         server.serve(pages.app(), ready)
-        click.echo(status_of(bench).sentence)
+        click.echo(review_progress(session).sentence)
 
 
 def _label(
@@ -111,27 +115,29 @@ def _label(
     allow_remote: bool,
     browser: bool,
 ) -> None:
-    from steelyard.cli.browse import announce, own_name
-    from steelyard.review.labelling import LabelBench
+    from steelyard.cli.output import open_link, system_user
+    from steelyard.review.labelling import LabelSession
     from steelyard.web.review.label_app import LabelPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
-    with closing(LabelBench(folder, size=draw)) as bench:
+    with closing(LabelSession(folder, size=draw)) as session:
         server = Server(host, port)
-        pages = LabelPages(bench, reviewer or own_name())
-        server.serve(pages.app(), lambda url: announce(f"Labelling {shown(folder)}", url, browser=browser))
-        click.echo(f"Labels: {shown(bench.write())}")
-        if bench.agreement().shared:
-            click.echo(bench.agreement().sentence)
+        pages = LabelPages(session, reviewer or system_user())
+        server.serve(
+            pages.app(), lambda url: open_link(f"Labelling {display_path(folder)}", url, browser=browser)
+        )
+        click.echo(f"Labels: {display_path(session.write())}")
+        if session.agreement().shared:
+            click.echo(session.agreement().sentence)
 
 
-def _finish(bench: Bench, reviewer: str, stop: Callable[[], None]) -> None:
+def _finish(session: ReviewSession, reviewer: str, stop: Callable[[], None]) -> None:
     """Freeze a version and end; while a text waits, say so and go on."""
-    from steelyard.review.bench import RefusedError
+    from steelyard.review.session import RefusedError
 
     try:
-        click.echo(f"Finished: version {bench.finish(reviewer).version}.")
+        click.echo(f"Finished: version {session.finish(reviewer).version}.")
         stop()
     except RefusedError as refusal:
         click.echo(f"Not finished: {refusal}")
@@ -147,37 +153,37 @@ def _exchange(
     finish: bool,
 ) -> None:
     """Votes in, votes out, and the end of a review, without a page."""
-    from steelyard.cli.browse import own_name
+    from steelyard.cli.output import system_user
     from steelyard.core.atomic_write import atomic_write_text
-    from steelyard.review.bench import Bench, RefusedError
-    from steelyard.review.lines import lines, take_in
-    from steelyard.review.status import status_of
+    from steelyard.review.progress import review_progress
+    from steelyard.review.session import RefusedError, ReviewSession
+    from steelyard.review.vote_file import export_votes, import_votes
 
-    bench = Bench(folder, reviewers=reviewers)
+    session = ReviewSession(folder, reviewers=reviewers)
     try:
         if taken is not None:
-            told = take_in(bench, taken, reviewer or own_name())
+            told = import_votes(session, taken, reviewer or system_user())
             click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
-            atomic_write_text(export, lines(bench))
-            click.echo(f"Votes: {shown(export)}")
+            atomic_write_text(export, export_votes(session))
+            click.echo(f"Votes: {display_path(export)}")
         if finish:
-            click.echo(f"Finished: version {bench.finish(reviewer or own_name()).version}.")
-        elif status_of(bench).pending:
-            click.echo(status_of(bench).sentence)
+            click.echo(f"Finished: version {session.finish(reviewer or system_user()).version}.")
+        elif review_progress(session).pending:
+            click.echo(review_progress(session).sentence)
     except RefusedError as refusal:
         raise RunError(f"{folder}: not finished: {refusal}") from refusal
     finally:
-        bench.close()
+        session.close()
 
 
 def _print_status(folder: Path, reviewers: int | None, as_json: bool) -> int:
     import json
 
-    from steelyard.review.bench import Bench
-    from steelyard.review.status import status_of
+    from steelyard.review.progress import review_progress
+    from steelyard.review.session import ReviewSession
 
-    with closing(Bench(folder, reviewers=reviewers)) as bench:
-        status = status_of(bench)
+    with closing(ReviewSession(folder, reviewers=reviewers)) as session:
+        status = review_progress(session)
     click.echo(json.dumps(status.to_json(), indent=1) if as_json else status.sentence)
     return 0 if not status.waiting else 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import option, whole
+from steelyard.cli.options import COUNT, option
 from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show the calls behind a figure.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@option("-j", "--judge", help="Only this judge; all judges under test without it.")
-@option("-p", "--probe", help="Only what this probe shows.")
+@option("-j", "--judge", metavar="NAME", help="Only this judge [all judges under test].")
+@option("-p", "--probe", metavar="PROBE", help="Only calls of this probe.")
 @option(
     "--outcome",
     type=click.Choice(["wrong", "flip", "positional", "unreadable", "failed"]),
-    help="Only calls that ended so.",
+    help="Only calls with this outcome.",
 )
-@option("-n", "--number", type=whole(1), default=3, help="How many stimuli of each judge.")
-@option("--json", "as_json", is_flag=True, help="Print JSON, texts and replies in full.")
+@option("-n", "--number", type=COUNT, default=3, metavar="N", help="Stimuli per judge.")
+@option("--json", "as_json", is_flag=True, help="Print JSON with full texts and replies.")
 def show(
     folder: Path, judge: str | None, probe: str | None, outcome: str | None, number: int, as_json: bool
 ) -> None:
-    """Show calls of a run folder: request, texts, both orders, raw replies, how each was read, and why it
-    counts as it does. The most telling come first; chance with the study's seed decides between equals.
+    """Show calls of a run folder: request, texts, both orders, raw replies, and how each was parsed and
+    scored. Most informative calls first; ties are broken by the study seed.
 
-    Outcomes: wrong (not the reference), flip (another verdict on the same question, or after an edit that
-    should change nothing), positional (the same slot won in both orders), unreadable, failed.
+    Outcomes: wrong (differs from the reference), flip (the verdict changed on the same question, or after an
+    edit that should not change it), positional (the same slot won in both orders), unreadable, failed.
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """

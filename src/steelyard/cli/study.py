@@ -1,16 +1,19 @@
-"""From the options of a command to the study that they describe, and to what a run may take."""
+"""From the options of a command to its study and its run limits, and back to a command line for a rerun."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.say import warn
-from steelyard.cli.spoken import spoken
+import click
+from click.core import ParameterSource
+
+from steelyard.cli.output import warn
 
 if TYPE_CHECKING:
-    from steelyard.authoring.commission import Commission
+    from steelyard.authoring.generation_plan import GenerationPlan
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.progress import Progress
@@ -19,10 +22,10 @@ if TYPE_CHECKING:
 
 def open_study(
     options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
-) -> tuple[Study, RunFolder, Commission | None]:
-    """The study that the options describe, its folder, and who writes for it; prints notes unless quiet."""
-    from steelyard.authoring.commission import commission_of
-    from steelyard.cli.data_options import data_overrides
+) -> tuple[Study, RunFolder, GenerationPlan | None]:
+    """The study of these options, its folder, and its author if it has one; prints notes unless quiet."""
+    from steelyard.authoring.generation_plan import generation_plan
+    from steelyard.cli.options import data_overrides
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.study.study_file import build_study, load_config
 
@@ -32,20 +35,20 @@ def open_study(
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
     config = load_config(path, {**overrides, **data_overrides(options)})
-    commission = commission_of(config, accept_all)
+    generation = generation_plan(config, accept_all)
     study = build_study(
         config, Path() if path is None else path.parent, options["prompt"], options["answers"]
     )
-    for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
+    for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
-    study = replace(study, command=spoken())
+    study = replace(study, command=argv_for_rerun())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
-    return study, folder, commission
+    return study, folder, generation
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
-    """The study with a judge's verdicts as labels, where it names one for that; what is missing is said."""
+    """The study with the verdicts of its reference judge as labels, if it names one; prints gaps."""
     from steelyard.commands.reference_run import with_reference_labels
 
     labelled = with_reference_labels(study, folder, limits, progress)
@@ -54,8 +57,8 @@ def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress:
     return labelled
 
 
-def limits_of(options: dict[str, Any]) -> RunLimits:
-    """How far a run goes, as the options say."""
+def run_limits(options: dict[str, Any]) -> RunLimits:
+    """The limits of a run from its options."""
     from steelyard.runner.limits import RunLimits
 
     return RunLimits(
@@ -67,3 +70,35 @@ def limits_of(options: dict[str, Any]) -> RunLimits:
         budget=options["budget"],
         engine=options["engine"],
     )
+
+
+RERUN_PARAMETERS = (
+    *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
+    *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
+    *("rubric", "prompt", "answers"),
+)
+"""Parameters that decide what is measured and where it is saved; the others decide speed and output."""
+
+
+def argv_for_rerun() -> tuple[str, ...] | None:
+    """The arguments of the running command that a rerun needs; None if no command is running."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return None
+    return tuple(word for parameter in context.command.params for word in _words(context, parameter))
+
+
+def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
+    name = parameter.name or ""
+    source = context.get_parameter_source(name)
+    if name not in RERUN_PARAMETERS or source in (None, ParameterSource.DEFAULT):
+        return
+    option = min(parameter.opts, key=len)
+    for value in _each(context.params[name]):
+        if isinstance(parameter, click.Option):
+            yield option
+        yield str(value)
+
+
+def _each(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, tuple) else (value,)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import option, whole
-from steelyard.cli.say import shown
+from steelyard.cli.options import PORT, option
+from steelyard.cli.output import display_path
 from steelyard.core.text import pluralize
 
 
-@click.command(short_help="Look at runs and every call behind a figure.")
+@click.command(short_help="Browse runs and every call behind a figure.")
 @click.argument(
     "folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path)
 )
@@ -19,12 +19,12 @@ from steelyard.core.text import pluralize
     "--bundle",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the pages as files that any web server serves, and open nothing.",
+    help="Write static pages for any web server instead of serving them.",
 )
-@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen at.")
-@option("--port", type=whole(0, 65535), default=0, metavar="N", help="Port; 0 picks a free one.")
-@option("--allow-remote", is_flag=True, help="Let --host be one that other machines can reach.")
-@option("--no-browser", is_flag=True, help="Print the link and open no browser.")
+@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
+@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
+@option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
 def view(
     folders: tuple[Path, ...],
     bundle: Path | None,
@@ -33,11 +33,11 @@ def view(
     allow_remote: bool,
     no_browser: bool,
 ) -> None:
-    """Open pages on which runs and imports can be looked at: datasheets whose numbers lead to their calls,
-    every call with its prompt and raw reply, pairs in both orders, judges compared. Nothing is changed, and a
-    run may go on meanwhile.
+    """Open a local web page to browse runs and imports: datasheets whose numbers link to their calls, every
+    call with its prompt and raw reply, pairs in both orders, comparisons of judges. The pages are read-only;
+    a run may continue meanwhile.
     """
-    from steelyard.cli.browse import announce
+    from steelyard.cli.output import open_link
     from steelyard.web.server import Server, require_loopback
     from steelyard.web.view.app import ViewPages
 
@@ -45,10 +45,10 @@ def view(
         from steelyard.web.view.bundle import write_bundle
 
         count = write_bundle(folders, bundle)
-        click.echo(f"{pluralize(count, 'file')}: {shown(bundle / 'index.html')}")
+        click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
         return
     require_loopback(host, remote=allow_remote)
     pages = ViewPages(folders)
     server = Server(host, port)
     what = f"Showing {pluralize(len(folders), 'run')}"
-    server.serve(pages.app(), lambda url: announce(what, url, browser=not no_browser))
+    server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser))

@@ -13,9 +13,9 @@ from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
-from steelyard.review.agreement import Agreement, agreement
-from steelyard.review.keeping import task_words
-from steelyard.review.standing import UNDONE, by_stimulus, in_force
+from steelyard.review.progress import Agreement, agreement
+from steelyard.review.review_writer import task_words
+from steelyard.review.votes import UNDONE, by_stimulus, in_force
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.natural import NATURAL
@@ -48,7 +48,7 @@ class Draw:
     """Of the draw, and of the orders in which annotators see it."""
 
 
-class LabelBench:
+class LabelSession:
     """The items of a run folder, and what people said of them."""
 
     def __init__(self, folder: Path, *, size: int | None = None, seed: int = 7) -> None:

@@ -41,12 +41,12 @@ from steelyard.trials.judge import Judge
 
 
 def positional_words(words: Sequence[str]) -> Iterator[str]:
-    """The words that no option stands before: the study file, where there is one."""
+    """Words of a command that belong to no option: the study file, if there is one."""
     return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
 
 
 def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
-    """The words without these options and their values."""
+    """Words of a command without these options and their values."""
     skip = False
     for word in words:
         if not skip and word not in options:
@@ -56,7 +56,7 @@ def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RemedyJudge:
-    """A cured judge of a study."""
+    """A judge with its remedy, made of judges of the study."""
 
     definition: str
     """As a study file has it."""
@@ -67,11 +67,11 @@ class RemedyJudge:
 
     @classmethod
     def of(cls, sheet: Datasheet, verdict: Verdict, study: Study) -> RemedyJudge | None:
-        """The remedy for what weighs most against a judge, where it is a judge that can be measured."""
+        """The remedy for the first fault of a judge; None if it is no judge that can be measured."""
         if verdict.word != CARE or not verdict.facts:
             return None
-        needs_change = remedy_for(sheet, verdict.judge, verdict.facts[0].title)
-        if needs_change is None or needs_change.definition is None:
+        remedy = remedy_for(sheet, verdict.judge, verdict.facts[0].title)
+        if remedy is None or remedy.definition is None:
             return None
         known = {judge.name: judge for judge in study.judges}
 
@@ -80,9 +80,7 @@ class RemedyJudge:
             assert composite is not None, given
             return composite.judge(parse, known, study.task.scale)
 
-        return cls(
-            needs_change.definition, needs_change.title, parse(yaml.safe_load(needs_change.definition))
-        )
+        return cls(remedy.definition, remedy.title, parse(yaml.safe_load(remedy.definition)))
 
     def address(self, written: Mapping[str, str]) -> str | None:
         """As the command line has it, its members as they were written there; None where it can not."""

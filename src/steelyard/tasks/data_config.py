@@ -102,7 +102,7 @@ class DataConfig(BaseModel):
     def split_items(
         self, folder: Path, scale: Scale, seed: int, rubrics: Sequence[RubricEntry] = ()
     ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-        """The items of the study and those that were not draw_items, each in the order of the file.
+        """The items of the study and those that were not drawn, each in the order of the file.
 
         With several rubrics every item is there once for each; rows are drawn before that.
         """

@@ -70,7 +70,7 @@ def prose_stretches(text: str) -> list[tuple[int, int]]:
 
 
 def replace_spans(text: str, changes: dict[tuple[int, int], str]) -> str:
-    """The text with each span replace_spans; spans do not overlap."""
+    """The text with each span replaced; spans do not overlap."""
     parts, end = [], 0
     for (start, stop), new in sorted(changes.items()):
         parts += [text[end:start], new]

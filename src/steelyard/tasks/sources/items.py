@@ -129,7 +129,7 @@ def draw_items(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tup
 
 
 def empty_strata(chosen: Iterable[Item], others: Iterable[Item]) -> Iterator[str]:
-    """Strata of the data from which nothing was draw_items, in a sentence; none where every one has an item."""
+    """Strata of the data from which nothing was drawn, in a sentence."""
     held = {item.stratum for item in chosen}
     missing = sorted({item.stratum for item in others if item.stratum is not None} - held)
     if missing:

@@ -1,1 +1,1 @@
-"""The review bench as pages."""
+"""The review session as pages."""

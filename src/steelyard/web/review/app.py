@@ -1,4 +1,4 @@
-"""The pages of the review bench, and what they send."""
+"""The pages of the review session, and what they send."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from steelyard.review.bench import Ballot, Bench, RefusedError
-from steelyard.review.keeping import TEMPLATES
-from steelyard.review.lines import lines
-from steelyard.review.runs import TurnEdit
-from steelyard.review.standing import DISPUTED
-from steelyard.review.status import status_of
+from steelyard.review.progress import review_progress
+from steelyard.review.review_writer import TEMPLATES
+from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
+from steelyard.review.stimuli_file import ReviewerEdit
+from steelyard.review.vote_file import export_votes
+from steelyard.review.votes import DISPUTED
 from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
@@ -51,18 +51,18 @@ class Queue:
 
 
 class ReviewPages:
-    """Routes of the bench."""
+    """Routes of the session."""
 
     def __init__(
         self,
-        bench: Bench,
+        session: ReviewSession,
         reviewer: str,
         *,
         blind: bool = False,
         finished: Callable[[], None] = lambda: None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.bench, self._reviewer, self.blind = bench, reviewer, blind
+        self.session, self._reviewer, self.blind = session, reviewer, blind
         self._finished, self._stopping = finished, stopping
 
     def app(self) -> Starlette:
@@ -99,12 +99,15 @@ class ReviewPages:
         if self.blind:
             return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
         return page(
-            request, "review_agreement.html.j2", status=status_of(self.bench), sets=self.bench.log.sets()
+            request,
+            "review_agreement.html.j2",
+            status=review_progress(self.session),
+            sets=self.session.log.sets(),
         )
 
     def templates(self, request: Request) -> Response:
         """The prompts of everybody who wrote or confirmed, before they are filled."""
-        return page(request, "review_templates.html.j2", templates=self.bench.log.noted(TEMPLATES) or {})
+        return page(request, "review_templates.html.j2", templates=self.session.log.noted(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
         """Every vote as a line of JSON."""
@@ -112,7 +115,7 @@ class ReviewPages:
         if self.blind:
             return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
         headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}
-        return Response("".join(lines(self.bench)), media_type="application/jsonl", headers=headers)
+        return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
         """The queue alone, for a page that is open."""
@@ -128,8 +131,8 @@ class ReviewPages:
 
     def _queue(self, request: Request) -> Queue:
         reviewer, filters = self.reviewer(request), Filters.of(request.query_params)
-        items = self.bench.items()
-        rows = rows_of(items, self.bench.standings(items), reviewer, blind=self.blind)
+        items = self.session.items()
+        rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
         filters = replace(filters, doubt="") if self.blind else filters
         return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
 
@@ -141,9 +144,9 @@ class ReviewPages:
             "progress": Progress.of(queue.every),
             "probes": sorted({each.probe for each in made}),
             "strata": sorted({each.stratum for each in made}),
-            "folder": str(self.bench.folder.path),
-            "position": "{}.{}".format(*self.bench.log.position),
-            "sets": self.bench.log.sets(),
+            "folder": str(self.session.folder.path),
+            "position": "{}.{}".format(*self.session.log.position),
+            "sets": self.session.log.sets(),
             "blind": self.blind,
         }
 
@@ -155,7 +158,7 @@ class ReviewPages:
             return content
         names = [each.item.made.id for each in queue.rows]
         place = names.index(row.item.made.id) if row.item.made.id in names else None
-        log = self.bench.log
+        log = self.session.log
         history = [] if self.blind else log.votes(row.item.made.id)
         return {
             **content,
@@ -165,14 +168,14 @@ class ReviewPages:
             "among": len(names),
             "draft": log.draft(row.item.made.id, queue.reviewer),
             "turns": shown_turns(
-                row.item.made, row.standing.ruling, log.draft(row.item.made.id, queue.reviewer)
+                row.item.made, row.review_status.final_vote, log.draft(row.item.made.id, queue.reviewer)
             ),
-            "task": self.bench.task,
-            "asked": [] if self.blind else self.bench.asked_about(row.item.made.id),
+            "task": self.session.task,
+            "asked": [] if self.blind else self.session.asked_about(row.item.made.id),
             "history": history,
-            "disputed": row.standing.status == DISPUTED,
+            "disputed": row.review_status.status == DISPUTED,
             "refused_word": REFUSED,
-            "required": self.bench.required,
+            "required": self.session.required,
         }
 
     def reviewer(self, request: Request) -> str:
@@ -183,11 +186,11 @@ class ReviewPages:
 
     def decide(self, request: Request, body: dict[str, Any]) -> Response:
         """Keep a vote; the answer comes when it is on disk."""
-        item = self.bench.items().get(str(body.get("item")))
+        item = self.session.items().get(str(body.get("item")))
         if item is None:
             return refused(404, "there is no such stimulus: load the page again.")
         reviewer = self.reviewer(request)
-        ballot = Ballot(
+        vote = VoteRequest(
             decision=str(body.get("decision")),
             text=typed_text(body, "text", item.made.texts[0]),
             label=text_of(body, "label"),
@@ -200,20 +203,20 @@ class ReviewPages:
         if not isinstance(seen, int):
             return refused(422, "the page is out of date: load it again.")
         try:
-            kept = self.bench.decide(item, reviewer, ballot, seen, own=self.blind)
+            kept = self.session.decide(item, reviewer, vote, seen, own=self.blind)
         except RefusedError as error:
             return refused(422, str(error))
         except StaleError:
             return self._stale(item.made.id, reviewer)
         filters = Filters.of(request.query_params)
-        items = self.bench.items()
-        rows = rows_of(items, self.bench.standings(items), reviewer, blind=self.blind)
+        items = self.session.items()
+        rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
         shown = [row for row in rows if filters.passes(row) or row.item.made.id == item.made.id]
         return JSONResponse({"kept": kept.decision, "id": kept.id, "next": following(shown, item.made.id)})
 
     def _stale(self, name: str, reviewer: str) -> Response:
         """Somebody was faster: say who, so that the other can look before deciding."""
-        now = seen_by(self.bench.standings(self.bench.items())[name], reviewer, blind=self.blind)
+        now = seen_by(self.session.statuses(self.session.items())[name], reviewer, blind=self.blind)
         others = [vote for vote in now.votes.values() if vote.id == now.newest]
         who = f"{others[0].reviewer} has {others[0].decision} it" if others else "the vote was taken back"
         return refused(
@@ -223,18 +226,18 @@ class ReviewPages:
     def draft(self, request: Request, body: dict[str, Any]) -> Response:
         """Keep what was typed and not yet decided."""
         name = str(body.get("item"))
-        if name not in self.bench.items():
+        if name not in self.session.items():
             return refused(404, "there is no such stimulus: load the page again.")
         kept = {key: text_of(body, key) or "" for key in ("text", "label", "reason", "note")}
         turns = {place: asdict(edit) for place, edit in _turns(body.get("turns")).items()}
         kept["turns"] = json.dumps(turns) if turns else ""
-        self.bench.log.save_draft(name, self.reviewer(request), kept)
+        self.session.log.save_draft(name, self.reviewer(request), kept)
         return JSONResponse({"kept": True})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
         """Take the last vote of this reviewer back."""
         del body
-        last = self.bench.undo(self.reviewer(request))
+        last = self.session.undo(self.reviewer(request))
         if last is None:
             return refused(422, "there is nothing of yours to take back.")
         return JSONResponse({"item": last.stimulus, "undone": last.decision})
@@ -242,7 +245,7 @@ class ReviewPages:
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
         """Freeze the votes as a version."""
         try:
-            fresh = self.bench.finish(
+            fresh = self.session.finish(
                 self.reviewer(request), accept_waiting=body.get("accept_waiting") is True
             )
         except RefusedError as error:
@@ -261,14 +264,14 @@ class ReviewPages:
     async def _events(self, request: Request, known: str) -> AsyncIterator[str]:
         yield "retry: 1000\n\n"
         while not self._stopping() and not await request.is_disconnected():
-            position = "{}.{}".format(*await run_in_threadpool(lambda: self.bench.log.position))
+            position = "{}.{}".format(*await run_in_threadpool(lambda: self.session.log.position))
             if position != known:
                 known = position
                 yield f"id: {position}\nevent: changed\ndata: {position}\n\n"
             await anyio.sleep(LOOK)
 
 
-def _turns(given: Any) -> dict[int, TurnEdit]:
+def _turns(given: Any) -> dict[int, ReviewerEdit]:
     """What was typed at the messages of a run; what is no such thing is left out."""
     if not isinstance(given, dict):
         return {}
@@ -277,7 +280,7 @@ def _turns(given: Any) -> dict[int, TurnEdit]:
         if place.isdecimal() and isinstance(typed, dict):
             arguments = typed.get("arguments")
             told = arguments if isinstance(arguments, dict) else {}
-            edits[int(place)] = TurnEdit(
+            edits[int(place)] = ReviewerEdit(
                 text_of(typed, "text"), {str(name): str(value) for name, value in told.items()}
             )
     return edits

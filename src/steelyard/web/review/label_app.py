@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from steelyard.review.labelling import LabelBench, answer_words
+from steelyard.review.labelling import LabelSession, answer_words
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
 from steelyard.web.refusal import refused
@@ -18,10 +18,10 @@ from steelyard.web.review.requests import json_route, named, reviewer_of, text_o
 
 
 class LabelPages:
-    """Routes of the labelling bench."""
+    """Routes of the labelling session."""
 
-    def __init__(self, bench: LabelBench, annotator: str) -> None:
-        self.bench, self._annotator = bench, annotator
+    def __init__(self, session: LabelSession, annotator: str) -> None:
+        self.session, self._annotator = session, annotator
 
     def app(self) -> Starlette:
         """The application."""
@@ -40,42 +40,42 @@ class LabelPages:
     def whole(self, request: Request) -> Response:
         """The next item of an annotator, or the end."""
         who = reviewer_of(request, self._annotator)
-        bench = self.bench
-        waiting = bench.waiting(who)
+        session = self.session
+        waiting = session.waiting(who)
         wanted = request.query_params.get("item", "")
-        item = bench.item(wanted) or (bench.item(waiting[0]) if waiting else None)
+        item = session.item(wanted) or (session.item(waiting[0]) if waiting else None)
         return page(
             request,
             "label.html.j2",
             who=who,
             item=item,
-            texts=() if item is None else bench.shown_texts(who, item),
-            answers=[] if item is None else answer_words(bench.answers(item)),
-            task=bench.task,
-            done=len(bench.draw.items) - len(waiting),
-            total=len(bench.draw.items),
-            draw=bench.draw,
-            folder=str(bench.folder.path),
+            texts=() if item is None else session.shown_texts(who, item),
+            answers=[] if item is None else answer_words(session.answers(item)),
+            task=session.task,
+            done=len(session.draw.items) - len(waiting),
+            total=len(session.draw.items),
+            draw=session.draw,
+            folder=str(session.folder.path),
         )
 
     def label(self, request: Request, body: dict[str, Any]) -> Response:
         """Keep a label; the answer comes when it is on disk."""
-        item = self.bench.item(str(body.get("item")))
+        item = self.session.item(str(body.get("item")))
         answer = text_of(body, "answer")
         if item is None:
             return refused(404, "there is no such item: load the page again.")
-        if answer is not None and answer not in self.bench.answers(item):
+        if answer is not None and answer not in self.session.answers(item):
             return refused(
-                422, f"no answer {answer!r}: expected one of {', '.join(self.bench.answers(item))}."
+                422, f"no answer {answer!r}: expected one of {', '.join(self.session.answers(item))}."
             )
         who = reviewer_of(request, self._annotator)
-        self.bench.label(item.id, who, answer, (text_of(body, "note") or "")[:10000])
-        return JSONResponse({"left": len(self.bench.waiting(who))})
+        self.session.label(item.id, who, answer, (text_of(body, "note") or "")[:10000])
+        return JSONResponse({"left": len(self.session.waiting(who))})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
         """Take the last label back."""
         del body
-        last = self.bench.undo(reviewer_of(request, self._annotator))
+        last = self.session.undo(reviewer_of(request, self._annotator))
         if last is None:
             return refused(422, "there is nothing of yours to take back.")
         return JSONResponse({"item": last})
@@ -83,6 +83,6 @@ class LabelPages:
     def labels(self, request: Request) -> Response:
         """The annotator's own labels: those of others would be no second opinion any more."""
         who = reviewer_of(request, self._annotator)
-        own = [line for line in self.bench.lines() if json.loads(line)["annotator"] == who]
+        own = [line for line in self.session.lines() if json.loads(line)["annotator"] == who]
         headers = {"content-disposition": 'attachment; filename="labels.jsonl"'}
         return Response("".join(own), media_type="application/jsonl", headers=headers)

@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from steelyard.review.bench_item import BenchItem
-from steelyard.review.standing import DECIDED, DEFERRED, DISPUTED, Standing
+from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
 from steelyard.stimuli.stimulus import PENDING
 
 NEAR, FAR = 0.8, 0.5
@@ -65,17 +64,17 @@ class Filters:
 class Row:
     """A stimulus in the queue, as one reviewer sees it."""
 
-    item: BenchItem
+    item: ReviewItem
     """The stimulus."""
-    standing: Standing
+    review_status: ReviewStatus
     """What was decided, as far as the reviewer may know."""
 
     @property
     def status(self) -> str:
         """One word for where it stands."""
-        if self.item.refused and self.standing.status == PENDING:
+        if self.item.refused and self.review_status.status == PENDING:
             return REFUSED
-        return self.standing.status
+        return self.review_status.status
 
     @property
     def waiting(self) -> bool:
@@ -89,30 +88,36 @@ class Row:
         return made.id, made.request, made.texts[0]
 
 
-def _like(item: BenchItem, wanted: str) -> bool:
+def _like(item: ReviewItem, wanted: str) -> bool:
     alike = item.similarity
     if alike is None:
         return False
     return alike >= NEAR if wanted == "near" else alike < FAR
 
 
-def seen_by(standing: Standing, reviewer: str, *, blind: bool) -> Standing:
-    """An standing as a reviewer may know it: in blind mode the own vote and nothing else."""
+def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> ReviewStatus:
+    """A review status as a reviewer may know it: in blind mode the own vote and nothing else."""
     if not blind:
-        return standing
-    own = standing.votes.get(reviewer)
+        return review_status
+    own = review_status.votes.get(reviewer)
     votes = {} if own is None else {reviewer: own}
     status = PENDING if own is None else own.decision
-    ruling = own if own is not None and own.decision in DECIDED else None
-    return replace(standing, status=status, votes=votes, ruling=ruling, newest=0 if own is None else own.id)
+    final_vote = own if own is not None and own.decision in DECIDED else None
+    return replace(
+        review_status,
+        status=status,
+        votes=votes,
+        final_vote=final_vote,
+        newest=0 if own is None else own.id,
+    )
 
 
 def rows_of(
-    items: Mapping[str, BenchItem], standings: Mapping[str, Standing], reviewer: str, *, blind: bool
+    items: Mapping[str, ReviewItem], statuses: Mapping[str, ReviewStatus], reviewer: str, *, blind: bool
 ) -> list[Row]:
     """The queue of a reviewer; a blind one is not shown what the checks turned down."""
     shown = {name: item for name, item in items.items() if not (blind and item.refused)}
-    return [Row(item, seen_by(standings[name], reviewer, blind=blind)) for name, item in shown.items()]
+    return [Row(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
 
 
 @dataclass(frozen=True)
@@ -132,8 +137,8 @@ class Progress:
         counts: dict[str, int] = {}
         for row in rows:
             counts[row.status] = counts.get(row.status, 0) + 1
-        total = [row for row in rows if row.item.waits or row.standing.decided]
-        return cls(sum(row.standing.decided for row in total), len(total), counts)
+        total = [row for row in rows if row.item.waits or row.review_status.decided]
+        return cls(sum(row.review_status.decided for row in total), len(total), counts)
 
 
 def following(rows: Sequence[Row], current: str | None, step: int = 1) -> str | None:

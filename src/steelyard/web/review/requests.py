@@ -1,4 +1,4 @@
-"""What the pages of a bench send: JSON objects, and the name of who sends them."""
+"""What the pages of a session send: JSON objects, and the name of who sends them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.review.runs import before_edit, run_of
+from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.stimuli.stimulus import EDITED, Stimulus
 from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import ASSISTANT, SYSTEM, TOOL, Turn
@@ -67,13 +67,15 @@ class ShownTurn:
 
 
 def shown_turns(
-    made: Stimulus, ruling: Vote | None, draft: Mapping[str, str] | None
+    made: Stimulus, final_vote: Vote | None, draft: Mapping[str, str] | None
 ) -> tuple[ShownTurn, ...]:
     """The messages of a run as they stand; empty for a stimulus that is no run."""
     if made.transcript is None:
         return ()
-    changed = ruling is not None and ruling.decision == EDITED and ruling.text is not None
-    run = run_of(ruling.text) if changed and ruling is not None and ruling.text else made.transcript
+    changed = final_vote is not None and final_vote.decision == EDITED and final_vote.text is not None
+    run = (
+        run_of(final_vote.text) if changed and final_vote is not None and final_vote.text else made.transcript
+    )
     typed = json.loads(draft["turns"]) if draft and draft.get("turns") else {}
     olds = before_edit(made).turns
     aligned = len(olds) == len(made.transcript.turns)

@@ -7,7 +7,7 @@ const say = document.getElementById("say");
 const byId = (id) => document.getElementById(id);
 const pane = () => byId("pane");
 
-let typing = null; // timer of the next draft
+let debounce = null; // timer of the next draft
 let sending = Promise.resolve(); // changes go out one after the other
 
 function tell(sentence, bad = false) {
@@ -134,14 +134,14 @@ function compareTurn(turn) {
 function changed() {
   compare();
   byId("saved").textContent = "…";
-  clearTimeout(typing);
-  typing = setTimeout(keepDraft, 300);
+  clearTimeout(debounce);
+  debounce = setTimeout(keepDraft, 300);
 }
 
 async function keepDraft() {
-  if (typing === null || !pane()) return;
-  clearTimeout(typing);
-  typing = null;
+  if (debounce === null || !pane()) return;
+  clearTimeout(debounce);
+  debounce = null;
   const body = fields();
   sending = sending.then(() => send("/draft", body));
   const answer = await sending;
@@ -151,8 +151,8 @@ async function keepDraft() {
 
 async function decide(decision, more = {}) {
   if (!pane()) return;
-  clearTimeout(typing);
-  typing = null;
+  clearTimeout(debounce);
+  debounce = null;
   const body = { ...fields(), decision, seen: Number(pane().dataset.seen), ...more };
   sending = sending.then(() => send("/decide", body));
   const answer = await sending;

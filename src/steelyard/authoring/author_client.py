@@ -1,0 +1,162 @@
+"""Calls to authors and validators through the judges' runner, and parsing of their replies: never a guess."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from steelyard.authoring.drafts import Draft
+from steelyard.authoring.questions import question_of
+from steelyard.errors import SteelyardError
+from steelyard.runner.judge_run import JudgeQueue
+from steelyard.runner.run_messages import TRANSIENT_REASONS
+from steelyard.runner.runner import Runner
+from steelyard.stimuli.authored.checks import is_refusal
+from steelyard.stimuli.authored.rejection import (
+    AUTHOR_REFUSED,
+    EMPTY,
+    NO_TEXT,
+    TRUNCATED,
+    UNREADABLE,
+    WRONG_CALL,
+    Rejection,
+)
+from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
+from steelyard.store.replies import StoredFailure
+from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.trials.exchange import Exchange
+from steelyard.trials.reply import Reply
+from steelyard.verdicts.json_answers import find_answers, find_object
+from steelyard.verdicts.readers import JsonReader, without_reasoning
+from steelyard.verdicts.verdict import Decided
+
+OnAuthorReply = Callable[[str, Reply], None]
+"""Told the key of an exchange and its reply."""
+
+
+class StoppedError(SteelyardError):
+    """The runner has stopped; its session says why."""
+
+
+class AuthorClient:
+    """Asks each exchange once, whoever wants it; every reply is on disk before it is handed out."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._store = runner.store
+        self._seen: set[str] = set()
+        self.waiting: dict[str, StoredFailure] = {}
+        """Exchanges that failed in this run and may succeed in the next."""
+
+    async def ask(
+        self, exchanges: Iterable[Exchange], on_reply: OnAuthorReply = lambda *_: None
+    ) -> Mapping[str, Reply]:
+        """Replies by key; a key is missing where the call failed. `on_reply` gets each as it comes in."""
+        wanted = {exchange.key: exchange for exchange in exchanges}
+        fresh = [exchange for key, exchange in wanted.items() if key not in self._seen]
+        self._seen.update(wanted)
+        if fresh:
+            await self.runner.run_queues(self._queues(fresh, on_reply))
+        if self.runner.session.stop_errors:
+            raise StoppedError("stopped")
+        stored, failures = self._store.exchanges(wanted), self._store.exchange_failures()
+        for key in wanted:
+            if key in failures and failures[key].reason in TRANSIENT_REASONS:
+                self.waiting[key] = failures[key]
+        return {key: stored[key].reply for key in wanted if key in stored}
+
+    def _queues(self, exchanges: list[Exchange], on_reply: OnAuthorReply) -> list[JudgeQueue]:
+        answered = self._store.exchanges([exchange.key for exchange in exchanges])
+        groups: dict[str, list[Exchange]] = {}
+        for exchange in exchanges:
+            groups.setdefault(exchange.judge.name, []).append(exchange)
+        return [
+            JudgeQueue(
+                group[0].judge,
+                group,
+                [[e for e in group if e.key not in answered]],
+                lambda call, reply: on_reply(call.key, reply),
+            )
+            for group in groups.values()
+        ]
+
+
+_TEXT = re.compile(r"<text>\r?\n?(.*)</text>", re.S | re.I)
+_CALL = re.compile(r"<call\s+id\s*=\s*[\"']?([^\"'>]*?)[\"']?\s*>(.*?)</call>", re.S | re.I)
+_SPOKEN_OF = re.compile(r"<text>\s+and\s+</text>|<call id=\"ID\">\s+and\s+</call>", re.I)
+"""Marks as prompts name them: a reply that repeats its prompt has put nothing between them."""
+WITHHELD = ("refusal", "filter")
+"""Endings of a reply that its provider would not give."""
+
+
+def text_of(reply: Reply) -> str | Rejection:
+    """The text between the marks, or why there is none."""
+    words = _marked(reply)
+    match = None if reply.finish in WITHHELD else _TEXT.search(words)
+    if match is None:
+        missing = Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
+        return _lack(reply, words, missing)
+    text = match[1].strip()
+    return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
+
+
+def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
+    """The plan in a reply, cleaned, or why there is none."""
+    words = without_reasoning(reply.text)
+    body = None if reply.finish in WITHHELD else find_object(words, "steps")
+    if body is None:
+        missing = Rejection(UNREADABLE, "the reply held no plan: one JSON object with steps was expected")
+        return _lack(reply, words, missing)
+    return parse_plan(body, transcript, most)
+
+
+def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
+    """The edited parts of a message in a reply, or why there are none."""
+    words = _marked(reply)
+    text = None if reply.finish in WITHHELD else _TEXT.search(words)
+    calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
+    if text is None and not calls:
+        missing = Rejection(NO_TEXT, "the reply held neither words nor arguments between their marks")
+        return _lack(reply, words, missing)
+    arguments: dict[str, Any] = {}
+    for name, body in calls:
+        try:
+            arguments[name] = json.loads(body, strict=False)
+        except (ValueError, RecursionError):
+            return Rejection(WRONG_CALL, f"the arguments of the tool call {name!r} are no valid JSON")
+    return TurnEdit(None if text is None else text[1].strip(), arguments)
+
+
+def _marked(reply: Reply) -> str:
+    """The words of a reply in which every mark is one that the model has set."""
+    return _SPOKEN_OF.sub(" ", without_reasoning(reply.text))
+
+
+def _lack(reply: Reply, words: str, otherwise: Rejection) -> Rejection:
+    """Why a reply does not hold what was asked for."""
+    if reply.finish in WITHHELD:
+        return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
+    if reply.finish == "length":
+        return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
+    if is_refusal(words):
+        return Rejection(AUTHOR_REFUSED, "the author declined to write")
+    return otherwise
+
+
+def said_yes(reply: Reply, key: str) -> bool | None:
+    """The yes or no of a JSON object with this key; None where there is not exactly one."""
+    if reply.finish in WITHHELD:
+        return None
+    answers = find_answers(without_reasoning(reply.text), key)
+    words = {str(value).strip().lower() for value in answers or ()}
+    if words <= {"yes", "true"} and words:
+        return True
+    return False if words and words <= {"no", "false"} else None
+
+
+def score_of(draft: Draft, reply: Reply) -> str | None:
+    """The score in a reply; None where there is none."""
+    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
+    return verdict.value if isinstance(verdict, Decided) else None

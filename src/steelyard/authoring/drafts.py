@@ -1,0 +1,192 @@
+"""Drafts: one brief on its way, a text or an agent's run, with its attempts and what it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus
+from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
+from steelyard.stimuli.authored.rejection import Rejection
+from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep, find_contradictions
+from steelyard.stimuli.stimulus import NOBODY, REJECTED, Stimulus
+from steelyard.study.editing import SHOWN_BEFORE
+from steelyard.study.roles import Roles
+from steelyard.study.study import Study
+from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, message, render_transcript
+from steelyard.trials.exchange import VALIDATOR, VERIFIER
+
+
+@dataclass
+class Draft:
+    """A brief that is being worked on."""
+
+    confirmed_by: ClassVar[str] = VALIDATOR
+    """Role that confirms it."""
+
+    brief: Brief
+    task: Task
+    author: str
+    """Model that writes."""
+    tries: list[Rejection] = field(default_factory=list)
+    text: str = ""
+    """The last text, good or not."""
+    accepted: bool = False
+    validation: str = ""
+    """What the validator found."""
+    kept_score: str | None = None
+    """Score that the text is kept at, where it is not the one that it was written for."""
+    waiting: str | None = None
+    """Why this run can not bring it to an end."""
+
+    @property
+    def open(self) -> bool:
+        """True where another try makes sense."""
+        return not self.accepted and self.waiting is None
+
+    @property
+    def feedback(self) -> str:
+        """What the author is told of its last try."""
+        return self.tries[-1].detail if self.tries else ""
+
+    @property
+    def stimulus(self) -> Stimulus:
+        """The text in the item's place, as it would be judged."""
+        return self.brief.to_stimulus(self.text, self.task, self.author, self.kept_score)
+
+    @property
+    def by_validator(self) -> bool:
+        """True where nobody but the validator says what the reference is."""
+        return False
+
+    @property
+    def remarks(self) -> str:
+        """What a reader of the stimulus should know beside what the validator found; empty without any."""
+        return ""
+
+    def reject(self, rejection: Rejection) -> None:
+        """Reject the last attempt."""
+        self.tries.append(rejection)
+
+    def written(self) -> AuthoredStimulus:
+        """What came of it: the accepted text, or the last one with the reason it was rejected."""
+        stimulus = self.stimulus
+        told, review = self.validation, stimulus.lineage.review
+        if not self.accepted:
+            last, count = self.tries[-1], len(self.tries)
+            told, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
+        told = f"{told}; {self.remarks}" if self.remarks else told
+        lineage = replace(stimulus.lineage, validation=told, review=review)
+        return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries), self.by_validator)
+
+
+CHUNK = 40_000
+"""Characters that are summed up in one call, at most; a longer message goes alone."""
+
+
+@dataclass
+class RunDraft(Draft):
+    """A brief whose run is edited message by message."""
+
+    confirmed_by = VERIFIER
+
+    plan: EditPlan | None = None
+    """What this try is to edit, once that is known."""
+    turns: dict[int, Turn] = field(default_factory=dict)
+    """Place to the message that was put there in this try."""
+    summary: str = ""
+    """What happened in the first messages, in short."""
+    summed_up: int = 0
+    """Messages that the summary speaks of."""
+    untouched: bool = False
+    """True where the run is what was wanted as it is."""
+
+    def begin(self) -> None:
+        """Start a try from the run as it is."""
+        self.plan, self.turns, self.summary, self.summed_up = None, {}, "", 0
+
+    @property
+    def original(self) -> Transcript:
+        """The run as it is."""
+        assert self.brief.item.transcript is not None
+        return self.brief.item.transcript
+
+    @property
+    def transcript(self) -> Transcript:
+        """The run with the edits of this try."""
+        return self.original.with_turns(self.turns) if self.turns else self.original
+
+    @property
+    def stimulus(self) -> Stimulus:
+        """The run as it would be judged."""
+        run, author = self.transcript, NOBODY if self.untouched else self.author
+        return self.brief.to_stimulus(
+            render_transcript(run), self.task, author, edit=self._edit, transcript=run
+        )
+
+    @property
+    def fits_as_is(self) -> bool:
+        """True where the run may be what is wanted already, as far as its label says."""
+        label = self.brief.item.label
+        return self.brief.goal != RUN_FAIL and label in (None, self.brief.expected)
+
+    @property
+    def by_validator(self) -> bool:
+        """True for a run taken as it is that nobody labelled."""
+        return self.untouched and self.brief.item.label is None
+
+    @property
+    def remarks(self) -> str:
+        """What was put right in the plan, and what does not fit any more; empty where there is nothing."""
+        corrections = self.plan.corrections if self.plan is not None else ()
+        parts = [f"plan corrected: {', '.join(corrections)}"] if corrections else []
+        strays = find_contradictions(self.original, self.transcript)
+        parts += [f"coherence: {', '.join(strays)}"] if strays else []
+        return "; ".join(parts)
+
+    @property
+    def _edit(self) -> str:
+        if self.untouched:
+            return "none: the run has the wanted answer as it is"
+        return self.brief.edit if self.plan is None else f"{self.brief.edit}: {self.plan.words}"
+
+    def before(self, step: PlanStep) -> str:
+        """The messages before the one to be edited that are shown as they are."""
+        return self._messages(max(0, step.place - SHOWN_BEFORE), step.place) or "(none)"
+
+    def after(self, step: PlanStep) -> str:
+        """The messages after it, up to the agent's next."""
+        later = [place for place in self.original.assistant_places if place > step.place]
+        end = later[0] + 1 if later else len(self.original.turns)
+        return self._messages(step.place + 1, end) or "(none)"
+
+    def to_sum_up(self, step: PlanStep) -> tuple[str, int]:
+        """The next messages that a summary lacks before this step, and where they end; empty without any."""
+        start, end = self.summed_up, max(0, step.place - SHOWN_BEFORE)
+        stop, length = start, 0
+        while stop < end and (stop == start or length + len(message(stop + 1, self._turn(stop))) <= CHUNK):
+            length += len(message(stop + 1, self._turn(stop)))
+            stop += 1
+        return self._messages(start, stop), stop
+
+    def edits_before(self, step: PlanStep) -> tuple[str, ...]:
+        """The messages that were edited before this step, as they are."""
+        return tuple(message(place + 1, turn) for place, turn in self.turns.items() if place < step.place)
+
+    def _turn(self, place: int) -> Turn:
+        return self.turns.get(place, self.original.turns[place])
+
+    def _messages(self, start: int, end: int) -> str:
+        return "\n\n".join(message(place + 1, self._turn(place)) for place in range(start, end))
+
+
+def text_draft(brief: Brief, study: Study, roles: Roles) -> Draft:
+    """The brief of a text before its first try."""
+    return Draft(brief, study.task, roles.author.address)
+
+
+def run_draft(brief: Brief, study: Study, roles: Roles) -> RunDraft:
+    """The brief of a run before its first try."""
+    assert roles.editing is not None
+    return RunDraft(brief, study.task, roles.editing.editor.address)

@@ -1,0 +1,144 @@
+"""What commands print: messages and paths as plain text, the datasheet, and the link of a page."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from steelyard.cli.options import option
+from steelyard.core.text import pluralize
+from steelyard.errors import SteelyardError, exit_code
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from steelyard.datasheet.datasheet import Datasheet
+    from steelyard.errors import SteelyardError
+    from steelyard.runner.session import RunSession
+
+ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
+"""What to do when a model or server has changed under the same name."""
+
+
+def print_error(message: object) -> None:
+    """Print one sentence on one line of stderr."""
+    from steelyard.datasheet.words.text import escape_control_chars
+
+    click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
+
+
+def warn(message: object) -> None:
+    """Print a problem that did not stop the run."""
+    print_error(f"warning: {message}")
+
+
+def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
+    """Print the warnings, then the errors; return the exit code."""
+    for warning in warnings:
+        warn(warning)
+    for error in errors:
+        print_error(error)
+    return exit_code(errors)
+
+
+def display_path(path: Path) -> str:
+    """A path for the terminal, with control characters escaped."""
+    from steelyard.datasheet.words.text import escape_keeping_spaces
+
+    return escape_keeping_spaces(str(path))
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Text for rich without markup: square brackets stay square brackets."""
+    from rich.text import Text
+
+    from steelyard.datasheet.words.text import escape_control_chars
+
+    return Text(escape_control_chars(text), style)
+
+
+def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
+    """Calls and cost of the session; `estimated` if some of its tokens were estimated, not reported by the server."""
+    about = "about " if estimated else ""
+    spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
+    if session.calls:
+        return f"{pluralize(session.calls, 'call')} in this run{spent}."
+    if session.failures or session.stop_errors:
+        return f"No call of this run was answered{spent}."
+    return f"No calls: every trial was answered before. {ASK_AFRESH}"
+
+
+full_option = option("--full", is_flag=True, help="Print every figure instead of one screen.")
+
+
+def print_datasheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]:
+    """Print one screen, or every figure; return the errors of the printing itself, which cost no file."""
+    from rich.console import Console
+
+    from steelyard.datasheet.render import one_screen, terminal
+    from steelyard.metrics.faults import Faults
+    from steelyard.runner.run_messages import metric_errors
+
+    faults = Faults()
+    render = terminal.render if full else one_screen.render
+    faults.guarded(
+        "",
+        "the datasheet on the terminal",
+        lambda: render(datasheet, Console()),
+        lambda _: None,
+        passing=(OSError, UnicodeError),
+    )
+    return list(metric_errors(faults.found))
+
+
+def print_page_path(page: Path, before: str = "", *, full: bool) -> None:
+    """The last line: the path of the page, unwrapped, as a link on terminals that support links."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    hint = " ".join(
+        part for part in (before, "" if full else "For every figure open the page, or add --full.") if part
+    )
+    if hint:
+        console.print(Text(hint), soft_wrap=True, highlight=False)
+    # as_uri escapes every character that could end the terminal's escape code of the link.
+    line = Text("Page: ").append(display_path(page), f"link {page.resolve().as_uri()}")
+    console.print(line, soft_wrap=True, highlight=False)
+
+
+def open_link(what: str, url: str, *, browser: bool) -> None:
+    """Print the link and open it in the browser."""
+    click.echo(f"{what} at {url}\nPress Ctrl-C to stop; saved work is kept.")
+    if browser:
+        with suppress(webbrowser.Error):
+            webbrowser.open(url)
+
+
+def system_user() -> str:
+    """The user name of the operating system."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "reviewer"
+
+
+def on_enter(act: Callable[[], None]) -> None:
+    """Call a function on every Enter in the terminal; without a terminal, never."""
+    if not sys.stdin.isatty():
+        return
+
+    def listen() -> None:
+        for _ in sys.stdin:
+            act()
+
+    threading.Thread(target=listen, daemon=True).start()

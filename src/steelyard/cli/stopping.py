@@ -1,0 +1,218 @@
+"""`measure --until` and `measure --decide`: measurements that stop once the question is decided."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.output import describe_calls, display_path, plain, print_results
+from steelyard.cli.study import open_study, run_limits
+from steelyard.core.text import pluralize
+from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from steelyard.commands.measure import Measurement, StudyAtProfile
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.limits import RunLimits
+    from steelyard.runner.planner import PlanRow
+    from steelyard.sequential.decide import Decisions
+    from steelyard.sequential.decision import Decision, DecisionRule
+    from steelyard.study.study import Study
+
+
+def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
+    """Go through the profiles until the verdict is decided."""
+    from steelyard.cli.progress import LiveProgress
+    from steelyard.commands.measure import measure_until_verdict
+
+    sizes, folder = _sizes(options)
+    with LiveProgress() as progress:
+        return measure_until_verdict(sizes, folder, limits, progress)
+
+
+def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
+    """The study at each profile, and the folder that all of them lie in."""
+    from steelyard.commands.measure import FIRST, check_growth, default_folder
+    from steelyard.run_folder.run_folder import RunFolder
+
+    if options["profile"] is not None:
+        raise ConfigError("--until: sets the profile itself; remove --profile.")
+
+    @cache
+    def study_at(profile: str) -> Study:
+        study, _, _ = open_study({**options, "profile": profile}, quiet=profile != FIRST)
+        return study
+
+    smallest = study_at(FIRST)
+    check_growth(smallest)
+    return study_at, RunFolder(options["out"]) if options["out"] else default_folder(smallest)
+
+
+def print_sizes(options: dict[str, Any], as_json: bool) -> None:
+    """What each look would still take, beyond the looks before it."""
+    from rich.console import Console
+
+    from steelyard.cli.plan_table import price_list, print_rows, total_row
+    from steelyard.commands.measure import remaining_profiles
+    from steelyard.run_folder.resume import require_same_study
+    from steelyard.runner.planner import make_plan, plan_rows
+
+    sizes, folder = _sizes(options)
+    done: set[str] = set()
+    if folder.database.exists():
+        with folder.store() as store:
+            done = store.answered()
+    looks: list[tuple[str, list[PlanRow]]] = []
+    for profile in remaining_profiles(folder):
+        study = sizes(profile)
+        if not looks:
+            require_same_study(folder, study)
+        plan = make_plan(study)
+        baselines = {judge.name for judge in study.judges if judge.baseline}
+        looks.append((profile, [row for row in plan_rows(plan, done) if row.judge not in baselines]))
+        done |= {trial.key for trial in plan.calls}
+    if as_json:
+        body = [{"profile": profile, "rows": [asdict(row) for row in rows]} for profile, rows in looks]
+        click.echo(json.dumps({"looks": body, "prices": price_list(study)}, indent=1))
+        return
+    console = Console()
+    console.print(f"Plan of {study.name} until the verdict is decided, seed {study.seed}", highlight=False)
+    console.print()
+    print_rows([replace(total_row(rows), judge=profile) for profile, rows in looks], console, "look")
+    console.print("Each step adds to the one before; the run stops after the first that decides.")
+    console.print("Tokens, dollars and time are estimates; nothing was spent.")
+    click.echo(f"Run folder: {display_path(folder.path)}")
+
+
+STYLES = {True: "green", False: "red", None: "yellow"}
+"""Colour of a verdict, by whether the rule holds."""
+
+
+def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bool, as_json: bool) -> int:
+    """Decide, print, and return the exit code."""
+    from steelyard.cli.progress import LiveProgress
+    from steelyard.sequential.decide import decide
+    from steelyard.sequential.decision import parse_rule
+
+    rule = parse_rule(text, _form(options))
+    study, folder = _study(rule, options)
+    if dry_run:
+        _print_plan(study, folder, rule, cap, as_json)
+        return 0
+    with LiveProgress() as progress:
+        made = decide(study, folder, rule, cap, run_limits(options), progress)
+    if as_json:
+        click.echo(json.dumps([decision.to_json() for decision in made.decisions], indent=1))
+    else:
+        _print(made, rule)
+    return print_results(made.warnings, made.errors)
+
+
+def _form(options: dict[str, Any]) -> str:
+    """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
+    from steelyard.cli.options import data_overrides
+    from steelyard.probes.probe import form_of
+    from steelyard.sequential.decision import BUILT_IN
+    from steelyard.study.study_file import load_config
+    from steelyard.study.task_config import question
+
+    config = load_config(options["study"], data_overrides(options))
+    if config.data is None:
+        return BUILT_IN
+    return form_of(question(config.task, config.data, scores=False))
+
+
+def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
+    """The named judges alone, on the whole catalogue."""
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.sequential.decide import PROFILE
+
+    if options["probes"]:
+        raise ConfigError("--probe: the rule of --decide names the probe; remove --probe.")
+    if options["profile"] not in (None, PROFILE):
+        raise ConfigError("--profile: --decide samples from the whole catalogue; remove --profile.")
+    study, _, _ = open_study({**options, "probes": [rule.probe], "profile": PROFILE})
+    study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))
+    return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+
+
+def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
+    from steelyard.cli.plan_table import print_plan
+    from steelyard.runner.planner import make_plan
+    from steelyard.sequential.decide import sample_units
+
+    plan = make_plan(study)
+    drawn = [
+        trial for judge in study.judges for unit in sample_units(plan, judge, rule, cap) for trial in unit
+    ]
+    print_plan(plan.only(drawn), folder, as_json)
+    if not as_json:
+        click.echo("This is the maximum: the decision stops as soon as the answer is clear.")
+
+
+def _print(made: Decisions, rule: DecisionRule) -> None:
+    from rich.console import Console
+
+    from steelyard.metrics.stats.confidence_sequence import ALPHA
+    from steelyard.sequential.decide import UNITS_PER_LOOK
+
+    console = Console()
+    console.print(plain(f"Is {rule} true?", "bold"))
+    console.print(_table(made.decisions, rule))
+    for decision in made.decisions:
+        console.print(plain(_sentence(decision)), soft_wrap=True)
+    confidence = f"{100 * (1 - ALPHA):g} %"
+    console.print(
+        f"\n{rule.noun.capitalize()}s are sampled at random and tested every {UNITS_PER_LOOK}; the "
+        f"intervals hold at all tests together ({confidence}). "
+        "They decide the rule and are no measurement: remove --decide to measure.",
+        highlight=False,
+    )
+    click.echo(f"{describe_calls(made.session)} Log: {display_path(made.folder.decisions)}")
+
+
+def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("judge", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    for name in ("mean", "interval", f"{rule.noun}s", "excluded", "calls"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for decision in decisions:
+        last = decision.last
+        table.add_row(
+            plain(decision.judge),
+            plain(decision.verdict, STYLES[decision.holds]),
+            f"{last.total / last.units:.3f}" if last.units else "undefined",
+            f"{last.low:.3f} to {last.high:.3f}",
+            f"{last.units:,}",
+            f"{last.excluded:,}",
+            f"{last.calls:,}",
+        )
+    return table
+
+
+def _sentence(decision: Decision) -> str:
+    """The verdict in words."""
+    rule, last, verdict = decision.rule, decision.last, decision.verdict
+    if last.excluded and not last.units:
+        drawn = pluralize(last.excluded, rule.noun)
+        return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
+    if decision.holds is None:
+        capped = f"the cap of {pluralize(decision.cap, rule.noun)} is reached"
+        why = capped if verdict == "inconclusive" else "not all calls were made"
+        return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
+    answer = "yes" if decision.holds else "no"
+    worst = (
+        "" if decision.is_robust else f" Counting the excluded {rule.noun}s against it would leave it open."
+    )
+    calls = pluralize(last.calls, "call")
+    return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"
