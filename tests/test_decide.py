@@ -125,7 +125,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
     assert "as dark_current<0.1 was to be decided: intervals of what was looked at" in " ".join(
         told.out.split()
     )
-    assert "again to go on" not in told.err
+    assert "again to continue" not in told.err
     gated = command("gate", "run", "--policy", "smoke")
     assert (gated.code, gated.out.count("FAIL")) == (4, 0)  # planted/first has 1.00 [0.30, 1.00]
     for rule in ("dark_current<0.6", "positional_false_preference<0.2"):

@@ -91,7 +91,7 @@ class Rounds:
             raise RunError(
                 f"authoring: {count} of {pluralize(len(self._drafts), 'text')} "
                 f"{plural(count, 'waits', 'wait')} for a reply ({reason}); "
-                "what was written is kept, run again to go on."
+                "what was written is kept, run again to continue."
             )
 
     @property

@@ -28,7 +28,7 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls."""
     use_one_blas_thread()
     from steelyard.cli.progress import working
-    from steelyard.commands.report import RebuiltDatasheet, rebuild
+    from steelyard.commands.report import rebuild
     from steelyard.run_folder.run_folder import RunFolder
 
     with working("computing every figure from the stored replies; no calls"):

@@ -96,7 +96,7 @@ def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> N
         raise RunError(
             f"data.reference: {len(waiting)} of {pluralize(len(trials), 'item')} "
             f"{plural(len(waiting), 'waits', 'wait')} for a reply "
-            f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
+            f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to continue, or "
             "leave such items out."
         )
 

@@ -221,7 +221,7 @@ def _withhold_partial(check: Check, sheet: Datasheet) -> Check:
         reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
     else:
         before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
-        reason = f"{before}{partial}; run the same command again to go on"
+        reason = f"{before}{partial}; run the same command again to continue"
     # What the plan asks for comes before further calls.
     return replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
 
