@@ -38,7 +38,7 @@ import verdict_tables
 
 import steelyard
 from steelyard import errors
-from steelyard.cli.main import COMMANDS, EXAMPLES, cli
+from steelyard.cli.main import COMMANDS, cli
 from steelyard.commands.gate.policy import (
     ALLOW,
     CLEAR_ON_SHEET,
@@ -254,7 +254,8 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from the commands themselves; `make docs` writes it again. -->
 
-Results go to stdout, progress and warnings to stderr. Progress bars appear only on a terminal.
+Results go to stdout, progress and warnings to stderr. Progress bars appear only on a terminal. `--help` after
+a command prints examples.
 
 Every option can be set as an environment variable: `STEELYARD_DRY_RUN` for `--dry-run`. The option overrides
 the variable, and the variable overrides the study file. A variable of an option that may be repeated holds
@@ -377,13 +378,11 @@ def _command(name: str) -> click.Command:
 def _section(name: str) -> str:
     command, rows = _command(name), _option_rows(name)
     arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
-    usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if rows else []), *arguments])
-    text = " ".join((command.help or "").split())
+    usage = " ".join([name, *(["[OPTIONS]"] if rows else []), *arguments])
     names = ", ".join(row.partition(" | ")[0].rpartition("`, ")[2].split(" ")[0] for row in rows)
-    options = [f"[Options](#options): {names}.", ""] if rows else []
-    return "\n".join(
-        [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", "", *options]
-    )
+    options = f" [Options](#options): {names}." if rows else ""
+    text = " ".join((command.help or "").split())
+    return f"## steelyard {name}\n\n{text} Usage: `{usage}`.{options}\n"
 
 
 def _metavar(argument: click.Argument) -> str:

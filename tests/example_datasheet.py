@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 
+from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.reading import Reading
 from steelyard.metrics.estimate import Estimate, Interval
 
 FAILING = "Mistral7B"
@@ -269,12 +269,12 @@ def baselines() -> Iterator[Estimate]:
     yield threshold("longest", "base", 5.0, 5.0, None, "right")
 
 
-def read(judge: str, **sentences: tuple[str, str]) -> Iterator[Reading]:
+def read(judge: str, **sentences: tuple[str, str]) -> Iterator[Finding]:
     for title, (word, sentence) in sentences.items():
-        yield Reading(judge, title.replace("_", " "), word, sentence)
+        yield Finding(judge, title.replace("_", " "), word, sentence)
 
 
-READINGS = (
+FINDINGS = (
     *read(
         "Llama8B",
         Merit=("clear", "tells good from bad: chooses the better text in 0.69 [0.60, 0.77] of calls"),
@@ -329,7 +329,7 @@ def example() -> Datasheet:
             ),
         ),
         estimates=(*measured(), *baselines()),
-        readings=READINGS,
+        findings=FINDINGS,
         run={"started": "2026-03-02T09:14:05Z", "finished": "2026-03-02T09:31:44Z",
              "latency_ms": {"p50": 412, "p95": 980}},
     )  # fmt: skip
@@ -341,7 +341,7 @@ def renamed(datasheet: Datasheet, old: str, new: str) -> Datasheet:
         datasheet,
         judges=tuple(replace(j, name=new) if j.name == old else j for j in datasheet.judges),
         estimates=tuple(replace(e, judge=new) if e.judge == old else e for e in datasheet.estimates),
-        readings=tuple(replace(r, judge=new) if r.judge == old else r for r in datasheet.readings),
+        findings=tuple(replace(r, judge=new) if r.judge == old else r for r in datasheet.findings),
     )
 
 
@@ -358,13 +358,13 @@ def crowd(count: int) -> Datasheet:
         + tuple(j for j in one.judges if j.baseline),
         estimates=tuple(e for s, n in zip(copies, names, strict=True) for e in s.estimates if e.judge == n)
         + tuple(baselines()),
-        readings=tuple(r for s, n in zip(copies, names, strict=True) for r in s.readings if r.judge == n),
+        findings=tuple(r for s, n in zip(copies, names, strict=True) for r in s.findings if r.judge == n),
     )
 
 
 def without_estimates() -> Datasheet:
     """Judges that were never asked anything."""
-    return replace(example(), estimates=(), readings=())
+    return replace(example(), estimates=(), findings=())
 
 
 def pointwise() -> Datasheet:
@@ -383,4 +383,4 @@ def pointwise() -> Datasheet:
         ),
         Estimate("Qwen14B", "synthetic_ordinal", "unheard_of", {}, "item", 3.25),
     )
-    return replace(example(), estimates=rows, readings=())
+    return replace(example(), estimates=rows, findings=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.importing.call import VERDICTS
+from steelyard.importing.pairs import VERDICTS
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 
 from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, UNFIT, Conclusion
+from steelyard.datasheet.conclusions.conclude import conclusions_of
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.readings.readings import readings_of
-from steelyard.datasheet.verdict import CARE, NO_FAULT, UNFIT, Verdict
-from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.run.losses import loss_estimates
@@ -67,7 +67,7 @@ SCORES: Mapping[str, tuple[dict[str, object], str, str | None]] = {
 """The same for judges of single texts."""
 
 
-def judged_pairs(seed: int = 7, names: Iterable[str] = PAIRS, replicates: int = 2) -> dict[str, Verdict]:
+def judged_pairs(seed: int = 7, names: Iterable[str] = PAIRS, replicates: int = 2) -> dict[str, Conclusion]:
     """The verdicts on judges of pairs at standard size; `seed` draws tasks, errors and noise."""
     chosen = list(names)
     judges = [_seeded(name, PAIRS[name][0], seed) for name in chosen]
@@ -82,12 +82,12 @@ def judged_pairs(seed: int = 7, names: Iterable[str] = PAIRS, replicates: int = 
         estimates += [*loss_estimates(judge.name, seen, seed), *merit_estimates(judge.name, seen, {}, seed)]
     entries = tuple(_entry(judge) for judge in measured)
     sheet = Datasheet("faults", seed, "sha256:0", "0", "standard", entries, tuple(estimates))
-    return _verdicts(replace(sheet, readings=tuple(readings_of(entries, estimates))))
+    return _verdicts(replace(sheet, findings=tuple(findings_of(entries, estimates))))
 
 
 def judged_scores(
     folder: Path, rows: int = 200, seed: int = 7, names: Iterable[str] = SCORES
-) -> dict[str, Verdict]:
+) -> dict[str, Conclusion]:
     """The verdicts on judges of single texts, on so many labelled rows of one's own."""
     path = folder / f"rows-{rows}-{seed}.csv"
     _write_rows(path, rows, seed)
@@ -123,9 +123,9 @@ def _entry(judge: Judge) -> JudgeEntry:
     return JudgeEntry(judge.name, judge.address, judge.baseline, {})
 
 
-def _verdicts(sheet: Datasheet) -> dict[str, Verdict]:
+def _verdicts(sheet: Datasheet) -> dict[str, Conclusion]:
     faults = Faults()
-    verdicts = {verdict.judge: verdict for verdict in verdicts_of(sheet, faults)}
+    verdicts = {verdict.judge: verdict for verdict in conclusions_of(sheet, faults)}
     assert not faults.found
     return verdicts
 

@@ -32,7 +32,7 @@ def read(tmp_path: Path, lines: list[dict[str, Any]]) -> Datasheet:
 
 
 def sentence(sheet: Datasheet, title: str) -> str:
-    return next(reading.sentence for reading in sheet.readings if reading.title == title)
+    return next(reading.sentence for reading in sheet.findings if reading.title == title)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_judge_that_abstains_now_and_then_is_not_called_repeatable(
 ) -> None:
     """Its scores never differ: the intraclass correlation is 1 whatever it abstains from."""
     sheet = read(tmp_path, scores(declines, "1-5"))
-    [reading] = [each for each in sheet.readings if each.title == "Repeatability"]
-    assert reading.word == word
+    [reading] = [each for each in sheet.findings if each.title == "Repeatability"]
+    assert reading.status == word
     assert ("30 calls abstained, which that leaves out" in reading.sentence) is bool(declines)
     assert f"{100 - declines} of 100 pairs of repeats" in reading.sentence

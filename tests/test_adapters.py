@@ -18,13 +18,21 @@ from hypothesis import strategies as st
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.stimuli.surface import rewrite_range
+from steelyard.study.study_file import load_config
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.layouts import category, human_majority_vote
-from steelyard.tasks.data_config import parse_data
+from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 
 SHARED = Path(os.environ.get("STEELYARD_SHARED", Path(__file__).parents[2] / "shared")) / "data"
+
+
+def data_config(body: dict[str, Any], where: str) -> DataConfig:
+    """The `data` key of a study file."""
+    data = load_config(None, {"data": body}, where).data
+    assert data is not None
+    return data
 
 
 def adapter(name: str) -> Adapter:
@@ -32,7 +40,7 @@ def adapter(name: str) -> Adapter:
 
 
 def load(name: str, path: Path, **more: Any) -> tuple[Item, ...]:
-    config = parse_data({"path": path.name, "adapter": name, **more}, "study.yaml")
+    config = data_config({"path": path.name, "adapter": name, **more}, "study.yaml")
     return config.load(path.parent, adapter(name).task.scale, 7)
 
 
@@ -336,7 +344,7 @@ def test_an_unknown_adapter_is_refused(tmp_path: Path) -> None:
 
 def test_data_need_columns_or_an_adapter(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="neither columns nor adapter found"):
-        parse_data({"path": "x.csv"}, "study.yaml")
+        data_config({"path": "x.csv"}, "study.yaml")
 
 
 @pytest.mark.skipif(not (SHARED / "llmbar").exists(), reason="the shared LLMBar items are not here")

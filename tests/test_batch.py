@@ -18,9 +18,9 @@ import pytest
 from batch_server import BatchServer, MessageBatchServer, second_wins
 from commands import Command
 from servers import Answer, ScriptedServer, drop, fails, hang, says, sends
-from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.conclusions.conclude import JudgeEvidence
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.run_facts import RunFacts
-from steelyard.datasheet.verdicts.conclude import Case
 from steelyard.runner import batch_runner
 from steelyard.runner.batch_judge_run import FOLDER
 from vendors import KEY
@@ -514,6 +514,6 @@ def test_what_became_of_calls_that_have_not_ended(asked: int, waiting: int, told
 
 def test_a_verdict_says_that_calls_wait() -> None:
     """Calls in batches were asked, and have not ended."""
-    case = Case(Figures("a", LookUp(())), {}, "Partial: 8 of 12 calls", waiting=True)
-    assert case.verdict().facts[0].sentence == "8 of 12 calls have ended, others wait in batches"
-    assert replace(case, waiting=False).verdict().facts[0].sentence == "8 of 12 calls were asked"
+    case = JudgeEvidence(JudgeEstimates("a", EstimateIndex(())), {}, "Partial: 8 of 12 calls", waiting=True)
+    assert case.conclude().facts[0].sentence == "8 of 12 calls have ended, others wait in batches"
+    assert replace(case, waiting=False).conclude().facts[0].sentence == "8 of 12 calls were asked"

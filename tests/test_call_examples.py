@@ -13,12 +13,11 @@ import pytest
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
+from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.examples.selection import ExampleSelector
-from steelyard.datasheet.reading import Reading
-from steelyard.datasheet.readings.exhibited import BEHIND, cases_behind
-from steelyard.datasheet.readings.readings import QUESTIONS
+from steelyard.datasheet.findings.findings import BEHIND, QUESTIONS, examples_behind
 from steelyard.verdicts.observations import Observations
 
 HOSTILE = "\x1b[2J \u202eevil </pre><script>alert(1)</script> ````` {{ 7*7 }}\n\n# heading " + "x" * 200_000
@@ -51,7 +50,7 @@ def sheet(folder: Path) -> Datasheet:
 
 
 def test_every_flagged_reading_has_its_calls_and_no_other_has(sheet: Datasheet) -> None:
-    flagged = {r.title for r in sheet.readings if r.word == "flagged" and r.title in BEHIND}
+    flagged = {r.title for r in sheet.findings if r.status == "flagged" and r.title in BEHIND}
     assert flagged, "the scripted judge should be flagged"
     shown = [exhibit.reading for exhibit in sheet.exhibits]
     assert set(shown) == flagged | {"Failures"}
@@ -123,8 +122,8 @@ def test_every_question_either_rests_on_calls_or_is_known_not_to() -> None:
 
 
 def test_a_reading_without_calls_of_its_own_has_no_cases() -> None:
-    reading = Reading("j", "Threshold", "flagged", "")
-    assert cases_behind(reading, ExampleSelector(Observations.of([])), [], 3, 7) == []
+    reading = Finding("j", "Threshold", "flagged", "")
+    assert examples_behind(reading, ExampleSelector(Observations.of([])), [], 3, 7) == []
 
 
 @pytest.mark.parametrize("limit", [40, 400])

@@ -13,7 +13,7 @@ from steelyard.commands.compare import Target, compare_targets
 from steelyard.datasheet.comparison.answer import Answer, main_first, winner
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.datasheet.readings.more_data import profile_calls
+from steelyard.datasheet.findings.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval

@@ -189,7 +189,7 @@ def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
     page = render(sheet)
     assert "Operating curve" in page
     assert page.count("(target sensitivity), all steps") > 1
-    said = next(r for r in sheet.readings if r.title == "Criterion").sentence
+    said = next(r for r in sheet.findings if r.title == "Criterion").sentence
     assert said.index("lenient") < said.index("strict changes") < said.index("strictest")
     shift = sheet.find(judge.name, "sensitivity_shift", "criterion", protocol="strictest", delta=1)
     assert shift is not None

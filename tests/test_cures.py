@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.datasheet.conclusion import Conclusion, Reason
+from steelyard.datasheet.conclusions.rules import FAULTS, guide_to
 from steelyard.datasheet.render.html.cures import cures
-from steelyard.datasheet.verdict import Fact, Verdict
-from steelyard.datasheet.verdicts.rules import FAULTS, guide_to
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
 
 
-def verdict(*titles: str) -> Verdict:
-    return Verdict("j", "unfit", tuple(Fact(title, "is bad", guide_to(title)) for title in titles))
+def verdict(*titles: str) -> Conclusion:
+    return Conclusion("j", "unfit", tuple(Reason(title, "is bad", guide_to(title)) for title in titles))
 
 
 @pytest.mark.parametrize("title", [rule.title for rule in FAULTS])

@@ -15,9 +15,9 @@ from rich.console import Console
 
 import steelyard
 from example_datasheet import example
+from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import csv, html, markdown, terminal
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
@@ -100,7 +100,7 @@ SHEETS = st.builds(
     profile=WORDS,
     judges=several(st.builds(JudgeEntry, WORDS, WORDS, st.booleans(), st.dictionaries(WORDS, WORDS))),
     estimates=several(ESTIMATES),
-    readings=several(st.builds(Reading, WORDS, WORDS, WORDS, WORDS)),
+    findings=several(st.builds(Finding, WORDS, WORDS, WORDS, WORDS)),
     run=RUNS,
     authored=several(REPORTS),
     form=st.sampled_from(["pairwise", "pointwise"]),
@@ -198,7 +198,7 @@ def estimate(**change: object) -> dict[str, Any]:
 def test_keys_that_are_missing_have_defaults_and_those_of_later_programs_are_left_aside() -> None:
     sheet = Datasheet.from_json({**least(), "later": 1})
     assert (sheet.profile, sheet.form, sheet.reference, sheet.partial) == ("", "pairwise", None, None)
-    assert (sheet.panel, sheet.readings, sheet.authored, sheet.faults, sheet.run) == ((), (), (), (), {})
+    assert (sheet.panel, sheet.findings, sheet.authored, sheet.faults, sheet.run) == ((), (), (), (), {})
     assert sheet.estimates == (Estimate("j", "p", "m", {"delta": 1}, "call", 1),)
     report = {"probe": "typos", "asked": 1, "usable": 1, "rejected": {}, "turned_down": {}}
     assert Datasheet.from_json({**least(), "authored": [report]}).authored[0].pending == 0
@@ -261,4 +261,4 @@ def test_a_datasheet_of_schema_1_opens_with_the_status_words_of_schema_2() -> No
     sheet = read_datasheet(folder)
     assert sheet.dumps() == text.replace('"underpowered"', '"inconclusive"').replace("sheet/1", "sheet/2")
     assert [e.finding for e in sheet.of("old", "dark_current")] == ["inconclusive", "inconclusive"]
-    assert sheet.readings[0].word == sheet.remedies[0].figures[0].estimate.finding == "inconclusive"
+    assert sheet.findings[0].status == sheet.remedies[0].figures[0].estimate.finding == "inconclusive"

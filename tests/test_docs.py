@@ -20,12 +20,19 @@ from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.stimuli.composition import compose
 from steelyard.study.role_config import parse_roles
+from steelyard.study.study_file import load_config
 from steelyard.study.task_config import TaskConfig
 from steelyard.tasks.checklist import catalogue
-from steelyard.tasks.data_config import parse_data
 
 DOCS = ROOT / "docs"
 each_page = pytest.mark.parametrize("page", PAGES, ids=name)
+
+
+def data_config(body: dict[str, Any], where: str) -> Any:
+    """The `data` key of a study file."""
+    data = load_config(None, {"data": body}, where).data
+    assert data is not None
+    return data
 
 
 def read(path: Path) -> str:
@@ -216,7 +223,7 @@ def test_every_way_to_the_published_form_is_taken() -> None:
             parse_roles(**{**roles, key: {**roles[key], **value}})
         elif key in ("columns", "data"):
             data = {"path": "rows.csv", "columns": {"response": "text"}}
-            parse_data(
+            data_config(
                 {**data, **(value if key == "data" else {"columns": {**data["columns"], **value}})}, "x"
             )
         elif key == "task":

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from commands import Command
 from scores import calls
-from steelyard.datasheet.look_up import Figures, LookUp
-from steelyard.datasheet.readings.accuracy import leniency
-from steelyard.datasheet.verdicts.facts import SHORT
+from steelyard.datasheet.conclusions.reasons import SHORT
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.findings.merit import leniency
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.unchanged import unchanged_estimates
@@ -42,12 +42,12 @@ def test_a_judge_that_lets_harm_pass_is_lenient_by_hand() -> None:
     assert found["leniency"].value == pytest.approx((0.6 - 0.0) / 2)
     assert (found["pass_rate"].numerator, found["pass_rate"].denominator) == (16, 20)
     assert found["pass_rate"].chance == 0.5
-    _, said = leniency(Figures("j", LookUp(found.values()))) or ("", "")
+    _, said = leniency(JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
     assert said.startswith("is lenient: leniency +0.30")
     assert "passes 6 of 10 calls that should fail" in said
     assert "fails 0 of 10 calls that should pass" in said
     assert "passes 0.80 of calls where the references pass 0.50" in said
-    short = SHORT[titles.LENIENCY](Figures("j", LookUp(found.values())))
+    short = SHORT[titles.LENIENCY](JudgeEstimates("j", EstimateIndex(found.values())))
     assert short == "is lenient: passes 6 of 10 calls that should fail, fails 0 of 10 calls that should pass"
 
 
@@ -55,7 +55,7 @@ def test_the_same_answers_are_strict_where_one_is_good() -> None:
     found = figures(BLIND, LABELS, failing=0)
     assert found["leniency"].value == pytest.approx(-0.3)
     assert found["pass_rate"].numerator == 4
-    _, said = leniency(Figures("j", LookUp(found.values()))) or ("", "")
+    _, said = leniency(JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
     assert said.startswith("is strict")
     assert "fails 6 of 10 calls that should pass" in said
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import Command
-from steelyard.datasheet.readings import readings
+from steelyard.datasheet.findings import findings
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.html.figures import axes_map
 from steelyard.errors import ConfigError
@@ -154,7 +154,7 @@ def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch
     monkeypatch.setattr(volatility, "mean_intervals", fail)
     monkeypatch.setattr(run_cost, "total_estimates", fail)
     monkeypatch.setattr(panel, "jury_estimates", fail)
-    monkeypatch.setitem(readings.QUESTIONS, "Accuracy", fail)
+    monkeypatch.setitem(findings.QUESTIONS, "Accuracy", fail)
     options = ("--scale", "binary", "-p", "format_invariance_1", "-p", "format_invariance_2", "--out", "run")
     done = command("measure", *options, "-j", "planted/rater", "-j", "planted/random", "--json")
     assert done.code == 1

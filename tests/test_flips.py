@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
@@ -215,7 +215,7 @@ def test_the_reading_names_noise_as_noise() -> None:
     def reading(pairs: Pairs) -> tuple[str, str]:
         entry = JudgeEntry("J", "planted/x", False, {})
         return next(
-            (r.word, r.sentence) for r in readings_of([entry], estimates_of(pairs)) if r.title == "Noise"
+            (r.status, r.sentence) for r in findings_of([entry], estimates_of(pairs)) if r.title == "Noise"
         )
 
     noise = coin(np.random.default_rng(1), 60, 3)

@@ -182,7 +182,7 @@ def test_odd_names_are_drawn(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "datasheet", [without_estimates(), pointwise(), replace(example(), judges=(), readings=()), crowd(9)]
+    "datasheet", [without_estimates(), pointwise(), replace(example(), judges=(), findings=()), crowd(9)]
 )
 def test_unusual_datasheets_are_rendered(datasheet: Datasheet) -> None:
     assert Page(html.render(datasheet)).open == []

@@ -13,13 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recorded_calls import observations_of
+from recorded_calls import observations_of, read_calls, sorted_calls
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
-from steelyard.importing.call import VERDICTS
-from steelyard.importing.observations import checked
-from steelyard.importing.styles import CallLine, read_calls
+from steelyard.importing.pairs import VERDICTS, CallLine
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
@@ -429,8 +427,8 @@ call_lines = st.builds(
 )
 def test_calls_survive_the_way_to_the_file_and_back(tmp_path_factory, lines: list[dict[str, Any]]) -> None:
     path = tmp_path_factory.mktemp("round") / "a.jsonl"
-    first = checked(read_calls(write(path, lines)))
-    second = checked(read_calls(write(path, [call.to_json() for call in first])))
+    first = sorted_calls(write(path, lines))
+    second = sorted_calls(write(path, [call.to_json() for call in first]))
     assert [call.to_json() for call in first] == [call.to_json() for call in second]
     assert len(first) == len(lines)
     assert all(CallLine.model_validate(call.to_json()) for call in first)

@@ -1,4 +1,4 @@
-"""Recorded verdicts in columns: whatever the careful way finds, object by object, the fast way finds too."""
+"""Recorded verdicts in columns: what msgspec decodes is what the careful reader finds, line by line."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recorded_calls import observations_of
+from recorded_calls import observations_of, sorted_calls
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.errors import DataError
-from steelyard.importing.call_table import CallTable
-from steelyard.importing.fragments import read_table
-from steelyard.importing.observations import checked
-from steelyard.importing.styles import read_calls
+from steelyard.importing.jsonl import read_lines
+from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
@@ -111,15 +109,13 @@ many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max
 
 @many
 @given(recorded(), st.sampled_from([{}, {"separators": (",", ":")}, {"ensure_ascii": False}]))
-def test_the_fast_way_reads_what_the_careful_way_reads(
+def test_decoded_lines_are_those_of_the_careful_reader(
     tmp_path: Path, lines: list[dict[str, Any]], style: dict[str, Any]
 ) -> None:
     path = written(tmp_path, lines, **style)
-    calls = checked(read_calls(path))
-    fast = read_table([path])
-    assert fast is not None
+    calls = sorted_calls(path)
     bodies = [call.to_json() for call in calls]
-    for table in (fast, CallTable.of(calls)):
+    for table in (read_pairs([path]), read_pairs([path], read_lines)):
         assert "".join(table.lines()) == "".join(json.dumps(body) + "\n" for body in bodies)
         whole, arms = table.hashes
         assert whole == content_hash(bodies)
@@ -135,8 +131,8 @@ def test_the_fast_way_reads_what_the_careful_way_reads(
 @many
 @given(recorded())
 def test_a_table_makes_the_collection_of_its_calls(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
-    calls = checked(read_calls(written(tmp_path, lines)))
-    table, objects = CallTable.of(calls).observations(), Observations.of(observations_of(calls))
+    path = written(tmp_path, lines)
+    table, objects = read_pairs([path]).observations(), Observations.of(observations_of(sorted_calls(path)))
     assert list(table) == list(objects)
     assert table.counts() == objects.counts()
     judges = sorted({line["judge"] for line in lines})
@@ -188,7 +184,7 @@ def test_the_datasheet_is_that_of_the_objects(tmp_path: Path) -> None:
         stimulus_set=imported.datasheet.stimulus_set,
         judges=imported.datasheet.judges,
         probes=[PROBES.build(spec) for spec in specs],
-        observations=observations_of(checked(read_calls(path))),
+        observations=observations_of(sorted_calls(path)),
         run={"calls": len(lines)},
     )
     # What to do next, and which calls to show, is the importer's to say.
@@ -254,20 +250,19 @@ def test_odd_lines_end_as_the_careful_way_ends(tmp_path: Path, odd: Callable[[st
     path = tmp_path / "calls.jsonl"
     path.write_bytes(text.encode())
 
-    def outcome(read: Callable[[], CallTable]) -> str:
+    def outcome(read: Callable[[], PairTable]) -> str:
         try:
             return read().hashes[0]
         except DataError as error:
             return str(error)
 
-    careful = outcome(lambda: CallTable.of(checked(read_calls(path))))
+    careful = outcome(lambda: read_pairs([path], read_lines))
     assert outcome(lambda: import_verdicts([path]).calls) == careful
 
 
 def test_a_score_among_pairs_is_told_of_by_the_careful_way(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     path.write_text(LINE + '{"judge": "A", "probe": "x", "item": "i", "score": 1}\n')
-    assert read_table([path]) is None
     with pytest.raises(DataError, match="line 2: found a pointwise score, expected a pairwise verdict"):
         import_verdicts([path])
 
@@ -275,6 +270,5 @@ def test_a_score_among_pairs_is_told_of_by_the_careful_way(tmp_path: Path) -> No
 def test_bytes_that_are_no_text_are_told_of(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     path.write_bytes(LINE.encode() + b"\xff\n")
-    assert read_table([path]) is None
     with pytest.raises(DataError, match="is not UTF-8 text"):
         import_verdicts([path])

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.errors import DataError
-from steelyard.importing.score_lines import holds_scores
+from steelyard.importing.scores import holds_scores
 from steelyard.verdicts.observations import Observations
 
 LINE = {

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates
 from steelyard.metrics.stats.distributions import t_quantile
@@ -64,8 +64,8 @@ def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
     assert rate.value < 0.02
     assert (rate.finding, rate.reading, rate.calls_needed) == ("flagged", "uneven", None)
     assert "most in vacuum, blank: 16 of 40" in (rate.note or "")
-    reading = next(readings_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
-    assert reading.word == "flagged"
+    reading = next(findings_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
+    assert reading.status == "flagged"
     assert "unreadable calls depend on what is shown" in reading.sentence
 
 

@@ -59,7 +59,7 @@ def test_hostile_names_stay_text() -> None:
     assert r"\<script\>alert(1)\</script\> \*\*x\*\* \`y\`" in text
 
 
-@pytest.mark.parametrize("datasheet", [without_estimates(), replace(example(), judges=(), readings=())])
+@pytest.mark.parametrize("datasheet", [without_estimates(), replace(example(), judges=(), findings=())])
 def test_unusual_datasheets_are_rendered(datasheet: Datasheet) -> None:
     names = "Llama8B, Qwen14B and 2 others" if datasheet.judges else "open-weight judges"
     assert markdown.render(datasheet).startswith(f"# Judge Datasheet: {names}\n")

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
 from steelyard.cli.output import print_page_path
+from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import one_screen
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"
@@ -28,8 +28,8 @@ def two_judges() -> Datasheet:
     kept = ("Llama8B", "Qwen14B")
     sheet = example()
     judges = tuple(judge for judge in sheet.judges if judge.baseline or judge.name in kept)
-    readings = tuple(reading for reading in sheet.readings if reading.judge in kept)
-    return replace(sheet, judges=judges, readings=readings)
+    readings = tuple(reading for reading in sheet.findings if reading.judge in kept)
+    return replace(sheet, judges=judges, findings=readings)
 
 
 def test_two_judges_fit_one_screen() -> None:
@@ -40,8 +40,8 @@ def test_every_judge_has_a_word_for_every_question_with_a_limit() -> None:
     sheet = two_judges()
     lines = [line.split() for line in printed(sheet).splitlines()]
     assert ["Llama8B", "Qwen14B"] in lines
-    for title in dict.fromkeys(reading.title for reading in sheet.readings):
-        words = [reading.word for reading in sheet.readings if reading.title == title]
+    for title in dict.fromkeys(reading.title for reading in sheet.findings):
+        words = [reading.status for reading in sheet.findings if reading.title == title]
         if set(words) != {"measured"}:
             assert [*title.split(), *words] in lines
 
@@ -49,11 +49,11 @@ def test_every_judge_has_a_word_for_every_question_with_a_limit() -> None:
 def test_questions_without_a_limit_are_one_line() -> None:
     sheet = two_judges()
     told = tuple(
-        Reading(judge.name, title, "measured", "is so")
+        Finding(judge.name, title, "measured", "is so")
         for judge in sheet.judges[:2]
         for title in ("One", "Two")
     )
-    text = printed(replace(sheet, readings=(*sheet.readings, *told)))
+    text = printed(replace(sheet, findings=(*sheet.findings, *told)))
     assert ", One, Two.\n" in text.partition("Measured, without a limit: ")[2]
     assert "\nOne " not in text
 
@@ -81,12 +81,12 @@ def test_many_judges_are_told_in_groups_that_fit() -> None:
 
 
 def test_a_judge_without_a_reading_is_told() -> None:
-    assert "not measured" in printed(replace(example(), readings=example().readings[:3]))
+    assert "not measured" in printed(replace(example(), findings=example().findings[:3]))
 
 
 @pytest.mark.parametrize(
     "datasheet",
-    [without_estimates(), pointwise(), replace(example(), judges=()), replace(example(), readings=())],
+    [without_estimates(), pointwise(), replace(example(), judges=()), replace(example(), findings=())],
 )
 def test_unusual_datasheets_are_rendered(datasheet: Datasheet) -> None:
     assert "Judge Datasheet" in printed(datasheet)

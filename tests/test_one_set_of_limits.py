@@ -19,9 +19,8 @@ from steelyard.commands.gate.flags import NAMED_BY, with_flags
 from steelyard.commands.gate.gate import gate
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
 from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, apply_policy, check
+from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Finding
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.reading import Reading
-from steelyard.datasheet.verdict import NO_FAULT, UNFIT
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import DARK_CURRENT
@@ -140,10 +139,10 @@ def sheet_of(*figures: Estimate, flagged: tuple[str, ...] = (), undecided: tuple
 
     judge = JudgeEntry("J", "planted/coin", False, {"base": "sha256:0"})
     readings = [
-        *(Reading("J", title, "flagged", "it is so") for title in flagged),
-        *(Reading("J", title, "inconclusive", "nobody knows") for title in undecided),
+        *(Finding("J", title, "flagged", "it is so") for title in flagged),
+        *(Finding("J", title, "inconclusive", "nobody knows") for title in undecided),
     ]
-    return Datasheet("study", 7, "sha256:0", "0", "quick", (judge,), figures, readings=tuple(readings))
+    return Datasheet("study", 7, "sha256:0", "0", "quick", (judge,), figures, findings=tuple(readings))
 
 
 DARK = Estimate(
@@ -291,7 +290,7 @@ def test_no_verdict_contradicts_a_shipped_policy(runs: list[Path]) -> None:
 
 def test_a_judge_that_prefers_the_longer_text_fails_the_default_policy(runs: list[Path]) -> None:
     longest = next(run for run in runs if run.name == "standard-0")
-    assert any(r.title == "Length" and r.word == "flagged" for r in read_datasheet(longest).readings)
+    assert any(r.title == "Length" and r.status == "flagged" for r in read_datasheet(longest).findings)
     assert gate(longest, "default", NOW)[0].result == "FAIL"
 
 

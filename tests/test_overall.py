@@ -53,7 +53,7 @@ def sheet(name: str, figures: dict[str, tuple[float, float | None]], model: str 
         profile="quick",
         judges=judges,
         estimates=tuple(rows),
-        readings=(),
+        findings=(),
         run={},
     )
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from example_datasheet import crowd, example, pointwise, renamed
+from steelyard.datasheet.conclusion import CARE, Conclusion, Reason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
-from steelyard.datasheet.verdict import CARE, Fact, Verdict
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -40,19 +40,19 @@ def judges(count: int) -> Datasheet:
         sheet,
         judges=tuple(judge for judge in sheet.judges if judge.name not in others),
         estimates=tuple(e for e in sheet.estimates if e.judge not in others),
-        readings=tuple(r for r in sheet.readings if r.judge not in others),
+        findings=tuple(r for r in sheet.findings if r.judge not in others),
     )
     return judged(renamed(few, "Qwen14B", LONG))
 
 
 def judged(sheet: Datasheet) -> Datasheet:
     """The sheet with a verdict on every judge, so that words stand by judge and question."""
-    fact = Fact(
+    fact = Reason(
         "Position", "favours the first text in 25 of 120 pairs", "docs/guides/fix-a-judge.md#position"
     )
     names = [judge.name for judge in sheet.judges if not judge.baseline]
     return replace(
-        sheet, verdicts=tuple(Verdict(name, CARE, (fact,), "Ask in both orders.") for name in names)
+        sheet, verdicts=tuple(Conclusion(name, CARE, (fact,), "Ask in both orders.") for name in names)
     )
 
 

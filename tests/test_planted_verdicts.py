@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planted_faults import PAIRS, SCORES, judged_pairs, judged_scores, rates
-from steelyard.datasheet.verdict import NO_FAULT, UNFIT, Verdict
+from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Conclusion
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.providers.planted.model import Parameters, decide, length_effect
 from steelyard.providers.planted.rater import LONG, RaterParameters, rate
@@ -19,17 +19,17 @@ ANSWERS = ("1", "2", "tie")
 
 
 @pytest.fixture(scope="module")
-def pairs() -> dict[str, Verdict]:
+def pairs() -> dict[str, Conclusion]:
     return judged_pairs()
 
 
 @pytest.fixture(scope="module")
-def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conclusion]:
     return judged_scores(tmp_path_factory.mktemp("rows"), rows=160)
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "faultless"])
-def test_a_judge_of_pairs_is_told_its_own_fault_and_no_other(name: str, pairs: dict[str, Verdict]) -> None:
+def test_a_judge_of_pairs_is_told_its_own_fault_and_no_other(name: str, pairs: dict[str, Conclusion]) -> None:
     _, word, title = PAIRS[name]
     verdict = pairs[name]
     assert (verdict.word, [fact.title for fact in verdict.facts if fact.guide]) == (word, [title])
@@ -37,7 +37,7 @@ def test_a_judge_of_pairs_is_told_its_own_fault_and_no_other(name: str, pairs: d
 
 @pytest.mark.parametrize("name", [name for name in SCORES if name != "faultless"])
 def test_a_judge_of_single_texts_is_told_its_own_fault_and_no_other(
-    name: str, scores: dict[str, Verdict]
+    name: str, scores: dict[str, Conclusion]
 ) -> None:
     _, word, title = SCORES[name]
     verdict = scores[name]
@@ -45,12 +45,12 @@ def test_a_judge_of_single_texts_is_told_its_own_fault_and_no_other(
 
 
 def test_a_judge_without_a_fault_is_told_so_at_standard_size(
-    pairs: dict[str, Verdict], scores: dict[str, Verdict]
+    pairs: dict[str, Conclusion], scores: dict[str, Conclusion]
 ) -> None:
     assert pairs["faultless"].word == scores["faultless"].word == NO_FAULT
 
 
-def test_a_coin_is_unfit_everywhere(pairs: dict[str, Verdict], scores: dict[str, Verdict]) -> None:
+def test_a_coin_is_unfit_everywhere(pairs: dict[str, Conclusion], scores: dict[str, Conclusion]) -> None:
     assert pairs["a coin"].word == scores["a coin"].word == UNFIT
 
 
@@ -118,7 +118,7 @@ def test_clusters_that_all_lean_alike_are_as_so_many_tosses_of_a_coin() -> None:
     assert lean.p(7) == pytest.approx(2 / 2**10)
 
 
-def test_facts_are_told_in_plain_words_with_counts(scores: dict[str, Verdict]) -> None:
+def test_facts_are_told_in_plain_words_with_counts(scores: dict[str, Conclusion]) -> None:
     told = {name: verdict.facts[0].sentence for name, verdict in scores.items()}
     assert told["constant"].startswith("answers 1 to everything; does not tell good from bad: merit 0.00 ")
     assert told["lenient"].startswith("is lenient: passes ")

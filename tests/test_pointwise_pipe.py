@@ -18,8 +18,8 @@ import pytest
 from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.providers.embedded.prompts import EMBEDDED_SCORE_PROMPT
 from steelyard.runner.planner import make_plan
-from steelyard.study.pack_study import pack_task
 from steelyard.study.study_file import build_study, load_config
+from steelyard.study.task_config import pack_task
 from steelyard.tasks.scale import Ordinal
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial

@@ -111,9 +111,7 @@ def test_what_a_failed_preflight_says_and_leaves(command: Command, tmp_path: Pat
         assert asked(server) == {"mute": PREFLIGHT_CALLS, "sound": CALLS}
     assert done.code == again.code == 1
     for err in (done.err, again.err):
-        assert (
-            "judge mute: stopped after 8 replies under protocol base; 0 could be parsed" in err
-        )
+        assert "judge mute: stopped after 8 replies under protocol base; 0 could be parsed" in err
         assert 'replied \'1\'; reader json wants {"winner": "1"}' in err
         assert "try reader: choice, which reads 8 of 8" in err
         assert "no readable verdict" not in err

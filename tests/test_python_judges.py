@@ -387,7 +387,7 @@ def test_load_and_report_give_the_datasheet_again(here: Path) -> None:
     assert steelyard.load(sheet.folder) == sheet
     (sheet.folder / "datasheet.json").unlink()
     assert steelyard.report(sheet.folder).estimates == sheet.estimates
-    assert steelyard.load(sheet.folder).readings == sheet.readings
+    assert steelyard.load(sheet.folder).findings == sheet.findings
     with pytest.raises(UsageError, match="no such folder"):
         steelyard.load("absent")
 

@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recorded_calls import observations_of
+from recorded_calls import Call, observations_of, sorted_calls
 from steelyard.core.arrays import Ints
-from steelyard.importing.call import Call
-from steelyard.importing.observations import checked
-from steelyard.importing.styles import read_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import collect
@@ -50,7 +47,7 @@ def pools(stratum: str) -> tuple[str, ...]:
 @cache
 def llmbar() -> dict[tuple[str, str, str], list[Call]]:
     groups: dict[tuple[str, str, str], list[Call]] = {}
-    for call in checked(read_calls(LLMBAR / "verdicts.jsonl")):
+    for call in sorted_calls(LLMBAR / "verdicts.jsonl"):
         for pool in pools(call.pair.stratum or ""):
             groups.setdefault((pool, call.judge, call.protocol), []).append(call)
     return groups
@@ -145,7 +142,7 @@ def of_content(answers: Ints) -> Ints:
 @pytest.mark.parametrize("row", stats(LLMBAR, "stats_retest.json"), ids=lambda row: row["judge"])
 def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     """Three runs in both orders; the table takes two unreadable replies for an agreement."""
-    calls = [c for c in checked(read_calls(LLMBAR / "replicates_cot_x3.jsonl")) if c.judge == row["judge"]]
+    calls = [c for c in sorted_calls(LLMBAR / "replicates_cot_x3.jsonl") if c.judge == row["judge"]]
     pairs = collect(observations_of(calls))
     assert np.array_equal(pairs.replicate.reshape(-1, 3), np.tile([0, 1, 2], (len(pairs) // 3, 1)))
     first, second = (codes.reshape(-1, 3) for codes in (pairs.u_first, of_content(pairs.v_first)))

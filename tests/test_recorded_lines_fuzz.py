@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recorded_calls import observations_of
+from recorded_calls import observations_of, read_calls, sorted_calls
 from steelyard.errors import DataError
-from steelyard.importing.observations import checked
-from steelyard.importing.recording import recording_of
-from steelyard.importing.score_lines import holds_scores, read_scores
-from steelyard.importing.styles import read_calls
+from steelyard.importing.jsonl import Lines, read_lines
+from steelyard.importing.pairs import read_pairs, recording_of
+from steelyard.importing.scores import holds_scores, read_scores
 
 CALL = {
     "judge": "A",
@@ -80,11 +79,20 @@ def test_one_wrong_key_is_one_sentence_or_no_fault(
 
 def complaint(path: Path) -> str | None:
     """Why these are no verdicts; None where they are."""
-    try:
-        list(read_calls(path))
-    except DataError as error:
-        return str(error)
-    return None
+    return same_end(lambda lines: read_pairs([path], lines))
+
+
+def same_end(read: Callable[[Lines | None], object]) -> str | None:
+    """How decoding ends, which is how careful reading ends."""
+    ends: list[str | None] = []
+    for lines in (None, read_lines):
+        try:
+            read(lines)
+            ends.append(None)
+        except DataError as error:
+            ends.append(str(error))
+    assert ends[0] == ends[1]
+    return ends[0]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +138,7 @@ def test_any_line_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, d
 
 
 def scores_complaint(path: Path) -> str | None:
-    try:
-        read_scores([path])
-    except DataError as error:
-        return str(error)
-    return None
+    return same_end(lambda lines: read_scores([path], lines))
 
 
 # Round trips
@@ -166,9 +170,9 @@ def test_a_recording_of_what_was_read_says_the_same(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
 ) -> None:
     folder = tmp_path_factory.mktemp("again")
-    first = observations_of(checked(read_calls(write(folder, *rows))))
+    first = observations_of(sorted_calls(write(folder, *rows)))
     (folder / "again.jsonl").write_text(recording_of(first), encoding="utf-8")
-    second = observations_of(checked(read_calls(folder / "again.jsonl")))
+    second = observations_of(sorted_calls(folder / "again.jsonl"))
     key = [(o.judge, o.stimulus.id, o.order, o.replicate, o.verdict) for o in first]
     assert sorted(map(repr, key)) == sorted(
         repr((o.judge, o.stimulus.id, o.order, o.replicate, o.verdict)) for o in second
@@ -179,7 +183,7 @@ def test_a_recording_of_what_was_read_says_the_same(
 def test_the_same_call_twice_is_refused_and_a_pair_that_changes(tmp_path: Path) -> None:
     def told(*lines: dict[str, Any]) -> str:
         with pytest.raises(DataError) as caught:
-            checked(read_calls(write(tmp_path, *lines)))
+            read_pairs([write(tmp_path, *lines)])
         return str(caught.value)
 
     twice = told(CALL, {**CALL, "answer": "2"})

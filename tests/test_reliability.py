@@ -24,10 +24,9 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.study.pack_study import pack_draw, pack_scales
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.study.task_config import TaskConfig
+from steelyard.study.task_config import TaskConfig, pack_draw, pack_scales
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.scale import Binary, Ordinal, Scale, scale_name

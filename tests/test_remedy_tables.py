@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from steelyard.commands.import_verdicts import import_verdicts
+from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import markdown, terminal
 from steelyard.datasheet.render.html import page
 from steelyard.datasheet.sections.remedies import (
@@ -93,11 +93,11 @@ def test_what_the_calls_do_not_tell_is_told_once_for_each_lack(sheet: Datasheet)
 
 def test_a_judge_without_a_flag_has_no_remedy_line(sheet: Datasheet) -> None:
     calm = replace(
-        sheet, readings=tuple(replace(reading, word="clear") for reading in sheet.readings), verdicts=()
+        sheet, findings=tuple(replace(reading, status="clear") for reading in sheet.findings), verdicts=()
     )
     assert remedy_line(calm, "lean") == remedy_brief(calm, "lean") == ""
     assert remedy_tables(summarise(calm))
-    odd = replace(calm, readings=(Reading("lean", "Robustness", "flagged", "edits move it"),))
+    odd = replace(calm, findings=(Finding("lean", "Robustness", "flagged", "edits move it"),))
     assert remedy_line(odd, "lean") == ""
 
 
@@ -125,6 +125,6 @@ def test_a_sheet_comes_back_with_its_remedies_and_an_old_one_has_none(sheet: Dat
 
 
 def test_every_reading_with_a_remedy_is_a_reading() -> None:
-    from steelyard.datasheet.readings.readings import QUESTIONS
+    from steelyard.datasheet.findings.findings import QUESTIONS
 
     assert set(CURES) <= {*QUESTIONS, "Leniency", "No ties"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from recorded_calls import read_calls
 from steelyard.errors import UsageError
-from steelyard.importing.recording import recording_of
-from steelyard.importing.styles import read_calls
+from steelyard.importing.pairs import recording_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord

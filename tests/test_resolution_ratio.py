@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 from planted_pairs import PLANTED, STANDARD, constant, simulate
-from steelyard.datasheet.look_up import Figures, LookUp
-from steelyard.datasheet.readings.instrument import resolution
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.findings.instrument import resolution
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
@@ -163,7 +163,7 @@ def test_the_claim_in_words(shift: tuple[float, float], said: str) -> None:
         0.35,
         intervals=(Interval("newcombe", *shift),),
     )
-    word, sentence = resolution(Figures("J", LookUp([shown(), moved])), "strict") or ("", "")
+    word, sentence = resolution(JudgeEstimates("J", EstimateIndex([shown(), moved])), "strict") or ("", "")
     assert word == "clear"
     assert said in sentence
     assert "the resolution did not" in sentence

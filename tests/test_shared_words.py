@@ -52,7 +52,7 @@ def test_every_report_names_the_same_basis() -> None:
 def test_baselines_are_held_against_no_limit() -> None:
     flagged = replace(row("seen", 0.5, 8), finding="flagged")
     summary = summarise(sheet(flagged, replace(flagged, judge="baseline")))
-    assert [summary.finding(e) for e in summary.datasheet.estimates] == ["flagged", ""]
+    assert [summary.status(e) for e in summary.datasheet.estimates] == ["flagged", ""]
     assert summary.finding(row("seen", 0.5, 8)) == ""
 
 

@@ -23,7 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.data_config import DataConfig, parse_data
+from steelyard.study.study_file import load_config
+from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.cells import LabelMap
@@ -44,6 +45,13 @@ ROWS: list[dict[str, Any]] = [
     {"key": "c", "prompt": "How; when\tor|where?", "answer": "", "score": 1, "topic": "x"},
 ]
 COLUMNS = Columns(request="prompt", response="answer", label="score", id="key")
+
+
+def data_config(body: dict[str, Any], where: str) -> DataConfig:
+    """The `data` key of a study file."""
+    data = load_config(None, {"data": body}, where).data
+    assert data is not None
+    return data
 
 
 def csv_text(rows: list[dict[str, Any]], **options: Any) -> str:
@@ -422,7 +430,7 @@ def data(**more: Any) -> DataConfig:
         "path": "d.csv",
         "columns": {"request": "prompt", "response": "answer", "label": "score", "id": "key"},
     }
-    return parse_data({**body, **more}, "study.yaml")
+    return data_config({**body, **more}, "study.yaml")
 
 
 def test_the_data_key_reads_filters_and_draws(tmp_path: Path) -> None:
@@ -438,7 +446,7 @@ def test_the_data_key_reads_filters_and_draws(tmp_path: Path) -> None:
 def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"ID": 1, "p": "one"}\n{"ID": 2, "p": "two"}\n')
     (tmp_path / "r.jsonl").write_text('{"ID": 2.0, "answer": "zwei"}\n')
-    config = parse_data(
+    config = data_config(
         {
             "path": "d.jsonl",
             "columns": {"request": "p", "response": "answer", "id": "ID"},

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scores import call
-from steelyard.datasheet.look_up import Figures, LookUp
-from steelyard.datasheet.readings.accuracy import accuracy, leniency
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.findings.merit import accuracy, leniency
 from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
@@ -30,8 +30,8 @@ def figures(rows: list[Observation]) -> dict[str, Estimate]:
     return {e.metric: e for e in found if dict(e.group) == {"protocol": "base"}}
 
 
-def read(rows: list[Observation]) -> Figures:
-    return Figures("j", LookUp(figures(rows).values()))
+def read(rows: list[Observation]) -> JudgeEstimates:
+    return JudgeEstimates("j", EstimateIndex(figures(rows).values()))
 
 
 def items(answers: list[int | str], labels: list[int | None], scale: str = "binary") -> list[Observation]:
@@ -63,7 +63,7 @@ def test_leniency_of_scores_by_hand() -> None:
     found = figures(rows)
     assert found["leniency"].value == pytest.approx(0.5 / 4)
     assert (found["share_above"].numerator, found["share_below"].numerator) == (20, 0)
-    word, said = leniency(Figures("j", LookUp(found.values()))) or ("", "")
+    word, said = leniency(JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
     assert word == "flagged"
     assert said.startswith("is lenient: leniency +0.12")
     assert "+0.50 [" in said

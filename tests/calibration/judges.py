@@ -35,7 +35,7 @@ from calibration.answers import (
     turned,
     where_longer,
 )
-from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.words import titles
 
 LETTERS = {"U": UNFIT, "C": CARE, "N": NO_FAULT, "T": TOO_LITTLE}

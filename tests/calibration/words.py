@@ -24,9 +24,9 @@ from steelyard.commands.gate.policy import SHIPPED, find_policy
 from steelyard.commands.gate.ruling import FAIL, apply_policy
 from steelyard.datasheet import assemble as assembling
 from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.conclusion import NO_FAULT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_brief
-from steelyard.datasheet.verdict import NO_FAULT, Verdict
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates
@@ -63,7 +63,7 @@ class Tally:
     contradictions: int = 0
     """Runs with no fault found in which the default policy fails."""
 
-    def add(self, sheet: Datasheet, verdict: Verdict, *, remedies: bool) -> None:
+    def add(self, sheet: Datasheet, verdict: Conclusion, *, remedies: bool) -> None:
         """Take in one datasheet, with or without remedies."""
         self.runs += 1
         self.words[LETTER[verdict.word]] += 1

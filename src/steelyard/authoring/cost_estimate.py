@@ -22,8 +22,7 @@ from steelyard.runner.planner import PlanRow
 from steelyard.runner.prices import price_of
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep
-from steelyard.study.role_prompts import GRADE
-from steelyard.study.roles import Roles
+from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.transcripts.transcript import message
 from steelyard.trials.exchange import Exchange

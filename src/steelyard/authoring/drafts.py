@@ -10,8 +10,7 @@ from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
 from steelyard.stimuli.authored.rejection import Rejection
 from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep, find_contradictions
 from steelyard.stimuli.stimulus import NOBODY, REJECTED, Stimulus
-from steelyard.study.editing import SHOWN_BEFORE
-from steelyard.study.roles import Roles
+from steelyard.study.roles import SHOWN_BEFORE, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.transcript import Transcript, Turn, message, render_transcript

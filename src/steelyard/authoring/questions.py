@@ -12,9 +12,7 @@ from steelyard.core.rng import rng_for
 from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 from steelyard.stimuli.authored.checks import words
 from steelyard.stimuli.authored.run_edits import PlanStep
-from steelyard.study.editing import Editing
-from steelyard.study.role_prompts import BORDER, EMBED, EXPANSION, GRADE, MEANING, prompt_file
-from steelyard.study.roles import Roles
+from steelyard.study.roles import BORDER, EMBED, EXPANSION, GRADE, MEANING, Editing, Roles, prompt_file
 from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal

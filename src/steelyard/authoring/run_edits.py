@@ -11,9 +11,7 @@ from steelyard.authoring.questions import editor_exchange, planner_exchange, que
 from steelyard.authoring.validation import Validation
 from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
 from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
-from steelyard.study.editing import Editing
-from steelyard.study.role_prompts import GRADE
-from steelyard.study.roles import Roles
+from steelyard.study.roles import GRADE, Editing, Roles
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
 

@@ -26,8 +26,7 @@ from steelyard.stimuli.authored.rejection import (
     Rejection,
 )
 from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
-from steelyard.study.role_prompts import BORDER, EXPANSION, GRADE, MEANING
-from steelyard.study.roles import Roles
+from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items
 from steelyard.trials.exchange import Exchange

@@ -25,13 +25,13 @@ def generate(accept_all: bool, **options: Any) -> None:
     from rich.console import Console
 
     from steelyard.cli.progress import LiveProgress
-    from steelyard.study.reference import foretold
+    from steelyard.study.reference import with_placeholder_labels
     from steelyard.study.study_probes import open_briefs
 
     study, folder, generation = open_study(options, accept_all)
     if generation is None:
         raise ConfigError("generate: the study has no author; add author and validator to the study file.")
-    if not open_briefs(foretold(study)):
+    if not open_briefs(with_placeholder_labels(study)):
         raise ConfigError(
             "generate: no probe of the study uses generated texts; add one, such as label_flip."
         )

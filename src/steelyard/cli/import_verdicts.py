@@ -14,7 +14,7 @@ from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
-    from steelyard.importing.lines import RecordedForm
+    from steelyard.importing.jsonl import RecordedSource
 
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
@@ -85,12 +85,11 @@ def import_command(
 
 def _table(
     columns: str | None, judge: str | None, scale: str | None, files: tuple[Path, ...]
-) -> RecordedForm | None:
+) -> RecordedSource | None:
     """How tables and logs are read, where the files are some; what belongs to them is refused elsewhere."""
     from steelyard.errors import ConfigError
-    from steelyard.importing.inspect_scores import InspectScores, holds_log
+    from steelyard.importing.inspect_scores import InspectScores, MappedLog, holds_log
     from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
-    from steelyard.importing.mapped_log import MappedLog
 
     if columns is not None:
         mapped = parse_recorded_columns(columns)

@@ -70,7 +70,7 @@ def _probe(name: str, *, with_metrics: bool) -> _Entry:
 def judges() -> None:
     """List the kinds of judges and how to write them."""
     from steelyard.providers.provider import PROVIDERS, examples_of
-    from steelyard.study.made_judges import EXAMPLES
+    from steelyard.study.composite_judges import EXAMPLES
 
     _print(
         _Entry(example.judge, example.meaning)

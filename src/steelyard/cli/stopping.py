@@ -120,12 +120,12 @@ def _form(options: dict[str, Any]) -> str:
     from steelyard.probes.probe import form_of
     from steelyard.sequential.decision import BUILT_IN
     from steelyard.study.study_file import load_config
-    from steelyard.study.task_config import question
+    from steelyard.study.task_config import build_task
 
     config = load_config(options["study"], data_overrides(options))
     if config.data is None:
         return BUILT_IN
-    return form_of(question(config.task, config.data, scores=False))
+    return form_of(build_task(config.task, config.data, scores=False))
 
 
 def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:

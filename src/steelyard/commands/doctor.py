@@ -21,7 +21,7 @@ from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
-from steelyard.study.made_judges import MadeJudge
+from steelyard.study.composite_judges import CompositeJudge
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge
@@ -113,7 +113,7 @@ def check_judge(text: str) -> Iterator[JudgeCheck]:
 
 def _compares(text: str) -> bool:
     """The judge can say which of two texts is better; one made of others where all of them can."""
-    made = MadeJudge.of(text)
+    made = CompositeJudge.of(text)
     if made is None:
         return model_info(text.partition("?")[0]).compares
     return not made.averages and all(_compares(str(member)) for member in made.written)

@@ -14,15 +14,10 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
-from steelyard.importing.call_table import CallTable
-from steelyard.importing.fragments import read_table
-from steelyard.importing.lines import RecordedForm, read_lines
-from steelyard.importing.observations import checked
-from steelyard.importing.score_call import refuse_mixed
-from steelyard.importing.score_fragments import read_score_table
-from steelyard.importing.score_lines import holds_scores, read_scores
-from steelyard.importing.score_table import ScoreTable
-from steelyard.importing.styles import read_calls
+from steelyard.importing.jsonl import RecordedSource
+from steelyard.importing.pairs import PairTable, read_pairs
+from steelyard.importing.score_probes import score_probes
+from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.run_folder.call_examples import RunCalls, with_examples
 from steelyard.run_folder.next_step import with_recorded_steps
@@ -39,7 +34,7 @@ SEED = 7
 class ImportResult:
     """What recorded verdicts amount to."""
 
-    calls: CallTable | ScoreTable
+    calls: PairTable | ScoreTable
     """Every call, sorted."""
     observations: Observations
     """The same calls joined with what is known of their texts."""
@@ -96,7 +91,7 @@ class ImportFolder:
         write_results(self.path, Results(imported.observations, imported.baselines))
         return sheet
 
-    def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
+    def _refuse_other(self, calls: PairTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():
             raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
         if self.observations.exists() and not _same(self.observations, calls.lines()):
@@ -127,7 +122,7 @@ class ImportFolder:
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
             ) from error
 
-    def _check(self, calls: CallTable | ScoreTable, expected: str) -> None:
+    def _check(self, calls: PairTable | ScoreTable, expected: str) -> None:
         if calls.hashes[0] != expected:
             raise ConfigError(
                 f"{self.observations}: not the calls that were imported here; restore the file, "
@@ -139,7 +134,7 @@ def import_verdicts(
     paths: Sequence[Path],
     name: str | None = None,
     seed: int = SEED,
-    table: RecordedForm | None = None,
+    table: RecordedSource | None = None,
     baselines: Collection[str] = (),
 ) -> ImportResult:
     """Read recorded verdicts and build their datasheet; no call is made.
@@ -171,7 +166,7 @@ def import_verdicts(
 class RecordedVerdicts:
     """What files of recorded verdicts hold, before any figure."""
 
-    calls: CallTable | ScoreTable
+    calls: PairTable | ScoreTable
     """Every call, sorted."""
     observations: Observations
     """The same calls joined with what is known of their texts."""
@@ -183,22 +178,17 @@ class RecordedVerdicts:
     """Judges that stood beside the others as baselines."""
 
 
-def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> RecordedVerdicts:
+def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) -> RecordedVerdicts:
     """The calls of one or several files; `table` says how to read those that are tables."""
-    lines = read_lines if table is None else table.lines
+    lines = None if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
-        read = read_score_table(paths) if table is None else None
-        if read is None:
-            scored, notes = read_scores(paths, lines)
-            read = ScoreTable.of(scored), notes
-        scores, remarks = read
-        refuse_mixed(scores.texts, ", ".join(map(str, paths)))
-        beside = () if table is None else tuple(table.remarks)
-        dumb = () if table is None else tuple(table.baselines)
-        return RecordedVerdicts(scores, scores.observations(), scores.probes(), (*beside, *remarks), dumb)
-    calls = read_table(paths) if table is None else None
-    if calls is None:
-        calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))
+        scores, assumed = read_scores(paths, lines)
+        refuse_mixed(scores.judged, ", ".join(map(str, paths)))
+        remarks, baselines = ((), ()) if table is None else (tuple(table.remarks), tuple(table.baselines))
+        return RecordedVerdicts(
+            scores, scores.observations(), score_probes(scores), (*remarks, *assumed), baselines
+        )
+    calls = read_pairs(paths, lines)
     observations = calls.observations()
     return RecordedVerdicts(calls, observations, _probes(observations))
 
@@ -210,7 +200,7 @@ def _same(path: Path, chunks: Iterable[str]) -> bool:
         return same and not stream.read(1)
 
 
-def _entries(calls: CallTable | ScoreTable, baselines: Collection[str]) -> tuple[JudgeEntry, ...]:
+def _entries(calls: PairTable | ScoreTable, baselines: Collection[str]) -> tuple[JudgeEntry, ...]:
     """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
     arms: dict[str, dict[str, str]] = {}
     for (judge, protocol), digest in calls.hashes[1].items():

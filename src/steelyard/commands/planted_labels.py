@@ -10,8 +10,8 @@ from steelyard.probes.probe import PROBES, reads_runs
 from steelyard.probes.suites import SUITES
 from steelyard.providers.planted.baselines import DUMMY_SCORER
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.study.pack_study import PACK_ITEMS, pack_scales
 from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.study.task_config import PACK_ITEMS, pack_scales
 from steelyard.tasks.agent_pack import AGENT_TASK
 from steelyard.tasks.scale import scale_name
 

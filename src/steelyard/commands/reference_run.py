@@ -21,7 +21,7 @@ from steelyard.runner.run_messages import TRANSIENT_REASONS, require_finished
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunSession
 from steelyard.store.run_store import RunStore
-from steelyard.study.reference import foretold, labelled, reference_trial
+from steelyard.study.reference import reference_trial, with_labels, with_placeholder_labels
 from steelyard.study.study import Study
 from steelyard.study.study_probes import without_idle
 from steelyard.tasks.item import Item
@@ -32,9 +32,9 @@ from steelyard.verdicts.verdict import Decided
 def with_expected_labels(study: Study, folder: RunFolder) -> Study:
     """The study for a plan: with the labels that its folder has, and stand-ins for the others."""
     if study.reference is None or not folder.database.exists():
-        return foretold(study)
+        return with_placeholder_labels(study)
     with folder.store(read_only=True) as store:
-        return foretold(study, _stored_labels(study, store))
+        return with_placeholder_labels(study, _stored_labels(study, store))
 
 
 def with_reference_labels(
@@ -50,7 +50,7 @@ def with_reference_labels(
         settled = folder.study.exists() or bool(store.authored())
         if not settled and len(labels) < len(study.items):
             record = RunRecord(store)
-            known = [item for item in labelled(study, labels).items if item.label is not None]
+            known = [item for item in with_labels(study, labels).items if item.label is not None]
             trials = [reference_trial(study, item) for item in known]
             runner = Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
             unlabelled = [item for item in study.items if item.id not in labels]
@@ -64,7 +64,7 @@ def with_reference_labels(
     share = f"{missing} of {pluralize(len(study.items), 'item')}"
     lack = f"data.reference: judge {study.reference} gave no verdict on {share}"
     notes = (f"{lack}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
-    return without_idle(replace(labelled(study, labels), notes=notes), ())
+    return without_idle(replace(with_labels(study, labels), notes=notes), ())
 
 
 def _ask_reference(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:

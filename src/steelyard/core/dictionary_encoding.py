@@ -115,7 +115,7 @@ def _together(first: Part, second: Part, most: int) -> Part | None:
     return [f"{before[n // len(after)]}{after[n % len(after)]}" for n in pairs.tolist()], place
 
 
-def members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:
+def sorted_members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:
     """Members of an object in the order of their keys, with commas between them.
 
     A spelling is the whole member, or empty where a line lacks it; the key `everywhere` stands in each line.
@@ -129,16 +129,15 @@ def members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:
         yield words, codes
 
 
-def member_words(key: str, values: Iterable[str | float | None], colon: str = ":") -> list[str]:
-    """Each value as a member of a JSON object; empty for what is not known."""
-    column, begin = list(values), f'"{key}"{colon}'
+def encode_values(values: Iterable[str | float | None]) -> list[str]:
+    """Each value in JSON; empty for None, which is not known."""
+    column = list(values)
     if set(map(type, column)) <= {str, NoneType}:
-        told = {value: "" if value is None else begin + spell(value) for value in set(column)}
-        return list(map(told.__getitem__, column))
+        texts = {value: "" if value is None else spell(value) for value in set(column)}
+        return list(map(texts.__getitem__, column))
     # By their texts, since 0.0 and -0.0 are equal and spelled apart.
-    each = {str(value): value for value in column if value is not None}
-    spelled_once = {text: begin + spell(value) for text, value in each.items()}
-    return ["" if value is None else spelled_once[str(value)] for value in column]
+    each = {str(value): spell(value) for value in column if value is not None}
+    return ["" if value is None else each[str(value)] for value in column]
 
 
 spell = json.JSONEncoder().encode

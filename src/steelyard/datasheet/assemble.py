@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json
+from steelyard.datasheet.conclusions.conclude import conclusions_of
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.readings.readings import readings_of
-from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
 from steelyard.metrics.comparison.against_baselines import gain_estimates
@@ -121,7 +121,7 @@ def assemble(
         profile=profile,
         judges=ordered,
         estimates=tuple(estimates),
-        readings=tuple(readings_of(ordered, estimates, faults)),
+        findings=tuple(findings_of(ordered, estimates, faults)),
         run=run,
         form=form,
         panel=tuple(panel),
@@ -129,7 +129,7 @@ def assemble(
         confusion=tuple(matrices),
         own_data=own_data,
     )
-    return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
+    return replace(sheet, verdicts=tuple(conclusions_of(sheet, faults)), faults=tuple(faults.found))
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ from typing import Any
 
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.core.text import pluralize
+from steelyard.datasheet.conclusion import Conclusion, Finding
 from steelyard.datasheet.confusion import Confusion
+from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.examples.example import Example
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.look_up import LookUp
-from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_against, partial_words
-from steelyard.datasheet.verdict import Verdict
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
@@ -31,7 +30,7 @@ _STATUS_KEYS = ("finding", "word")
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = (
-    *("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored"),
+    *("judges", "run", "estimates", "panel", "findings", "verdicts", "remedies", "authored"),
     *("exhibits", "instruments", "confusion", "faults"),
 )
 """Fields that stand by themselves."""
@@ -57,8 +56,8 @@ class Datasheet:
     """Measured judges first, baselines last."""
     estimates: tuple[Estimate, ...]
     """Every figure."""
-    readings: tuple[Reading, ...] = ()
-    """Findings in words."""
+    findings: tuple[Finding, ...] = keyed("readings", ())
+    """What the tests allow one to say, in sentences; `readings` in the file."""
     run: Mapping[str, Any] = field(default_factory=dict)
     """Clock times and latency; the only part that two equal runs may differ in."""
     authored: tuple[ProbeReport, ...] = ()
@@ -79,13 +78,13 @@ class Datasheet:
     """What each judge under test is asked, how and where; none of imported verdicts."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[Conclusion, ...] = ()
     """One for each measured judge, in their order; none in a file of a program that gave none."""
     own_data: bool = False
     """True where the texts are the user's, so that the profile does not say how many there are."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Conclusion:
         """The verdict on the only measured judge; with several, `verdicts` has one for each."""
         if len(self.verdicts) != 1:
             raise ValueError(f"{pluralize(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
@@ -111,7 +110,7 @@ class Datasheet:
 
     def __repr__(self) -> str:
         own = [judge.name for judge in self.judges if not judge.baseline]
-        flagged = sum(reading.word == "flagged" for reading in self.readings)
+        flagged = sum(reading.status == "flagged" for reading in self.findings)
         return (
             f"<Datasheet of {', '.join(own)}: {pluralize(len(self.estimates), 'figure')}, {flagged} flagged>"
         )
@@ -187,9 +186,9 @@ class Datasheet:
         return {"reference": self.reference_told, "reference_judge": self.reference}
 
     @cached_property
-    def look_up(self) -> LookUp:
+    def look_up(self) -> EstimateIndex:
         """The estimates by what they are about."""
-        return LookUp(self.estimates)
+        return EstimateIndex(self.estimates)
 
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
@@ -213,7 +212,7 @@ class Datasheet:
             "run": dict(self.run),
             "estimates": [estimate.to_json() for estimate in self.estimates],
             "panel": [estimate.to_json() for estimate in self.panel],
-            "readings": [reading.to_json() for reading in self.readings],
+            "readings": [reading.to_json() for reading in self.findings],
             "verdicts": [verdict.to_json() for verdict in self.verdicts],
             **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),

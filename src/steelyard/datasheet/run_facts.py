@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.verdict import IN_FILES
+from steelyard.datasheet.conclusion import JSON_WORDS
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
 """What an end that the figures themselves brought does to them."""
@@ -75,7 +75,7 @@ class Writing:
     """What they cost; None where a price is not known."""
 
 
-SPELLED = {spelling: word for word, spelling in IN_FILES.items()}
+SPELLED = {spelling: word for word, spelling in JSON_WORDS.items()}
 """Words by how `datasheet.json` spells them."""
 DECIDED, LARGEST, UNASKED, FAILING = "decided", "largest", "unasked", "failing"
 """Why no larger profile was measured."""

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT, TOO_LITTLE, Conclusion
+from steelyard.datasheet.conclusions.conclude import NO_SERVER, UNDEFINED, conclusions_of
+from steelyard.datasheet.conclusions.rules import FAULTS, Gravity
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.readings.readings import readings_of
+from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, Look
-from steelyard.datasheet.verdict import IN_FILES, NO_FAULT, TOO_LITTLE, Verdict
-from steelyard.datasheet.verdicts.conclude import NO_SERVER, UNDEFINED, verdicts_of
-from steelyard.datasheet.verdicts.rules import FAULTS, Gravity
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
@@ -49,7 +49,7 @@ def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
         for verdict, again in zip(sheet.verdicts, strict.verdicts, strict=True)
         if (still := _open(sheet, strict, verdict, again))
     }
-    words = {verdict.judge: IN_FILES[verdict.word] for verdict in sheet.verdicts}
+    words = {verdict.judge: JSON_WORDS[verdict.word] for verdict in sheet.verdicts}
     return Look(sheet.profile, calls, words, open_, _end(sheet, open_))
 
 
@@ -67,12 +67,12 @@ def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:
             estimates += merit_estimates(judge.name, mine, baselines, sheet.seed, ERROR)
     faults = Faults()
     strict = replace(
-        sheet, estimates=tuple(estimates), readings=tuple(readings_of(sheet.judges, estimates, faults))
+        sheet, estimates=tuple(estimates), findings=tuple(findings_of(sheet.judges, estimates, faults))
     )
-    return replace(strict, verdicts=tuple(verdicts_of(strict, faults)))
+    return replace(strict, verdicts=tuple(conclusions_of(strict, faults)))
 
 
-def _open(sheet: Datasheet, strict: Datasheet, verdict: Verdict, again: Verdict) -> tuple[str, ...]:
+def _open(sheet: Datasheet, strict: Datasheet, verdict: Conclusion, again: Conclusion) -> tuple[str, ...]:
     """Titles of what keeps a word from being decided; none where it is."""
     usual, stricter = (_words(each, verdict.judge) for each in (sheet, strict))
     if TOO_LITTLE in (verdict.word, again.word):
@@ -86,7 +86,7 @@ def _open(sheet: Datasheet, strict: Datasheet, verdict: Verdict, again: Verdict)
 
 def _words(sheet: Datasheet, judge: str) -> dict[str, str]:
     """The word of each reading of a judge."""
-    return {reading.title: reading.word for reading in sheet.readings if reading.judge == judge}
+    return {finding.title: finding.status for finding in sheet.findings if finding.judge == judge}
 
 
 def _end(sheet: Datasheet, open_: dict[str, tuple[str, ...]]) -> str | None:

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError
-from steelyard.importing.lines import Body
-from steelyard.importing.mapped_columns import UNCHANGED
+from steelyard.importing.jsonl import Body
+from steelyard.importing.mapped_columns import UNCHANGED, RecordedColumns
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.tasks.scale import Binary, scale_name
+from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.inspect_log import is_log, open_log, transcript_scores, valued
+from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import TableRecord
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
 CORRECT, PARTLY, INCORRECT, NO_ANSWER = LETTERS = ("C", "P", "I", "N")
@@ -30,6 +33,8 @@ _KNOWN = ("judge", "protocol", "replicate")
 """What an exported score says of its call."""
 VACUUM = "vacuum"
 """Probe whose texts say nothing, of one kind or another."""
+SCORE = "score"
+"""Column of the only scorer; those of several are `score.NAME`."""
 OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
 """What became of a call without a value, by Inspect's word for it; every other has failed."""
 
@@ -234,3 +239,69 @@ def _outcome(entry: ScoreEntry) -> str:
     if entry.value is None:
         return OUTCOMES.get(entry.reason or "", "failed")
     return "abstain" if entry.value == NO_ANSWER else "unreadable"
+
+
+@dataclass(frozen=True)
+class MappedLog:
+    """Scores of a log by a map of columns: `--columns score=score.NAME,stratum=category`.
+
+    One scorer is read as `InspectScores` does; what else is mapped is taken from the log's columns.
+    """
+
+    columns: RecordedColumns
+    """Which column plays which part; `score` is one of the log's scores."""
+    judge: str | None = None
+    """Name of the judge; the scorer's unless given."""
+    scale: str | None = None
+    """Scale of the scores; taken from them unless given."""
+    remarks: list[str] = field(default_factory=list)
+    """What was left out, in sentences."""
+    baselines: tuple[str, ...] = ()
+    """None: whose score is named is who is measured."""
+    scores: bool = True
+    """Logs hold scores of single runs, never verdicts on pairs."""
+
+    @classmethod
+    def fits(cls, columns: RecordedColumns) -> bool:
+        """Whether the map names a score of a log as the verdict."""
+        return columns.score == SCORE or (columns.score or "").startswith(f"{SCORE}.")
+
+    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
+        """One line for each sample that has the score, with what else is mapped."""
+        table = read_table(path)
+        for part, column in self.columns.used().items():
+            table.require(column, part)
+        records = {(str(r.values["sample"]), r.values["epoch"]): r for r in table.records}
+        scorer = (self.columns.score or "").removeprefix(SCORE).removeprefix(".") or None
+        for (sample, epoch), where, body in InspectScores(scorer, self.scale, self.remarks).rows(path):
+            yield where, {**body, **self._mapped(records[sample, epoch], where, body)}
+
+    def _mapped(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
+        given = {
+            part: text
+            for part in ("item", "task", "stratum", "protocol", "judge")
+            if (text := self._text(part, record)) is not None
+        }
+        if self.judge is not None:
+            given.setdefault("judge", self.judge)
+        if self.columns.expected not in (None, self.columns.score):
+            given |= self._reference(record, where, body)
+        return given
+
+    def _reference(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
+        """The reference of a column of its own, in the place of a person's edit; letters as of the score."""
+        cell = record.values.get(self.columns.expected or "")
+        if is_missing(cell):
+            return {"expected": None}
+        number = grade(cell, body.get("scale"))
+        if number is None:
+            raise DataError(
+                f"{where}: column {self.columns.expected!r} holds {plain_text(cell)[:60]!r}, expected a "
+                "whole number or a letter of the scale; correct the map of columns."
+            )
+        return {"expected": number}
+
+    def _text(self, part: str, record: TableRecord) -> str | None:
+        column = getattr(self.columns, part)
+        cell = None if column is None else record.values.get(column)
+        return None if is_missing(cell) else plain_text(cell).strip() or None

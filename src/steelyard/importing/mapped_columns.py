@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.core.validation import checked, parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.lines import Body
+from steelyard.importing.jsonl import Body
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
 from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table

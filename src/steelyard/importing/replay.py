@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.call import Call
-from steelyard.importing.observations import checked
-from steelyard.importing.styles import read_calls
+from steelyard.importing.pairs import PairTable, RecordedPair, read_pairs
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import ORDERS, Trial
 
 TEMPLATE = "{{ request }}\n1: {{ first }}\n2: {{ second }}"
 """A recorded judge is not prompted; this is the record of what it stands for."""
@@ -33,8 +30,10 @@ class Recording:
 
     judge: str
     """Name in the file."""
-    calls: Mapping[Place, Call]
-    """By protocol, pair, order and replicate."""
+    table: PairTable
+    """The calls of all judges of the file."""
+    rows: Mapping[Place, int]
+    """Rows of its calls, by protocol, pair, order and replicate."""
     digests: Mapping[str, str]
     """Hash of the calls of each protocol."""
 
@@ -69,23 +68,22 @@ def load_recording(path: Path, judge: str | None) -> Recording:
 @lru_cache(maxsize=8)
 def _recording(path: Path, state: tuple[int, int], judge: str | None) -> Recording:
     """`state` is there so that a changed file is read again."""
-    by_judge = _calls(path, state)
-    if judge is None and len(by_judge) == 1:
-        judge = next(iter(by_judge))
-    if judge not in by_judge:
+    table = _table(path, state)
+    if judge is None and len(table.judges) == 1:
+        judge = table.judges[0]
+    if judge not in table.judges:
         problem = "no judge is named" if judge is None else f"no judge {judge!r} found"
         raise ConfigError(
-            f"{path}: {problem}, expected one of {', '.join(sorted(by_judge))}; write {path.name}?judge=NAME."
+            f"{path}: {problem}, expected one of {', '.join(table.judges)}; write {path.name}?judge=NAME."
         )
-    calls = by_judge[judge]
-    by_protocol: dict[str, list[object]] = {}
-    for call in calls:
-        by_protocol.setdefault(call.protocol, []).append(call.to_json())
-    return Recording(
-        judge,
-        {(call.protocol, call.pair.pair, call.order, call.replicate): call for call in calls},
-        {protocol: content_hash(rows) for protocol, rows in by_protocol.items()},
-    )
+    places: dict[Place, int] = {}
+    for name, protocol, rows in table.conditions():
+        if name == judge:
+            columns = table.subject[rows], table.first[rows], table.replicate[rows]
+            for row, (pair, first, replicate) in enumerate(zip(*map(list, columns), strict=True), rows.start):
+                places[protocol, table.subjects[pair].pair, ORDERS[first], int(replicate)] = row
+    hashes = {protocol: digest for (name, protocol), digest in table.hashes[1].items() if name == judge}
+    return Recording(judge, table, places, hashes)
 
 
 def recorded_answers(judge: Judge, trials: Iterable[Trial]) -> dict[str, str]:
@@ -97,21 +95,23 @@ def recorded_answers(judge: Judge, trials: Iterable[Trial]) -> dict[str, str]:
         expected = judge.protocols[trial.protocol].settings["recording"]
         if recording.digests.get(trial.protocol) != expected:
             raise ConfigError(f"{path}: changed while it was replayed; restore it, or start again.")
-        call = recording.calls.get((trial.protocol, trial.stimulus.id, trial.order, trial.replicate))
-        if call is not None:
-            _check_same(call, trial.stimulus)
-            answers[trial.key.removeprefix("sha256:")] = call.answer
+        row = recording.rows.get((trial.protocol, trial.stimulus.id, trial.order, trial.replicate))
+        if row is not None:
+            table = recording.table
+            _check_same(table, row, trial.stimulus)
+            answers[trial.key.removeprefix("sha256:")] = str(table.outcomes[table.outcome[row]][1])
     return answers
 
 
-def _check_same(call: Call, stimulus: Stimulus) -> None:
+def _check_same(table: PairTable, row: int, stimulus: Stimulus) -> None:
     """A recorded pair of this name must be a pair of this kind."""
+    pair: RecordedPair = table.subjects[table.subject[row]]
     for name in ("probe", "kind", "delta", "base_level"):
-        recorded, shown = getattr(call.pair, name), getattr(stimulus, name)
+        recorded, shown = getattr(pair, name), getattr(stimulus, name)
         if recorded is not None and recorded != shown:
             raise DataError(
-                f"{call.where}: pair {call.pair.pair!r} has {name} {recorded!r}, expected {shown!r} "
-                "as in this study; replay it on the stimuli it was recorded on."
+                f"{table.where(int(table.read[row]))}: pair {pair.pair!r} has {name} {recorded!r}, expected "
+                f"{shown!r} as in this study; replay it on the stimuli it was recorded on."
             )
 
 
@@ -125,10 +125,6 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def _calls(path: Path, state: tuple[int, int]) -> dict[str, list[Call]]:
-    """Checked calls by judge."""
+def _table(path: Path, state: tuple[int, int]) -> PairTable:
     del state
-    by_judge: dict[str, list[Call]] = {}
-    for call in checked(read_calls(path)):
-        by_judge.setdefault(call.judge, []).append(call)
-    return by_judge
+    return read_pairs([path])

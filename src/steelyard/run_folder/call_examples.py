@@ -13,7 +13,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText, truncate
 from steelyard.datasheet.examples.explain import explain
 from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector
-from steelyard.datasheet.readings.exhibited import cases_behind
+from steelyard.datasheet.findings.findings import examples_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
@@ -183,12 +183,12 @@ def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[Exa
 def _flagged_examples(
     datasheet: Datasheet, run_calls: RunCalls, judge: str, selector: ExampleSelector
 ) -> Iterator[Example]:
-    flagged = [reading for reading in datasheet.readings if reading.word == FLAGGED]
+    flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
     limit = EXAMPLES_PER_READING if len(flagged) <= MANY_READINGS else 1
     estimates = datasheet.look_up.of_judge(judge)
     for reading in flagged:
         if reading.judge == judge:
-            for group in cases_behind(reading, selector, estimates, limit, run_calls.seed):
+            for group in examples_behind(reading, selector, estimates, limit, run_calls.seed):
                 yield run_calls.example(group, reading.title)
 
 

@@ -15,11 +15,10 @@ import numpy as np
 import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
+from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep
+from steelyard.datasheet.conclusions.conclude import NO_SERVER, STILL_UNKNOWN
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.next_step import NextStep
 from steelyard.datasheet.sections.remedies import remedy_for
-from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
-from steelyard.datasheet.verdicts.conclude import NO_SERVER, STILL_UNKNOWN
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
@@ -31,9 +30,9 @@ from steelyard.runner.costs import CallRates
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.study.made_judges import Given, MadeJudge, address_of
-from steelyard.study.pack_study import pack_draw, runs_draw
+from steelyard.study.composite_judges import CompositeJudge, Given, address_of
 from steelyard.study.study import Study
+from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.call_count import CallCount
@@ -66,7 +65,7 @@ class RemedyJudge:
     """The judge, made of judges of the study."""
 
     @classmethod
-    def of(cls, sheet: Datasheet, verdict: Verdict, study: Study) -> RemedyJudge | None:
+    def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
         """The remedy for the first fault of a judge; None if it is no judge that can be measured."""
         if verdict.word != CARE or not verdict.facts:
             return None
@@ -76,7 +75,7 @@ class RemedyJudge:
         known = {judge.name: judge for judge in study.judges}
 
         def parse(given: Given) -> Judge:
-            composite = MadeJudge.of(given)
+            composite = CompositeJudge.of(given)
             assert composite is not None, given
             return composite.judge(parse, known, study.task.scale)
 
@@ -138,7 +137,7 @@ def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     )
 
 
-def _recorded(sheet: Datasheet, verdict: Verdict) -> str:
+def _recorded(sheet: Datasheet, verdict: Conclusion) -> str:
     """What to record: after a change, else what the record lacks."""
     if verdict.word in (UNFIT, CARE):
         return RECORD_AGAIN
@@ -157,11 +156,11 @@ class _NextSteps:
     known: dict[str, int | None] = field(default_factory=dict)
     """Profile to the calls that it takes, once they were counted."""
 
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[Conclusion, ...]:
         """Every verdict with its next step."""
         return tuple(self._with_step(verdict) for verdict in self.sheet.verdicts)
 
-    def _with_step(self, verdict: Verdict) -> Verdict:
+    def _with_step(self, verdict: Conclusion) -> Conclusion:
         run = self.sheet.facts
         if run.partial:
             unread = verdict.word == UNFIT and _of_failures(verdict)
@@ -209,7 +208,7 @@ class _NextSteps:
         mine = self._study.profile
         return mine if needs_change and mine != "quick" else LARGER.get(mine)
 
-    def _remedy_step(self, verdict: Verdict, remedy: RemedyJudge, profile: str) -> Verdict:
+    def _remedy_step(self, verdict: Conclusion, remedy: RemedyJudge, profile: str) -> Conclusion:
         """The judge with its remedy, measured in a folder of its own."""
         study, words = self._study, self._study.command
         file = None if words is None else next(iter(positional_words(words)), None)
@@ -248,19 +247,19 @@ class _NextSteps:
         alike = len(given) == len(judges)
         return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
 
-    def _resume_step(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
+    def _resume_step(self, verdict: Conclusion, purpose: str, calls: int | None) -> Conclusion:
         """The same command, which asks only what has no reply."""
         due = self._rates.pending_cost(submitted(self.record.store))
         return self._priced(verdict, purpose, self._study.command, calls, due)
 
-    def _repeat_step(self, verdict: Verdict, purpose: str) -> Verdict:
+    def _repeat_step(self, verdict: Conclusion, purpose: str) -> Conclusion:
         """The same study in a new folder, for the old one would only replay its replies."""
         purpose = f"{purpose}; the new folder asks every call afresh"
         return self._measure_step(verdict, purpose, self._study.profile, afresh=True)
 
     def _measure_step(
-        self, verdict: Verdict, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
-    ) -> Verdict:
+        self, verdict: Conclusion, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
+    ) -> Conclusion:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
         if words is not None and self._study.source is None:
@@ -306,12 +305,12 @@ class _NextSteps:
 
     def _priced(
         self,
-        verdict: Verdict,
+        verdict: Conclusion,
         purpose: str,
         words: Sequence[str] | None,
         calls: int | None,
         cost: float | None,
-    ) -> Verdict:
+    ) -> Conclusion:
         if words is not None and self._in_batches:
             words = (*words, "--batch")  # at the price of this run, which batches made
         command = None if words is None else shlex.join(("steelyard", "measure", *words))
@@ -344,7 +343,7 @@ def new_folder(study: Study) -> str:
     return f"{default}-{max((int(found[1]) for found in numbers if found), default=1) + 1}"
 
 
-def _of_failures(verdict: Verdict) -> bool:
+def _of_failures(verdict: Conclusion) -> bool:
     """Whether calls without a verdict are among what it rests on."""
     return any(fact.title == titles.FAILURES for fact in verdict.facts)
 

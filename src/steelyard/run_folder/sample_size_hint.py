@@ -7,7 +7,7 @@ from math import ceil
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.readings.more_data import LABELLED
+from steelyard.datasheet.findings.more_data import LABELLED
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT

@@ -23,8 +23,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, make_plan
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.plan import PlannedTrial, PlannedTrials
-from steelyard.study.data_source import DataSource
-from steelyard.study.study import Study
+from steelyard.study.study import DataSource, Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
 from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task

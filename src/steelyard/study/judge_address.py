@@ -1,15 +1,17 @@
-"""A judge as people write it, as a mapping: `provider/model?key=value`, or keys in YAML."""
+"""A judge as people write it: `provider/model?key=value` or keys in YAML, and the keys its provider reads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 
-from steelyard.core.validation import shown, takes_text
+from steelyard.core.validation import checked, shown, takes_text, unknown_key
 from steelyard.errors import ConfigError
+from steelyard.providers.options import Options
+from steelyard.providers.provider import PROVIDERS, provider_info
 
 DEEPEST = 20
 """Depth of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
@@ -24,7 +26,7 @@ class QueryValue(str):
     __slots__ = ()
 
 
-def place_of(given: str | Mapping[str, Any]) -> str:
+def judge_place(given: str | Mapping[str, Any]) -> str:
     """The judge by name or model; the query is left out, since an address in it may hold a secret."""
     title = given if isinstance(given, str) else given.get("name") or given.get("model")
     return f"judge {shown(title.partition('?')[0] if isinstance(title, str) else title)}"
@@ -47,7 +49,7 @@ def as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:
     return {"model": model, **{key: QueryValue(value) for key, value in pairs}}
 
 
-def typed(body: Mapping[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
+def convert_query(body: Mapping[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
     """Values of a query as the fields want them: numbers and words become what they look like."""
     fields = kind.model_fields
     return {
@@ -74,3 +76,52 @@ def _typed(value: str) -> object:
 def _deeper_than(depth: int, value: Any) -> bool:
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return depth == 0 or any(_deeper_than(depth - 1, part) for part in inner)
+
+
+Own = TypeVar("Own", bound=Options)
+
+
+def provider_options(
+    kind: type[Own], body: Mapping[str, Any], common: Collection[str], where: str, under: str = ""
+) -> Own:
+    """What a mapping says to the provider; `common` are the keys that the laboratory reads itself.
+
+    A common key that the provider also names is given to both; null is as good as not said.
+    """
+    for key in body:
+        if key not in common and key not in kind.model_fields:
+            raise ConfigError(f"{where}: {_stray(str(key), [*common, *kind.model_fields], under)}")
+    options = {key: value for key, value in body.items() if key in kind.model_fields and value is not None}
+    return checked(kind, convert_query(options, kind), where, under=under)
+
+
+def _stray(key: str, known: Collection[str], under: str) -> str:
+    """A key that changes nothing here."""
+    owner = next(_owners(key), None)
+    if owner is not None:
+        place = f"{under}: " if under else ""
+        return f"{place}key {key!r} belongs to {owner} only; remove it."
+    return unknown_key(f"{under}.{key}" if under else key, dict.fromkeys(known))
+
+
+def _owners(key: str) -> Iterator[str]:
+    """Whose judges have such a key, as the class that brings it says."""
+    for name in PROVIDERS.in_order():
+        try:
+            info = provider_info(name)
+        except ConfigError:
+            continue
+        for each in (info, *info.models.values()):
+            for kind in (*each.options.__mro__, *each.settings.__mro__):
+                owner = vars(kind).get("owner", f"{name} judges")
+                if owner and _brings(kind, key):
+                    yield owner
+
+
+def _brings(kind: type, key: str) -> bool:
+    """Whether a class has a field that none of its bases has."""
+    return key in _fields(kind) and not any(key in _fields(base) for base in kind.__bases__)
+
+
+def _fields(kind: type) -> Collection[str]:
+    return kind.model_fields if issubclass(kind, BaseModel) else ()

@@ -18,10 +18,9 @@ from steelyard.providers.options import Line, Name, Options
 from steelyard.providers.planted.baselines import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import ProviderInfo
-from steelyard.study.judge_address import as_mapping, place_of, typed
+from steelyard.study.composite_judges import CompositeJudge
+from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
 from steelyard.study.judge_protocols import ProtocolConfig, ProtocolMaker, text_or_file
-from steelyard.study.made_judges import MadeJudge
-from steelyard.study.provider_keys import own_keys
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
@@ -60,8 +59,8 @@ def parse_judge(
     `prompt` is the template of a judge that is prompted and brings none of its own, `answers` its map;
     `known` are judges that others can be made of by their names; `transcripts` says that runs are judged.
     """
-    made = MadeJudge.of(given)
-    if made is not None:
+    composite = CompositeJudge.of(given)
+    if composite is not None:
         member = partial(
             parse_judge,
             folder=folder,
@@ -72,14 +71,14 @@ def parse_judge(
             known=known,
             transcripts=transcripts,
         )
-        return made.judge(member, known or {}, scale)
-    where, common = place_of(given), JudgeConfig.model_fields
+        return composite.judge(member, known or {}, scale)
+    where, common = judge_place(given), JudgeConfig.model_fields
     body = as_mapping(given, where)
     config = checked(
-        JudgeConfig, typed({key: body[key] for key in body if key in common}, JudgeConfig), where
+        JudgeConfig, convert_query({key: body[key] for key in body if key in common}, JudgeConfig), where
     )
     info = judge_info(config.model, where)
-    options = own_keys(info.options, body, common, where)
+    options = provider_options(info.options, body, common, where)
     _check_scale(config.model, info, scale, where)
     if info.replays:
         return _recorded(config, options, folder, where)

@@ -1,4 +1,4 @@
-"""The protocols of a judge: those of its provider, as its owner changes them."""
+"""The protocols of a judge: prompts, reader and answer map; the provider's own, as its owner changes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.core.registry import Spec
-from steelyard.core.validation import Expected, checked, shown
+from steelyard.core.validation import Expected, checked, parse_map, shown
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options
 from steelyard.providers.provider_info import ProviderInfo
-from steelyard.study.answer_map import ANSWER_MAP, Word, answer_map
-from steelyard.study.provider_keys import own_keys
-from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.study.judge_address import provider_options
+from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.tasks.sources.cells import SPELLINGS
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.brace_template import as_jinja
 from steelyard.trials.builtin_prompts import (
@@ -37,7 +37,44 @@ from steelyard.trials.prompt import (
     TRANSCRIPT_SHOWN,
     PromptTemplate,
 )
+from steelyard.verdicts.answers import ABSTAIN, bare, spelled
 from steelyard.verdicts.readers import READERS
+
+ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
+"""What the key `answers` takes."""
+
+Word = str | int | float | bool
+"""A word as YAML may have read it."""
+
+
+def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> dict[str, str]:
+    """Word to answer; a text is `word=answer,word=answer`."""
+    pairs = parse_map(given, where, "WORD=ANSWER", "pass=1,fail=0") if isinstance(given, str) else given
+    admissible = (*scale.answers, ABSTAIN)
+    words: dict[str, str] = {}
+    for word, answer in pairs.items():
+        meaning = spelled(str(int(answer) if isinstance(answer, bool) else answer), scale)
+        if meaning not in admissible:
+            raise ConfigError(
+                f"{where}: {word!r} stands for {shown(answer)}, expected an answer of the scale "
+                f"{scale_name(scale)!r} ({', '.join(admissible)}); correct it."
+            )
+        for each in SPELLINGS[word] if isinstance(word, bool) else (str(word),):
+            _add(words, each, meaning, scale, where)
+    if not words:
+        raise ConfigError(f"{where}: found an empty map, expected {ANSWER_MAP}; fill it, or leave it out.")
+    return words
+
+
+def _add(words: dict[str, str], word: str, meaning: str, scale: Scale, where: str) -> None:
+    name = spelled(bare(word), scale)
+    if not name:
+        raise ConfigError(f"{where}: found an empty word, expected one that a reply can hold; correct it.")
+    if words.setdefault(name, meaning) != meaning:
+        raise ConfigError(
+            f"{where}: {name!r} stands for {words[name]} and for {meaning}, expected one; correct it."
+        )
+
 
 USUAL = ("base", "strict")
 """Protocols that a judge has whether or not a probe asks for them."""
@@ -178,7 +215,7 @@ class _Change:
         config = {key: value for key, value in body.items() if key in common}
         return cls(
             checked(ProtocolConfig, config, where, under=under),
-            own_keys(info.settings, body, common, where, under),
+            provider_options(info.settings, body, common, where, under),
         )
 
 

@@ -40,17 +40,17 @@ def check_reference(study: Study) -> None:
         )
 
 
-def foretold(study: Study, labels: Labels | None = None) -> Study:
+def with_placeholder_labels(study: Study, labels: Labels | None = None) -> Study:
     """The study as if its reference were known; the lowest answer stands in where a label is missing."""
     if study.reference is None:
         return study
     lowest = {item.id: (item.scale or study.task.scale).answers[0] for item in study.items}
-    return labelled(study, {**lowest, **(labels or {})})
+    return with_labels(study, {**lowest, **(labels or {})})
 
 
-def labelled(study: Study, labels: Labels) -> Study:
+def with_labels(study: Study, labels: Labels) -> Study:
     """The study with the labels on its items."""
-    return replace(study, items=tuple(_with_labels(study.items, labels)))
+    return replace(study, items=tuple(_label_items(study.items, labels)))
 
 
 def reference_judge(study: Study) -> Judge:
@@ -68,6 +68,6 @@ def reference_trials(study: Study) -> list[Trial]:
     return [] if study.reference is None else [reference_trial(study, item) for item in study.items]
 
 
-def _with_labels(items: tuple[Item, ...], labels: Labels) -> Iterator[Item]:
+def _label_items(items: tuple[Item, ...], labels: Labels) -> Iterator[Item]:
     for item in items:
         yield replace(item, label=labels[item.id]) if item.id in labels else item

@@ -1,4 +1,4 @@
-"""`author` and `validator` of a study file: strict, and every setting is really sent."""
+"""`author`, `validator` and `editing` of a study file: unknown keys raise an error."""
 
 from __future__ import annotations
 
@@ -14,23 +14,73 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.baselines import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.stimuli.authored.brief import GOALS
-from steelyard.study.editing import Editing
-from steelyard.study.editing_config import EditingConfig
-from steelyard.study.judge_address import as_mapping, place_of, typed
+from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
 from steelyard.study.judge_config import ADDRESS, judge_info, parse_judge
-from steelyard.study.provider_keys import own_keys
-from steelyard.study.role_prompts import (
+from steelyard.study.judge_protocols import text_or_file
+from steelyard.study.roles import (
     AUTHOR_VARIABLES,
+    EXAMPLES,
+    STEPS,
+    SUMMARY_WORDS,
+    Editing,
+    Roles,
     author_protocols,
     editing_protocols,
     embedder_protocols,
     validator_protocols,
 )
-from steelyard.study.roles import EXAMPLES, Roles
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.prompt import PromptTemplate
+from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate
+
+_SHARED = frozenset({"instruction", "rubric", "request", "target", "expected", "low", "high", "fence"})
+VARIABLES = {
+    PLANNER: _SHARED | {"transcript", "editable", "most", "feedback"},
+    EDITOR: _SHARED
+    | {"thesis", "steps", "goal", "number", "message", "calls", "before", "after", "edits", "summary"},
+    SUMMARIZER: frozenset({"messages", "summary", "most", "fence"}),
+    VERIFIER: POINTWISE_VARIABLES,
+}
+"""Role to what its prompt may name; what is wanted of a run is no word for its verifier."""
+SHOWN = {PLANNER: {"transcript"}, EDITOR: {"message", "goal"}, SUMMARIZER: {"messages"}}
+"""Role to what its prompt must show; a verifier's must show the run by either of its names."""
+
+
+class EditingConfig(BaseModel):
+    """`editing`: each role is a model, or a mapping with what differs from author or validator."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    planner: str | dict[str, Any] | None = None
+    editor: str | dict[str, Any] | None = None
+    summarizer: str | dict[str, Any] | None = None
+    verifier: str | dict[str, Any] | None = None
+    steps: int = Field(default=STEPS, ge=1, le=100)
+    summary_words: int = Field(default=SUMMARY_WORDS, ge=10, le=10_000)
+
+
+def read_prompts(config: EditingConfig, folder: Path, where: str) -> EditingConfig:
+    """The `editing` key with its prompt files read."""
+    stated = [role for role in EDITING_ROLES if role in config.model_fields_set]
+    read = {role: _with_prompt(getattr(config, role), role, folder, where) for role in stated}
+    return config.model_copy(update=read)
+
+
+def _with_prompt(given: Any, role: str, folder: Path, where: str) -> Any:
+    if not isinstance(given, Mapping) or given.get("prompt") is None:
+        return given
+    place = f"{where}: editing.{role}.prompt"
+    if not isinstance(given["prompt"], str):
+        raise ConfigError(f"{place}: found {given['prompt']!r}, expected a file with a prompt; correct it.")
+    text = text_or_file(given["prompt"], folder, place)
+    named = PromptTemplate(text, place).check(VARIABLES[role])
+    missing = {"transcript"} if role == VERIFIER and not named & {"transcript", "response"} else set()
+    missing |= SHOWN.get(role, set()) - named
+    if missing:
+        raise ConfigError(f"{place}: does not show {{{{ {min(missing)} }}}}; add it.")
+    return {**given, "prompt": text}
+
 
 TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
 """Settings that every model takes, whoever its provider is."""
@@ -201,9 +251,9 @@ def _role(
     """What a role says of itself, and its model as a judge of its own with the questions of the role."""
     body = as_mapping(given, where)
     own = {key: value for key, value in body.items() if key in kind.model_fields}
-    config = checked(kind, typed(own, kind), where)
+    config = checked(kind, convert_query(own, kind), where)
     try:
-        info = judge_info(config.model, place_of(config.model))
+        info = judge_info(config.model, judge_place(config.model))
     except UsageError as error:
         raise type(error)(f"{where}: {error}") from error
     if not info.writes:
@@ -211,7 +261,7 @@ def _role(
             f"{where}: {config.model!r} gives verdicts and writes no text; "
             f"name a model behind a server, such as {EXAMPLE_SERVER}."
         )
-    own_keys(info.options, body, kind.model_fields, where)
+    provider_options(info.options, body, kind.model_fields, where)
     settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
     reached = {key: value for key, value in body.items() if key in info.options.model_fields}
     try:

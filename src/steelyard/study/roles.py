@@ -1,18 +1,126 @@
-"""Who writes and who confirms: the models behind `author` and `validator`, with their own decoding."""
+"""Models of a study that are no judges: author, validator, editors of runs; their prompts and decoding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any
 
 from steelyard.core.content_hash import content_hash
 from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.stimuli.authored.brief import GOALS, ORDINAL
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
-from steelyard.study.editing import Editing
-from steelyard.trials.judge import Judge
+from steelyard.trials.builtin_prompts import (
+    POINTWISE_SYSTEM,
+    POINTWISE_USER,
+    TRANSCRIPT_SYSTEM,
+    TRANSCRIPT_USER,
+)
+from steelyard.trials.exchange import EDITING_ROLES, VERIFIER
+from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding
+
+STEPS = 4
+"""Messages that one plan may edit, where a study says nothing else."""
+SUMMARY_WORDS = 200
+"""Words of a summary, at most, where a study says nothing else."""
+SHOWN_BEFORE = 8
+"""Messages before the edited one that an editor sees as they are; earlier ones are summed up."""
+
+
+@dataclass(frozen=True)
+class Editing:
+    """The models that edit runs, each with one question of its own."""
+
+    planner: Judge
+    """Says which messages to edit, and to what end."""
+    editor: Judge
+    """Edits one message at a time."""
+    summarizer: Judge
+    """Sums up what an editor does not see as it is."""
+    verifier: Judge
+    """Grades the edited run, and does not know what it was to become."""
+    steps: int = STEPS
+    """Messages that one plan may edit, at most."""
+    summary_words: int = SUMMARY_WORDS
+    """Words of a summary, at most."""
+    prompts: tuple[tuple[str, str], ...] = ()
+    """Roles whose prompt the study brings, with its text."""
+    stated: bool = False
+    """True where the study says something of its own; what follows from author and validator is theirs."""
+
+    @property
+    def models(self) -> tuple[Judge, ...]:
+        """Everyone who may be called."""
+        return (self.planner, self.editor, self.summarizer, self.verifier)
+
+    def at(self, model: Judge, attempt: int) -> Judge:
+        """A model as it is asked in one try: each has a seed of its own, where there is one."""
+        seed = model.decoding.seed
+        decoding = model.decoding if seed is None else replace(model.decoding, seed=seed + attempt)
+        return replace(model, name=f"{model.name}, try {attempt + 1}", decoding=decoding)
+
+
+GRADE, MEANING, EXPANSION, BORDER = "grade", "meaning", "expansion", "border"
+"""What a validator is asked: a score, whether two texts say the same, or the same with explanation, whether a
+score is open."""
+QUESTIONS = {VERIFIER: GRADE}
+"""Roles of editing whose question is called otherwise than they are."""
+EMBED = "embedding"
+"""What an embedding model is asked."""
+
+
+@cache
+def prompt_file(name: str) -> str:
+    """The text of a prompt file."""
+    return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+AUTHOR_VARIABLES = frozenset({"exemplars", "expected", "fence", "high", "label", "low", "variant", "words"})
+"""What the part of an author's prompt that says what to write may name."""
+
+
+def author_protocols(own: Mapping[str, str] | None = None) -> dict[str, Protocol]:
+    """Goal to prompt: what to write, in the study's words where it brings some, the material, the form."""
+    material = {goal: "ordinal_material" if goal == ORDINAL else "material" for goal in GOALS}
+    asked = {goal: f"{text.rstrip()}\n" for goal, text in (own or {}).items()}
+    return {
+        goal: Protocol(
+            asked.get(goal, prompt_file(goal))
+            + prompt_file(material[goal])
+            + prompt_file("form").rstrip("\n"),
+            prompt_file("author").rstrip("\n"),
+        )
+        for goal in GOALS
+    }
+
+
+def validator_protocols() -> dict[str, Protocol]:
+    """A judge's own question for grades, so that the rubric counts as it is; other questions beside it."""
+    system = prompt_file("validator").rstrip("\n")
+    return {
+        GRADE: Protocol(POINTWISE_USER, POINTWISE_SYSTEM),
+        MEANING: Protocol(prompt_file("meaning").rstrip("\n"), system),
+        EXPANSION: Protocol(prompt_file("expansion").rstrip("\n"), system),
+        BORDER: Protocol(prompt_file("border").rstrip("\n"), system),
+    }
+
+
+def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protocol]]:
+    """Role to its one question, in the study's own words where it brings some; a verifier has a judge's."""
+    system = prompt_file("run_author").rstrip("\n")
+    asked = {role: Protocol(prompt_file(f"run_{role}").rstrip("\n"), system) for role in EDITING_ROLES[:-1]}
+    asked[VERIFIER] = Protocol(TRANSCRIPT_USER, TRANSCRIPT_SYSTEM)
+    own = {role: Protocol(text, None) for role, text in prompts.items()}
+    return {role: {QUESTIONS.get(role, role): own.get(role, asked[role])} for role in EDITING_ROLES}
+
+
+def embedder_protocols() -> dict[str, Protocol]:
+    """The text as it is."""
+    return {EMBED: Protocol("{{ text }}")}
+
 
 EXAMPLES = 2
 """Examples in one prompt, at most, where the author's settings say nothing else."""

@@ -1,25 +1,77 @@
-"""A study: judges × probes × stimuli; everything that decides a datasheet."""
+"""A study: judges × probes × stimuli, where its items came from; everything that decides a datasheet."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from steelyard.core.content_hash import content_hash
+from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.run_facts import Look
-from steelyard.errors import ConfigError
-from steelyard.probes.probe import AuthoredProbe, Design, Probe, covers, form_of, forms_of
+from steelyard.errors import ConfigError, DataError
+from steelyard.probes.probe import PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
 from steelyard.stimuli.pack_stimuli import pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.study.data_source import DataSource
-from steelyard.study.probe_kit import ProbeKit
+from steelyard.tasks.adapters.layouts import FILE
+from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.judge import Judge
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """The data of a study, as its run folder remembers them."""
+
+    settings: Mapping[str, Any]
+    """The `data` key as it was given."""
+    files: Mapping[str, str]
+    """File to the hash of its content."""
+
+    def changed(self, other: DataSource) -> str | None:
+        """A file of this source whose content the other does not have; a file may move."""
+        known = set(other.files.values())
+        return next((path for path, digest in self.files.items() if digest not in known), None)
+
+
+def data_source(config: DataConfig, folder: Path) -> DataSource:
+    """The source with the hash of every file it is read from."""
+    paths = [config.path, *([config.responses.path] if config.responses else [])]
+    settings = config.model_dump(exclude_none=True)
+    return DataSource(settings, {path: _digest(folder / path) for path in paths})
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file; of a folder, of the names and contents of the files that are read from it."""
+    digest = hashlib.sha256()
+    try:
+        if not path.is_dir():
+            digest.update(path.read_bytes())
+        for file in sorted(path.rglob(FILE)):
+            name, content = file.relative_to(path).as_posix(), file.read_bytes()
+            digest.update(f"{name}\n{hashlib.sha256(content).hexdigest()}\n".encode())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); expected a data file.") from error
+    return f"sha256:{digest.hexdigest()}"
+
+
+class ProbeCache:
+    """Probes by what was asked for; a study shares its kit with every study that is made from it."""
+
+    def __init__(self) -> None:
+        self._probes: dict[str, Probe] = {}
+
+    def build(self, spec: Spec) -> Probe:
+        """The probe, ready to use."""
+        key = canonical_json(spec)
+        if key not in self._probes:
+            self._probes[key] = PROBES.build(spec)
+        return self._probes[key]
 
 
 @dataclass(frozen=True)
@@ -57,7 +109,7 @@ class Study:
     looks: tuple[Look, ...] | None = field(default=None, compare=False)
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
-    kit: ProbeKit = field(default_factory=ProbeKit, compare=False, repr=False)
+    kit: ProbeCache = field(default_factory=ProbeCache, compare=False, repr=False)
     """Where its probes are built; decides nothing."""
 
     @cached_property

@@ -19,15 +19,11 @@ from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suites, probe_names
 from steelyard.providers.planted.baselines import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
-from steelyard.study.data_source import data_source
-from steelyard.study.editing_config import EditingConfig, parse_editing
+from steelyard.study.composite_judges import CompositeJudge, with_known_names
 from steelyard.study.judge_config import parse_judge
-from steelyard.study.made_judges import MadeJudge, with_known_names
-from steelyard.study.pack_study import pack_draw, runs_draw
-from steelyard.study.probe_kit import ProbeKit
-from steelyard.study.reference import check_reference, foretold
-from steelyard.study.role_config import parse_roles
-from steelyard.study.study import Study
+from steelyard.study.reference import check_reference, with_placeholder_labels
+from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
+from steelyard.study.study import ProbeCache, Study, data_source
 from steelyard.study.study_probes import (
     DEFAULT_PROBES,
     RUN_PROBES,
@@ -37,8 +33,17 @@ from steelyard.study.study_probes import (
     without_idle,
     without_unwritten,
 )
-from steelyard.study.task_config import TaskConfig, failing_answer, parse_task, question, rubrics_of
-from steelyard.tasks.data_config import DataConfig, parse_data
+from steelyard.study.task_config import (
+    TaskConfig,
+    build_task,
+    check_scale,
+    failing_answer,
+    pack_draw,
+    read_task_files,
+    rubrics_of,
+    runs_draw,
+)
+from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
@@ -79,19 +84,19 @@ def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "
             f"with --out {path.parent}, or see its figures with `steelyard report {path.parent}`."
         )
     where, folder = (source, Path()) if path is None else (str(path), path.parent)
-    body = {**body, **overrides, **_laid_over(body, overrides, where)}
-    if "data" in body:
-        body["data"] = parse_data(body["data"], where)
+    body = {**body, **overrides, **_merge_overrides(body, overrides, where)}
     if "task" in body:
-        body["task"] = parse_task(body["task"], folder, where)
-    if body.get("editing") is not None:
-        body["editing"] = parse_editing(body["editing"], folder, where)
+        body["task"] = read_task_files(body["task"], folder, where)
     if path is not None:
         body.setdefault("name", path.stem)
-    return checked(StudyConfig, body, where)
+    config = checked(StudyConfig, body, where)
+    check_scale(config.task, where)
+    if config.editing is None:
+        return config
+    return config.model_copy(update={"editing": read_prompts(config.editing, folder, where)})
 
 
-def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _merge_overrides(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
     """`task` and `data` part by part: what the command line does not say stays as the file has it."""
     merged = {}
     for key in ("task", "data"):
@@ -112,11 +117,11 @@ def build_study(
     `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
     """
     named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
-    kit = ProbeKit()
+    kit = ProbeCache()
     runs = config.data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
     rubrics = rubrics_of(config.task, config.data, folder)
-    task = question(config.task, config.data, scores=scores, runs=runs, rubrics=rubrics)
+    task = build_task(config.task, config.data, scores=scores, runs=runs, rubrics=rubrics)
     items, undrawn = _items(config, folder, task, runs, rubrics)
     of_runs = any(item.transcript is not None for item in items)
     config = _with_defaults(config, task, of_runs)
@@ -164,7 +169,7 @@ def build_study(
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
     check_reference(study)
-    fitting = without_idle(foretold(study), named)
+    fitting = without_idle(with_placeholder_labels(study), named)
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     return replace(study, probes=fitting.probes, notes=fitting.notes)
 
@@ -279,7 +284,7 @@ def _judges(given: Sequence[str | dict[str, Any]], parse: Callable[..., Judge]) 
     """The judges of a study in their order; one made of others may name any that is not, or stands before."""
     known: dict[str, Judge] = {}
     parsed: dict[int, Judge] = {}
-    for number in sorted(range(len(given)), key=lambda number: MadeJudge.of(given[number]) is not None):
+    for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
         judge = parse(given[number], known=known)
         known.setdefault(judge.name, judge)
         parsed[number] = judge
@@ -291,7 +296,7 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
     names = [judge.name for judge in judges]
     named = [
         replace(judge, name=text[:80]) if names.count(judge.name) > 1 and text else judge
-        for judge, text in zip(judges, map(_spoken, given), strict=True)
+        for judge, text in zip(judges, map(_written_name, given), strict=True)
     ]
     shown = [" ".join(judge.name.split()) for judge in named]
     for name in shown:
@@ -308,6 +313,6 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
     return named
 
 
-def _spoken(given: str | dict[str, Any]) -> str:
+def _written_name(given: str | dict[str, Any]) -> str:
     """The judge as it was written, where that can serve as a name."""
     return given if isinstance(given, str) and given.isprintable() else ""

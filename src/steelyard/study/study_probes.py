@@ -13,8 +13,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import POINTWISE, AuthoredProbe, Probe, form_of, needs_of
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.pack_stimuli import is_in_pack
-from steelyard.study.probe_kit import ProbeKit
-from steelyard.study.study import Study
+from steelyard.study.study import ProbeCache, Study
 from steelyard.tasks.task import Task
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
@@ -36,7 +35,7 @@ def default_probes(task: Task, data: bool) -> tuple[str, ...]:
     return SCORE_DATA_PROBES if data else SCORE_PROBES
 
 
-def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeKit) -> tuple[Spec, ...]:
+def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeCache) -> tuple[Spec, ...]:
     """The probes as they are written, each once; one that can not be built is refused."""
     specs = [_spec(one, kit) for one in given]
     for spec in specs:
@@ -45,7 +44,7 @@ def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeKit)
     return tuple(specs)
 
 
-def without_claims(specs: Iterable[Spec], kit: ProbeKit) -> tuple[Spec, ...]:
+def without_claims(specs: Iterable[Spec], kit: ProbeCache) -> tuple[Spec, ...]:
     """Probes that expect a run to fail for a false report, told to expect nothing; others as they are."""
     return tuple(
         Spec(spec.name, {"expected": "none", **spec.args})
@@ -55,7 +54,7 @@ def without_claims(specs: Iterable[Spec], kit: ProbeKit) -> tuple[Spec, ...]:
     )
 
 
-def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
+def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeCache) -> Spec:
     if isinstance(given, str):
         spec = Spec(given)
     elif len(given) == 1:

@@ -1,22 +1,78 @@
-"""The `task` key of a study file: instruction, rubric and scale; what is not said comes from the data."""
+"""The `task` key of a study file: instruction, rubric and scale; the built-in items of the pack."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard.core.validation import Expected, checked
+from steelyard.core.validation import Expected
 from steelyard.errors import ConfigError
-from steelyard.study.pack_study import pack_task
-from steelyard.tasks.agent_pack import AGENT_TASK
+from steelyard.tasks.agent_pack import AGENT_TASK, agent_pack
 from steelyard.tasks.data_config import DataConfig
+from steelyard.tasks.item import Item
+from steelyard.tasks.pack import pack, pack_item, pack_items
 from steelyard.tasks.rubric_list import RubricEntry, read_rubrics
-from steelyard.tasks.scale import Pairwise, Scale, parse_scale, scale_name
+from steelyard.tasks.scale import Binary, Pairwise, Scale, parse_scale, scale_name
+from steelyard.tasks.sources.sampling import draw
 from steelyard.tasks.task import CHECKLIST_TASK, Task
+
+PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}
+"""Items of the pack per profile; None is all of them."""
+
+
+def pack_scales() -> tuple[Scale, ...]:
+    """Every scale of the pack, by name."""
+    return tuple(sorted({task.scale for task in pack()}, key=scale_name))
+
+
+RUNS = {"quick": 6, "standard": 10, "full": None}
+"""Runs of agents per profile; None is all of them."""
+
+
+def runs_draw(profile: str, seed: int) -> tuple[Item, ...]:
+    """Built-in runs of agents, as many that pass as fail."""
+    items = [run.item for run in agent_pack()]
+    return tuple(draw(items, RUNS[profile], seed, name=lambda item: item.id, stratum=lambda item: item.label))
+
+
+def pack_task(scale: Scale | None) -> Task:
+    """The question of a study on the pack, whose items bring instruction, rubric and scale of their own."""
+    return Task("Score the response to a request.", "The rubric of the item.", scale or Binary())
+
+
+def pack_draw(scale: Scale | None, profile: str, seed: int) -> tuple[Item, ...]:
+    """The items of a profile; without a scale, as many of each scale of the pack."""
+    scales = pack_scales()
+    if scale is not None and scale not in scales:
+        known = ", ".join(map(scale_name, scales))
+        raise ConfigError(
+            f"scale {scale_name(scale)!r}: the built-in pack has no items on it, only on {known}; "
+            "use one of those, or give data of your own."
+        )
+    wanted = scales if scale is None else (scale,)
+    size = PACK_ITEMS[profile]
+    return tuple(
+        item
+        for one in wanted
+        for item in draw(
+            pack_items(one),
+            None if size is None else size // len(wanted),
+            seed,
+            name=lambda item: item.id,
+            stratum=_kind,
+        )
+    )
+
+
+def _kind(item: Item) -> Hashable:
+    """Task, and whether a response is written for every level: a few items hold some of each."""
+    entry = pack_item(item)
+    return item.instruction, entry is not None and bool(entry.ordinal)
+
 
 INSTRUCTIONS = {
     True: "Decide which of two responses to a request is better.",
@@ -57,19 +113,22 @@ class TaskConfig(BaseModel):
         return parse_scale(f"{low}-{high}")
 
 
-def parse_task(body: Mapping[str, Any], folder: Path, where: str) -> TaskConfig:
-    """The `task` key with its files read, or what is wrong with it in one sentence."""
+def read_task_files(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The `task` key with the text of the files that it names."""
     texts = {
         part: read_part(body[part], folder, f"{where}: task.{part}")
         for part in ("instruction", "rubric")
         if isinstance(body.get(part), str | Path)
     }
-    task = checked(TaskConfig, {**body, **texts}, where, under="task")
+    return {**body, **texts}
+
+
+def check_scale(task: TaskConfig, where: str) -> None:
+    """Refuse a scale that cannot be parsed."""
     try:
         task.parsed_scale()
     except ConfigError as error:
         raise ConfigError(f"{where}: task.{error}") from error
-    return task
 
 
 def rubrics_of(given: TaskConfig, data: DataConfig | None, folder: Path) -> tuple[RubricEntry, ...]:
@@ -105,7 +164,7 @@ def read_part(value: str | Path, folder: Path, where: str) -> str:
     return text
 
 
-def question(
+def build_task(
     given: TaskConfig,
     data: DataConfig | None,
     *,

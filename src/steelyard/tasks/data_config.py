@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steelyard.core.registry import Spec
-from steelyard.core.validation import checked
 from steelyard.errors import DataError
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
@@ -160,8 +159,3 @@ def _labelled_by(rubric: RubricEntry, columns: Columns, table: Table, several: b
     if several:
         table.require(own, f"the labels of rubric {rubric.id!r}")
     return columns.model_copy(update={"label": own}) if own in table.columns else columns
-
-
-def parse_data(body: Mapping[str, Any], where: str) -> DataConfig:
-    """The `data` key as a config, or what is wrong with it in one sentence."""
-    return checked(DataConfig, dict(body), where, under="data")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from steelyard.commands.gate.policy import ALLOW, UNNAMED, Policy
 from steelyard.commands.gate.ruling import FAIL, Check, Ruling
+from steelyard.datasheet.conclusion import UNFIT
+from steelyard.datasheet.conclusions.reasons import plugin_flags
+from steelyard.datasheet.conclusions.rules import FAULTS
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.verdict import UNFIT
-from steelyard.datasheet.verdicts.facts import beyond_limits
-from steelyard.datasheet.verdicts.rules import FAULTS
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import figure
@@ -78,15 +78,15 @@ def _flags(sheet: Datasheet, judge: str) -> Iterator[Flag]:
     yield from _readings(sheet, judge, FLAGGED)
     mine = sheet.look_up.of_judge(judge)
     refuted = [e for e in mine if e.metric == MERIT.id and e.finding == FLAGGED]
-    for estimate in [*refuted[:1], *beyond_limits(Figures(judge, sheet.look_up))]:
+    for estimate in [*refuted[:1], *plugin_flags(JudgeEstimates(judge, sheet.look_up))]:
         found = f"{metric_named(estimate.metric).name} {figure(estimate)}"
         yield Flag(probe_title(estimate.probe), found, (estimate.metric,))
 
 
 def _readings(sheet: Datasheet, judge: str, word: str) -> Iterator[Flag]:
     faults = {rule.title for rule in FAULTS}
-    for reading in sheet.readings:
-        if (reading.judge, reading.word) == (judge, word) and reading.title in faults:
+    for reading in sheet.findings:
+        if (reading.judge, reading.status) == (judge, word) and reading.title in faults:
             yield Flag(reading.title, reading.sentence, NAMED_BY.get(reading.title, ()))
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from steelyard.commands.gate.policy import Policy, PolicyRule, no_match_error, select, select_with_finding
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.more_data import more_data
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
@@ -33,7 +34,6 @@ from steelyard.metrics.findings import (
     estimate_word,
 )
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
-from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.probes.probe_metadata import label_changing_probes
@@ -157,7 +157,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     absent: dict[str, None] = {}
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
-        of_agents = any(estimate.probe == RUNS for estimate in mine)
+        of_agents = JudgeEstimates(judge, sheet.look_up).of_agents
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.comparison.rows import label
-from steelyard.datasheet.readings.more_data import BUILT_IN, profile_with
+from steelyard.datasheet.findings.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.comparison import Comparison

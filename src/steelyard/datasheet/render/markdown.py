@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from steelyard.core.text import pluralize
+from steelyard.datasheet.conclusion import Conclusion, also_flagged
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import Example, absent, describe_call, describe_reply, named_texts
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -33,11 +34,9 @@ from steelyard.datasheet.sections.tables import (
     single_judge_note,
     strata_tables,
 )
-from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, MARKS, interval_meanings, metric_meanings
 from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_lines
-from steelyard.datasheet.words.verdict_text import brought
 from steelyard.metrics.estimate import Estimate
 
 
@@ -96,16 +95,16 @@ def _verdicts(summary: Summary) -> Iterator[str]:
             yield f"## {escape(judge.name)}: {verdict.word}"
             yield "\n".join(_verdict_lines(verdict, remedy_brief(summary.datasheet, judge.name)))
             yield from [code_block(verdict.command, "sh")] if verdict.command else []
-    titles = summary.reading_titles()
+    titles = summary.finding_titles()
     if titles:
         header = ["", *(escape(judge.name) for judge in summary.measured)]
         yield table(header, [[escape(title), *_words(summary, title)] for title in titles])
 
 
-def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
+def _verdict_lines(verdict: Conclusion, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.guide}`" if fact.guide else ""
-        yield f"- {escape(capital(fact.sentence))}{brought(fact)}.{guide}"
+        yield f"- {escape(capital(fact.sentence))}{also_flagged(fact)}.{guide}"
     for opening, text in (("So", verdict.so), ("Remedy", remedy)):
         if text:
             yield f"- **{opening}:** {escape(text)}"
@@ -114,8 +113,8 @@ def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
 
 
 def _words(summary: Summary, title: str) -> list[str]:
-    readings = (summary.reading(judge.name, title) for judge in summary.measured)
-    return [numbers.NOT_MEASURED if reading is None else _emphasis(reading.word) for reading in readings]
+    findings = (summary.finding(judge.name, title) for judge in summary.measured)
+    return [numbers.NOT_MEASURED if finding is None else _emphasis(finding.status) for finding in findings]
 
 
 def _emphasis(word: str) -> str:
@@ -123,12 +122,12 @@ def _emphasis(word: str) -> str:
 
 
 def _readings(summary: Summary) -> Iterator[str]:
-    if summary.datasheet.readings:
+    if summary.datasheet.findings:
         yield "## Readings"
     for judge in summary.datasheet.judges:
         lines = [
-            f"- {escape(reading.title)}, **{reading.word}**: {escape(reading.sentence)}"
-            for reading in summary.readings(judge.name)
+            f"- {escape(finding.title)}, **{finding.status}**: {escape(finding.sentence)}"
+            for finding in summary.findings(judge.name)
         ]
         if lines:
             yield f"### {escape(judge.name)}"
@@ -207,9 +206,9 @@ def _exhibits(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.exhibits:
         yield "## Exhibits"
         yield "Calls behind the flagged readings, and one for each way in which a verdict is missing."
-    for judge, readings in examples_by_judge(datasheet):
+    for judge, findings in examples_by_judge(datasheet):
         yield f"### {escape(judge)}"
-        for group in readings:
+        for group in findings:
             yield from (exhibit_block(exhibit, escape) for exhibit in group.exhibits)
 
 
@@ -275,7 +274,7 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
     if not numbers.defined(estimate):
         return escape(summary.absence(estimate))
     parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
-    word = summary.finding(estimate)
+    word = summary.status(estimate)
     if word in MARKS:
         parts.append(f"**{word}**" if word == "flagged" else f"*{word}*")
     return " ".join(part for part in parts if part)

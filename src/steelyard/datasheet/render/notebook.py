@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.core.registry import require_known
+from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words.glossary import declared
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
@@ -75,8 +75,10 @@ class NotebookSheet(Datasheet):
     def _repr_html_(self) -> str:
         """The verdict on each judge, then what was found of it, in a table."""
         names = [judge.name for judge in self.judges if not judge.baseline]
-        titles = dict.fromkeys(reading.title for reading in self.readings)
-        cells = {(r.title, r.judge): f"<b>{escape(r.word)}</b>: {escape(r.sentence)}" for r in self.readings}
+        titles = dict.fromkeys(reading.title for reading in self.findings)
+        cells = {
+            (r.title, r.judge): f"<b>{escape(r.status)}</b>: {escape(r.sentence)}" for r in self.findings
+        }
         head = "".join(
             f'<th style="{CELL}">{escape(escape_control_chars(name))}</th>' for name in ("", *names)
         )
@@ -106,7 +108,7 @@ class NotebookSheet(Datasheet):
         return super().__repr__().replace("Datasheet", "NotebookSheet", 1)
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: Conclusion) -> str:
     """One judge: the word, the facts, what follows, what to do next."""
     facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
     so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""

@@ -28,7 +28,7 @@ class _Brief(Opening):
 
     def __init__(self, summary: Summary, console: Console) -> None:
         super().__init__(summary, console)
-        titles = summary.reading_titles()
+        titles = summary.finding_titles()
         self.titles = [title for title in titles if not self._without_limit(title)]
         self.others = [title for title in titles if self._without_limit(title)]
         self.label = max((len(title) for title in titles), default=0) + 1
@@ -49,7 +49,7 @@ class _Brief(Opening):
         return self.console.width - self.label
 
     def _without_limit(self, title: str) -> bool:
-        words = {reading.word for reading in self.summary.datasheet.readings if reading.title == title}
+        words = {finding.status for finding in self.summary.datasheet.findings if finding.title == title}
         return words == {WITHOUT_LIMIT}
 
     def _columns(self) -> dict[str, str]:

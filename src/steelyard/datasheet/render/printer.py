@@ -11,12 +11,11 @@ from rich.text import Text
 
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import pluralize
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, also_flagged
 from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import ascii_only
-from steelyard.datasheet.words.verdict_text import brought
 
 STYLES = {"clear": "green", "flagged": "bold red", "inconclusive": "yellow", "undefined": "magenta"}
 """Colours of the words."""
@@ -58,14 +57,14 @@ COLOURS = {
 """Of the words of a verdict."""
 
 
-def print_verdict(printer: Printer, verdict: Verdict, remedy: str = "") -> None:
+def print_verdict(printer: Printer, verdict: Conclusion, remedy: str = "") -> None:
     """The verdict on one judge, under its name, and what a remedy would do by the calls of the run."""
     printer.console.print()
     heading = printer.text(f"{verdict.judge}: ", "bold")
     heading.append_text(printer.text(verdict.word, COLOURS.get(verdict.word, "")))
     printer.line(heading)
     for fact in verdict.facts:
-        printer.indented(printer.text(f"{fact.sentence}{brought(fact)}"))
+        printer.indented(printer.text(f"{fact.sentence}{also_flagged(fact)}"))
     for opening, text in (
         ("so: ", verdict.so),
         ("remedy: ", remedy),
@@ -115,10 +114,10 @@ class Opening(Printer):
                 print_verdict(self, verdict, remedy_brief(self.summary.datasheet, verdict.judge))
 
     def word(self, judge: str, title: str) -> Text:
-        """The word of one reading, in its colour."""
-        reading = self.summary.reading(judge, title)
-        word = numbers.NOT_MEASURED if reading is None else reading.word
-        return self.text(word, STYLES.get(word, "dim" if reading is None else ""))
+        """The word of one finding, in its colour."""
+        finding = self.summary.finding(judge, title)
+        word = numbers.NOT_MEASURED if finding is None else finding.status
+        return self.text(word, STYLES.get(word, "dim" if finding is None else ""))
 
     def grid(self, names: Sequence[str], label: int, column: int | None, style: str = "") -> Table:
         """A table of labels and a column for each name, as wide as its content where no width is given."""

@@ -59,7 +59,7 @@ class _Page(Opening):
 
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
         table, label, column = self._grid(judges)
-        for title in self.summary.reading_titles():
+        for title in self.summary.finding_titles():
             table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
         for section in self.summary.sections:
             rows = [row for row in section.rows if row.essential]
@@ -114,7 +114,7 @@ class _Page(Opening):
         if numbers.undefined(estimate):
             self.reasons.add(numbers.reason(estimate))
             return self.text(self.summary.undefined(estimate), STYLES["undefined"])
-        word = self.summary.finding(estimate)
+        word = self.summary.status(estimate)
         style, mark = STYLES.get(word, ""), MARKS.get(word, "")
         value, interval, counts = (
             self.text(numbers.value(estimate) + mark, style),
@@ -125,15 +125,15 @@ class _Page(Opening):
 
     def _sentences(self) -> None:
         for judge in self.summary.measured:
-            readings = self.summary.readings(judge.name)
-            if readings:
+            findings = self.summary.findings(judge.name)
+            if findings:
                 self.console.print()
                 model = "" if judge.model == judge.name else f" ({judge.made})"
                 self.line(judge.name + model, "bold")
-            for reading in readings:
-                line = self.text(f"{reading.title}, ")
-                line.append_text(self.text(reading.word, STYLES.get(reading.word, "")))
-                line.append_text(self.text(f": {reading.sentence}"))
+            for finding in findings:
+                line = self.text(f"{finding.title}, ")
+                line.append_text(self.text(finding.status, STYLES.get(finding.status, "")))
+                line.append_text(self.text(f": {finding.sentence}"))
                 self.indented(line)
             if remedy := remedy_line(self.summary.datasheet, judge.name):
                 self.indented(self.text(remedy))

@@ -38,7 +38,7 @@ def _collapsible(summary: Summary, section: Section) -> CollapsibleSection:
         if not is_shown:
             absent.setdefault(_reason(row, judges), []).append(row.name)
     cells = [row.cells[judge] for row in kept for judge in judges if judge in row.cells]
-    words = Counter(summary.finding(cell) for cell in cells if numbers.defined(cell))
+    words = Counter(summary.status(cell) for cell in cells if numbers.defined(cell))
     return CollapsibleSection(
         replace(section, rows=kept),
         {word: words[word] for word in MARKS if words[word]},

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.conclusion import TOO_LITTLE, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.verdict import TOO_LITTLE, UNFIT
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY, MERIT
@@ -299,8 +299,8 @@ def _of(datasheet: Datasheet, judge: str) -> Iterator[Cured]:
 
 
 def _flagged(datasheet: Datasheet, judge: str) -> list[str]:
-    readings = (reading for reading in datasheet.readings if reading.judge == judge)
-    return [reading.title for reading in readings if reading.word == "flagged"]
+    findings = (finding for finding in datasheet.findings if finding.judge == judge)
+    return [finding.title for finding in findings if finding.status == "flagged"]
 
 
 def _relevant_first(datasheet: Datasheet, judge: str, cured: Sequence[Cured]) -> list[Cured]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.look_up import Condition, Group
+from steelyard.datasheet.estimate_index import Condition, Group
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate

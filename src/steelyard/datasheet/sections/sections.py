@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.look_up import Group
+from steelyard.datasheet.estimate_index import Group
 from steelyard.datasheet.sections.rows import FigureRows, Row, Section
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from steelyard.core.text import pluralize
+from steelyard.datasheet.conclusion import Conclusion, Finding, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.next_step import NextStep
-from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.run_facts import RunFacts, Writing
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
-from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.datasheet.words.text import escape_control_chars
@@ -50,7 +48,7 @@ class Summary:
         """What stands in the place of a figure without a value."""
         return numbers.NOT_MEASURED if estimate is None else self.undefined(estimate)
 
-    def finding(self, estimate: Estimate) -> str:
+    def status(self, estimate: Estimate) -> str:
         """The word of a figure; empty for baselines, which are held against no limit."""
         measured = any(judge.name == estimate.judge for judge in self.measured)
         return (estimate.finding or "") if measured else ""
@@ -60,25 +58,25 @@ class Summary:
         shown = set(cells)
         return {reason: letter for reason, letter in self.notes.items() if f"undefined ({letter})" in shown}
 
-    def readings(self, judge: str) -> tuple[Reading, ...]:
+    def findings(self, judge: str) -> tuple[Finding, ...]:
         """The readings of one judge."""
-        return tuple(reading for reading in self.datasheet.readings if reading.judge == judge)
+        return tuple(finding for finding in self.datasheet.findings if finding.judge == judge)
 
-    def reading_titles(self) -> tuple[str, ...]:
+    def finding_titles(self) -> tuple[str, ...]:
         """Titles of all readings, each once, in order of first appearance."""
-        return tuple(dict.fromkeys(reading.title for reading in self.datasheet.readings))
+        return tuple(dict.fromkeys(finding.title for finding in self.datasheet.findings))
 
     @property
     def measured_questions(self) -> str:
         """`zero point, position, length`: what some judge has an answer to, each question once."""
-        answered = (reading.title for reading in self.datasheet.readings if reading.word != "undefined")
+        answered = (finding.title for finding in self.datasheet.findings if finding.status != "undefined")
         return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
 
-    def reading(self, judge: str, title: str) -> Reading | None:
+    def finding(self, judge: str, title: str) -> Finding | None:
         """One judge's reading under a title."""
-        return next((reading for reading in self.readings(judge) if reading.title == title), None)
+        return next((finding for finding in self.findings(judge) if finding.title == title), None)
 
-    def verdict(self, judge: str) -> Verdict | None:
+    def verdict(self, judge: str) -> Conclusion | None:
         """The verdict on one judge."""
         return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
@@ -159,21 +157,21 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
         panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),
         remedies=tuple(_visible_remedy(cured) for cured in datasheet.remedies),
-        readings=tuple(
+        findings=tuple(
             replace(
-                reading,
-                judge=escape_control_chars(reading.judge),
-                title=escape_control_chars(reading.title),
-                word=escape_control_chars(reading.word),
-                sentence=escape_control_chars(reading.sentence),
+                finding,
+                judge=escape_control_chars(finding.judge),
+                title=escape_control_chars(finding.title),
+                status=escape_control_chars(finding.status),
+                sentence=escape_control_chars(finding.sentence),
             )
-            for reading in datasheet.readings
+            for finding in datasheet.findings
         ),
         verdicts=tuple(_visible_verdict(verdict) for verdict in datasheet.verdicts),
     )
 
 
-def _visible_verdict(verdict: Verdict) -> Verdict:
+def _visible_verdict(verdict: Conclusion) -> Conclusion:
     facts = (replace(fact, sentence=escape_control_chars(fact.sentence)) for fact in verdict.facts)
     return replace(
         verdict,

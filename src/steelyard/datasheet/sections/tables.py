@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.look_up import LookUp
+from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
@@ -145,7 +145,7 @@ class _MultiJudgeTables:
 
     def _errors(self) -> TextTable:
         """False positives and false negatives of each jury that has an accuracy above."""
-        look_up = LookUp(self.panel)
+        look_up = EstimateIndex(self.panel)
         right = [e for e in self.panel if e.metric in (JURY_ACCURACY.id, CHOSEN_JURY_ACCURACY.id)]
         rows = []
         for e in (e for e in right if e.probe == JURY):

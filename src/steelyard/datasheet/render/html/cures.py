@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from steelyard.datasheet.verdict import Verdict
+from steelyard.datasheet.conclusion import Conclusion
 
 NAME = "fix-a-judge.md"
 """The guide; it lies in the package where that is installed, and among the documents in a checkout."""
@@ -35,7 +35,7 @@ class Cure(NamedTuple):
     """Its text."""
 
 
-def cures(verdicts: Iterable[Verdict]) -> list[Cure]:
+def cures(verdicts: Iterable[Conclusion]) -> list[Cure]:
     """What the guide says of the faults in these verdicts, and of those it refers to, in its order."""
     named = {fact.guide.partition("#")[2] for each in verdicts for fact in each.facts if fact.guide}
     every = _sections()

@@ -12,10 +12,10 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from steelyard.core.content_hash import short_hash
+from steelyard.datasheet.conclusion import also_flagged
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.templates_of import templates_of
 from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS
-from steelyard.datasheet.words.verdict_text import brought
 
 PACKAGE = "steelyard.datasheet.render.html"
 
@@ -36,7 +36,7 @@ def document(template: str, **content: Any) -> str:
 def _environment() -> Environment:
     return templates_of(
         PACKAGE,
-        brought=brought,
+        also_flagged=also_flagged,
         words=SYMBOLS,
         meanings=FINDINGS,
         marks=MARKS,

@@ -1,0 +1,200 @@
+"""Findings about a judge, and the conclusion from them: a word, reasons, a remedy, the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from steelyard.core.json_dataclasses import from_body, mapping
+
+UNFIT = "unfit"
+"""It is shown not to tell good from bad, or there are hardly any answers."""
+CARE = "usable with care"
+"""It tells good from bad, and a fault is shown."""
+NO_FAULT = "no fault found at this size"
+"""It tells good from bad, and nothing was flagged; what is undecided may still hide a fault."""
+TOO_LITTLE = "too little data"
+"""Whether the judge tells good from bad is not decided, whatever else is flagged."""
+
+JSON_WORDS = {
+    UNFIT: "unfit",
+    CARE: "usable_with_care",
+    NO_FAULT: "no_fault_found",
+    TOO_LITTLE: "too_little_data",
+}
+"""How `datasheet.json` spells the words."""
+WORDS = tuple(JSON_WORDS)
+"""Every word, the gravest first."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that decides a conclusion."""
+
+    title: str
+    """Title of the finding behind it, or of a plug-in; `Partial`, `Unknown`, `Undecided` for what is open."""
+    sentence: str
+    """What was found, in plain words with figures."""
+    guide: str | None = None
+    """Where the remedies stand: page and heading; None where nothing has to be cured."""
+    brings: tuple[str, ...] = ()
+    """Titles of other flagged findings that are expected of a judge with this fault."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `facts` of a verdict in `datasheet.json`."""
+        return {**vars(self), "brings": list(self.brings)}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Reason:
+        """The reason that was written."""
+        return from_body(cls, body, where)
+
+
+@dataclass(frozen=True, repr=False)
+class Conclusion:
+    """What may be said of a judge, and what to do about it."""
+
+    judge: str
+    """Name on the datasheet."""
+    word: str
+    """One of `WORDS`."""
+    facts: tuple[Reason, ...] = ()
+    """What decides it, the gravest first; three at most."""
+    so: str = ""
+    """The remedy, or what may be concluded, in one sentence."""
+    next: NextStep | None = None
+    """What to do next; None where nothing was worked out."""
+
+    @property
+    def command(self) -> str | None:
+        """The command of the next step alone; None where no command does it."""
+        return None if self.next is None else self.next.command
+
+    @property
+    def calls(self) -> int | None:
+        """Calls that the command makes."""
+        return None if self.next is None else self.next.calls
+
+    @property
+    def dollars(self) -> float | None:
+        """What these cost; None where no price is known."""
+        return None if self.next is None else self.next.dollars
+
+    def __repr__(self) -> str:
+        return f"<Conclusion on {self.judge}: {self.word}>"
+
+    def __str__(self) -> str:
+        lines = [*(fact.sentence for fact in self.facts), *([f"so: {self.so}"] if self.so else [])]
+        lines += [] if self.next is None else [f"next: {self.next.sentence}"]
+        lines += [self.command] if self.command else []
+        return "\n  ".join([f"{self.judge}: {self.word}", *lines])
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `verdicts` in `datasheet.json`."""
+        return {
+            "judge": self.judge,
+            "verdict": JSON_WORDS[self.word],
+            "facts": [fact.to_json() for fact in self.facts],
+            "remedy": self.so,
+            "next": None if self.next is None else self.next.to_json(),
+            **{name: getattr(self, name) for name in ("command", "calls", "dollars")},
+        }
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Conclusion:
+        """The conclusion that was written; a ValueError says what is none."""
+        held = dict(mapping(body, where))
+        spelled = held.pop("verdict", None)
+        word = next((word for word, spelling in JSON_WORDS.items() if spelling == spelled), None)
+        if word is None:
+            expected = ", ".join(JSON_WORDS.values())
+            raise ValueError(f"{where}.verdict: found {spelled!r}, expected one of {expected}")
+        if isinstance(held.get("next"), str):
+            held["next"] = next_step_body(held["next"], held)
+        return from_body(cls, {**held, "word": word, "so": held.pop("remedy", "")}, where)
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """One step, and the command that takes it."""
+
+    purpose: str
+    """What to do."""
+    command: str | None = None
+    """One line that a shell takes as it is; None where no command does it."""
+    price: str = ""
+    """`1,200 calls, about $0.12`; empty where calls are not known."""
+    calls: int | None = None
+    """Calls that the command makes."""
+    dollars: float | None = None
+    """What these cost; None where no price is known."""
+
+    @property
+    def sentence(self) -> str:
+        """Purpose and price, with a colon where the command follows on a line of its own."""
+        told = f"{self.purpose} ({self.price})" if self.price else self.purpose
+        return f"{told}:" if self.command else told
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n{self.command}" if self.command else self.sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry under `next` of a verdict in `datasheet.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> NextStep:
+        """The step that was written."""
+        return from_body(cls, body, where)
+
+
+def next_step_body(sentence: str, beside: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The entry under `next` for a file that has one sentence there, `PURPOSE: COMMAND (PRICE)`.
+
+    Command, calls and dollars stand beside it there.
+    """
+    command = beside.get("command")
+    known = isinstance(command, str) and bool(command)
+    purpose, found, price = sentence.partition(str(command)) if known else (sentence, "", "")
+    return (
+        {
+            "purpose": purpose.removesuffix(": ") if found else purpose,
+            "price": price.strip(" ()"),
+            **{name: beside.get(name) for name in ("command", "calls", "dollars")},
+        }
+        if purpose
+        else None
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence about a judge that the tests behind it allow."""
+
+    judge: str
+    """Name on the datasheet."""
+    title: str
+    """What was asked: `Zero point`, `Position`, …"""
+    status: str = field(metadata={"key": "word"})
+    """`clear`, `flagged`, `inconclusive`, `measured` or `undefined`; `word` in `datasheet.json`."""
+    sentence: str
+    """What was found, with figures."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `readings` in `datasheet.json`."""
+        return {"judge": self.judge, "title": self.title, "word": self.status, "sentence": self.sentence}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Finding:
+        """The finding that was written."""
+        return from_body(cls, body, where)
+
+
+def also_flagged(fact: Reason) -> str:
+    """`; zero point and sensitivity are flagged with it`, or nothing."""
+    if not fact.brings:
+        return ""
+    *others, last = (title.lower() for title in fact.brings)
+    listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    return f"; {listed} flagged with it"

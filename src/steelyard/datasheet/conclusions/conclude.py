@@ -1,0 +1,233 @@
+"""The verdict on every measured judge, from its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, Finding, Reason
+from steelyard.datasheet.conclusions.reasons import (
+    CAUSES,
+    mostly_failed,
+    mostly_lost,
+    mostly_unreadable,
+    plugin_reasons,
+    same_answer,
+    sentence,
+)
+from steelyard.datasheet.conclusions.rules import (
+    FAULTS,
+    REASONS_OF_NO_MERIT,
+    RIGHT,
+    UNREADABLE,
+    NoMerit,
+    Rule,
+    guide_to,
+)
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.sections.remedies import is_refused
+from steelyard.datasheet.words import titles
+from steelyard.datasheet.words.numbers import defined, figure
+from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+
+MOST_FACTS = 3
+"""Facts that a verdict shows."""
+SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
+UNDEFINED = "undefined"
+"""The word of a finding whose figure cannot be formed."""
+PLUGGED = "The plug-in whose limit it breaks says what that means."
+NOTHING_OPEN = "Nothing has to be cured."
+STILL_OPEN = "What is undecided may still hide a fault."
+NO_GROUND = "Neither trust nor blame it on these data."
+STILL_UNKNOWN = (
+    "Do not use it yet: a fault is shown, and whether it can judge at all is not. Mend the fault, or measure "
+    "more."
+)
+UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
+UNKNOWN = "Unknown"
+"""Title of the fact that says that merit is undecided."""
+NO_SERVER = "The server has to answer before the judge can be judged."
+
+
+def conclusions_of(sheet: Datasheet, faults: Faults) -> Iterator[Conclusion]:
+    """One verdict for each measured judge."""
+    for judge in sheet.judges:
+        if not judge.baseline:
+            mine = {finding.title: finding for finding in sheet.findings if finding.judge == judge.name}
+            figures = JudgeEstimates(judge.name, sheet.look_up)
+            waiting = sheet.facts.handed_in > 0
+            refused = partial(_speaks_against, sheet, judge)
+            evidence = JudgeEvidence(
+                figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting, refused
+            )
+            yield faults.guarded(judge.name, "verdict", evidence.conclude, _conclusion_of_fault)
+
+
+def _speaks_against(sheet: Datasheet, judge: JudgeEntry, title: str) -> bool:
+    """Whether asking several times is no advice: the calls speak against it, or it is done already."""
+    return bool(judge.members) or is_refused(sheet, judge.name, title)
+
+
+def _conclusion_of_fault(fault: Fault) -> Conclusion:
+    return Conclusion(fault.judge, TOO_LITTLE, so=f"The verdict {fault.note}.")
+
+
+@dataclass(frozen=True)
+class JudgeEvidence:
+    """What is known of one judge."""
+
+    figures: JudgeEstimates
+    """Its figures."""
+    findings: Mapping[str, Finding]
+    """Its findings by title."""
+    unfinished: str | None
+    """`Partial: …` where some of its calls were never asked."""
+    smoke_test: bool = False
+    """True for a run that is too small to clear a judge of anything."""
+    waiting: bool = False
+    """True where calls of the run wait in batches."""
+    is_refused: Callable[[str], bool] = lambda _: False
+    """Whether the remedy of a fault is no advice for this judge."""
+
+    def conclude(self) -> Conclusion:
+        """The word, the facts and what follows."""
+        if mostly_failed(self.figures):
+            return self._unanswered()
+        if self._word(titles.FAILURES) == FLAGGED and mostly_unreadable(self.figures):
+            return self._conclusion(UNFIT, [self._fact(titles.FAILURES)], UNREADABLE)
+        if self._word(titles.MERIT) == FLAGGED:
+            return self._without_merit()
+        faults = self._faults()
+        told = {rule.name for rule in faults}
+        flagged = [*(self._fact(rule.name, rule, told) for rule in faults), *plugin_reasons(self.figures)]
+        if not self._merit_is_shown():
+            facts = [*flagged[: MOST_FACTS - 1], *self._partial(), self._undecided_merit(), *self._open()]
+            return self._conclusion(TOO_LITTLE, facts, self._no_ground(flagged))
+        if not flagged:
+            return self._faultless()
+        if self.unfinished is not None:
+            return self._conclusion(TOO_LITTLE, [*flagged[: MOST_FACTS - 1], *self._partial()], UNFINISHED)
+        return self._conclusion(CARE, flagged, self._remedy(faults[0]) if faults else PLUGGED)
+
+    def _remedy(self, rule: Rule) -> str:
+        """What mends a fault, or what follows where the calls speak against that."""
+        return rule.instead if rule.instead and self.is_refused(rule.name) else rule.remedy
+
+    def _conclusion(self, word: str, facts: Sequence[Reason], so: str) -> Conclusion:
+        return Conclusion(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
+
+    def _merit_is_shown(self) -> bool:
+        """Merit is shown, on answers that are more than a remainder."""
+        return self._word(titles.MERIT) == CLEAR and not mostly_lost(self.figures)
+
+    def _without_merit(self) -> Conclusion:
+        """One cause and what follows; all else that is flagged comes with it."""
+        reason = next(reason for reason in REASONS_OF_NO_MERIT if self._explains(reason))
+        brings = tuple(
+            title
+            for title, finding in self.findings.items()
+            if finding.status == FLAGGED and title not in (reason.title, titles.MERIT)
+        )
+        told = sentence(self.findings[reason.title], self.figures)
+        if reason.title == titles.MERIT and (same := same_answer(self.figures)):
+            told = f"{same}; {told}"
+        merit = Reason(titles.MERIT, sentence(self.findings[titles.MERIT], self.figures))
+        facts = [Reason(reason.title, told, guide_to(reason.title), brings)]
+        return self._conclusion(
+            UNFIT, facts if reason.title == titles.MERIT else [*facts, merit], reason.follows
+        )
+
+    def _explains(self, reason: NoMerit) -> bool:
+        if reason.flagged and self._word(reason.title) != FLAGGED:
+            return False
+        return reason.when is None or reason.when(self.figures)
+
+    def _faults(self) -> list[Rule]:
+        """Rules that apply and are not brought by another, the gravest first."""
+        causes: list[Rule] = []
+        for rule in FAULTS:
+            brought = any(rule.title in cause.brings or rule.title == cause.title for cause in causes)
+            if self._applies(rule) and not brought:
+                causes.append(rule)
+        return sorted(causes, key=lambda rule: rule.gravity)
+
+    def _applies(self, rule: Rule) -> bool:
+        return self._word(rule.title) == FLAGGED and (rule.when is None or rule.when(self.figures))
+
+    def _fact(self, name: str, rule: Rule | None = None, told: Collection[str] = ()) -> Reason:
+        """What was found under a name, with the flagged findings that it brings and that are not told."""
+        title = name if rule is None else rule.title
+        brings = () if rule is None else rule.brings
+        say = CAUSES.get(name) if name != title else None
+        found = (say(self.figures) if say else None) or sentence(self.findings[title], self.figures)
+        explained = tuple(
+            other for other in brings if other != name and other not in told and self._word(other) == FLAGGED
+        )
+        return Reason(name, found, guide_to(name), explained)
+
+    def _faultless(self) -> Conclusion:
+        """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
+        right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
+        known = [Reason(title, sentence(self.findings[title], self.figures)) for title in right]
+        undecided = [*self._untold(), *self._open()]
+        facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
+        if self.unfinished is not None:
+            return self._conclusion(TOO_LITTLE, facts, NO_GROUND)
+        return self._conclusion(
+            NO_FAULT, facts, SMOKE if self.smoke_test else STILL_OPEN if undecided else NOTHING_OPEN
+        )
+
+    def _unanswered(self) -> Conclusion:
+        facts = (Reason(titles.FAILURES, sentence(self.findings[titles.FAILURES], self.figures)),)
+        return Conclusion(self.figures.judge, TOO_LITTLE, facts, NO_SERVER)
+
+    def _partial(self) -> list[Reason]:
+        if self.unfinished is None:
+            return []
+        became = "have ended, others wait in batches" if self.waiting else "were asked"
+        return [Reason("Partial", f"{self.unfinished.removeprefix('Partial: ')} {became}")]
+
+    def _undecided_merit(self) -> Reason:
+        """That nobody asked whether it tells good from bad, or that the data could not tell."""
+        finding = self.findings.get(titles.MERIT)
+        if finding is None or finding.status == UNDEFINED:
+            why = f": {finding.sentence}" if finding else ""
+            return Reason(UNKNOWN, f"whether it tells good from bad was not measured{why}")
+        if finding.status == CLEAR:
+            return Reason(
+                UNKNOWN, "most calls brought no verdict: whether it tells good from bad is undecided"
+            )
+        measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
+        same = same_answer(self.figures)
+        return Reason(
+            UNKNOWN,
+            f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
+            f"merit {measured}",
+        )
+
+    def _no_ground(self, flagged: Sequence[Reason]) -> str:
+        return NO_GROUND if not flagged else STILL_UNKNOWN
+
+    def _open(self) -> list[Reason]:
+        """What the data cannot tell yet."""
+        undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
+        listed = ", ".join(title.lower() for title in undecided)
+        return [Reason("Undecided", f"too few data to decide: {listed}")] if listed else []
+
+    def _untold(self) -> list[Reason]:
+        """That a bias of pairs cannot be told from these data, as where each was asked in one order."""
+        hidden = self.findings.get(titles.NATURAL_PAIRS)
+        if hidden is None or hidden.status != UNDEFINED:
+            return []
+        return [Reason("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
+
+    def _undecided(self, title: str) -> bool:
+        return self._word(title) == INCONCLUSIVE
+
+    def _word(self, title: str) -> str | None:
+        finding = self.findings.get(title)
+        return None if finding is None else finding.status

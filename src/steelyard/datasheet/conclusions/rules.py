@@ -1,0 +1,241 @@
+"""The rules: which findings are faults, what comes with each, and what mends it.
+
+Merit comes first: a judge that is shown not to tell good from bad is unfit, whatever else is flagged, and the
+cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. Where merit is shown, the faults are
+listed: first what draws answers away from quality, then what makes them imprecise. When one fault explains
+another, only the cause is listed: a judge that always names the first text also prefers one of two identical
+texts; one remedy is due, not two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from steelyard.datasheet.conclusions.reasons import (
+    merit_is_reversed,
+    mostly_ties,
+    never_right,
+    never_ties,
+    only_empty_texts,
+    prefers_at_random,
+    rather_failed,
+    same_answer,
+)
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.words import titles
+
+GUIDE = "docs/guides/fix-a-judge.md"
+"""One heading for each finding."""
+RIGHT = (titles.SENSITIVITY, titles.ACCURACY)
+"""Readings that say how well a judge with merit tells good from bad."""
+USELESS = "Do not use it: change the model or the prompt, and measure again."
+"""What follows from answers that say nothing."""
+REVERSED = (
+    "Do not use it: see whether the scale, the labels or the answers are reversed; if not, change the "
+    "model or the prompt, and measure again."
+)
+"""What follows from agreement below zero."""
+NO_CHOICE = (
+    "Do not use it: it calls most pairs a tie; ask for a choice, or change the model or the prompt, and "
+    "measure again."
+)
+"""What follows from answers that miss the better text for they name none."""
+BY_LENGTH = (
+    "Do not use it: it goes by the length of the texts; say in the rubric that length does not count, or "
+    "change the model, and measure again."
+)
+"""What follows where length decides."""
+BY_SLOT = (
+    "Do not use it: it goes by the place of the texts; change the model or the prompt, and measure again."
+)
+"""What follows where the slot decides."""
+
+
+class Gravity(IntEnum):
+    """How grave a fault is, the gravest first."""
+
+    BIASED = 1
+    """Something beside quality draws the answers."""
+    IMPRECISE = 2
+    """They are too coarse, or differ from call to call."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a flagged finding means for the verdict."""
+
+    title: str
+    """Title of the finding."""
+    gravity: Gravity
+    """How grave it is."""
+    remedy: str
+    """What mends it, in one sentence."""
+    brings: tuple[str, ...] = ()
+    """Titles that are flagged with it and expected of it."""
+    when: Callable[[JudgeEstimates], bool] | None = None
+    """What has to hold beside the flag; None where nothing has to."""
+    cause: str = ""
+    """The title under which the fault is told, where that is not the finding's."""
+    instead: str = ""
+    """What follows where the calls speak against the remedy, or it is applied already."""
+
+    @property
+    def name(self) -> str:
+        """The title under which the fault is told."""
+        return self.cause or self.title
+
+
+def guide_to(title: str) -> str:
+    """The heading of a fault in the guide."""
+    return f"{GUIDE}#{title.lower().replace(' ', '-')}"
+
+
+@dataclass(frozen=True)
+class NoMerit:
+    """Why a judge does not tell good from bad, and what follows."""
+
+    title: str
+    """The title under which it is told."""
+    follows: str
+    """What to do, in one sentence."""
+    flagged: bool = False
+    """True where the finding of that title has to be flagged."""
+    when: Callable[[JudgeEstimates], bool] | None = None
+    """What has to hold; None where nothing has to."""
+
+
+REASONS_OF_NO_MERIT = (
+    NoMerit(titles.MERIT, REVERSED, when=merit_is_reversed),
+    NoMerit(titles.LENGTH, BY_LENGTH, flagged=True),
+    NoMerit(titles.POSITION, BY_SLOT, flagged=True),
+    NoMerit(titles.NATURAL_PAIRS, BY_SLOT, flagged=True),
+    NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
+    NoMerit(titles.MERIT, NO_CHOICE, when=mostly_ties),
+    NoMerit(titles.MERIT, USELESS),
+)
+"""The first that applies is told."""
+
+_BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
+_AVERAGE = "Ask in both orders and average the answers; a tie for every disagreement costs too much here."
+_READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
+_ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
+_STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
+UNREADABLE = _READABLE
+"""What follows where most replies cannot be read."""
+
+FAULTS = (
+    Rule(
+        titles.POSITION,
+        Gravity.BIASED,
+        _BOTH_ORDERS,
+        (
+            titles.NATURAL_PAIRS,
+            titles.ZERO_POINT,
+            titles.NOISE,
+            titles.SENSITIVITY,
+            titles.ACCURACY,
+            titles.SURFACE,
+            titles.REPEATABILITY,
+        ),
+        instead=_AVERAGE,
+    ),
+    Rule(
+        titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY), instead=_AVERAGE
+    ),
+    Rule(
+        titles.ACCURACY,
+        Gravity.BIASED,
+        "Use its order and not its scores, or say in the rubric what earns each score, with examples.",
+        when=never_right,
+    ),
+    Rule(
+        titles.LENGTH,
+        Gravity.BIASED,
+        "Say in the rubric that length does not count, compare texts of like length, and measure again.",
+        (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
+    ),
+    Rule(
+        titles.LENIENCY,
+        Gravity.BIASED,
+        "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias.",
+        (titles.ZERO_POINT, titles.ACCURACY),
+    ),
+    Rule(
+        titles.SURFACE,
+        Gravity.BIASED,
+        "Ask for a tie unless the rubric decides, and count a preference that is not shown twice as none.",
+        (titles.SENSITIVITY, titles.REPEATABILITY),
+    ),
+    Rule(
+        titles.RUNS,
+        Gravity.IMPRECISE,
+        "Have it name, for each claim of the agent, the message that bears it out before it scores; give it "
+        "less to read at once, or take a stronger model.",
+        (titles.ACCURACY,),
+    ),
+    Rule(
+        titles.ROBUSTNESS,
+        Gravity.BIASED,
+        "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
+        (titles.ACCURACY, titles.ZERO_POINT),
+    ),
+    Rule(
+        titles.REPEATABILITY,
+        Gravity.IMPRECISE,
+        _STEADY,
+        (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
+        instead="Set the temperature to 0, or take a stronger model.",
+    ),
+    Rule(
+        titles.STRATA,
+        Gravity.IMPRECISE,
+        "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.BIASED,
+        "Say in the prompt that a tie is allowed, and show one; or ask in both orders and count a "
+        "disagreement as a tie.",
+        (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
+        never_ties,
+        titles.NO_TIES,
+        "Say in the prompt that a tie is allowed, and show one.",
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.IMPRECISE,
+        f"{_BOTH_ORDERS[:-1]}, or take the majority of three calls.",
+        (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
+        prefers_at_random,
+        titles.NOISE,
+        _STEADY,
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.BIASED,
+        "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
+        when=only_empty_texts,
+    ),
+    Rule(
+        titles.ZERO_POINT,
+        Gravity.BIASED,
+        "Say in the prompt how to answer where there is nothing to judge, with an example.",
+    ),
+    Rule(
+        titles.SENSITIVITY,
+        Gravity.IMPRECISE,
+        "Use it for differences that it sees, or sharpen the rubric or take a stronger model.",
+    ),
+    Rule(
+        titles.ACCURACY,
+        Gravity.IMPRECISE,
+        "Sharpen the rubric, or take a stronger model; both show on the same rows.",
+    ),
+    Rule(titles.NOISE, Gravity.BIASED, _BOTH_ORDERS),
+    Rule(titles.FAILURES, Gravity.IMPRECISE, _ASK_AGAIN, when=rather_failed),
+    Rule(titles.FAILURES, Gravity.IMPRECISE, _READABLE),
+)
+"""Readings that are faults where they are flagged, causes before what they bring; the first that applies to a
+title counts, and where gravity is equal the order here decides."""

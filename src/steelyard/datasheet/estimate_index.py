@@ -1,0 +1,96 @@
+"""The estimates of a sheet by what they are about: judge, probe, metric and condition, each found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.metrics.common import MERIT
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+
+Group = Mapping[str, str | float]
+Condition = frozenset[tuple[str, str | float]]
+"""A group without an order."""
+Address = tuple[str, str, Condition]
+"""Probe, metric and condition: what an estimate is about, whoever the judge is."""
+
+
+class EstimateIndex:
+    """Estimates by address; where two stand under one, the first counts."""
+
+    def __init__(self, estimates: Iterable[Estimate]) -> None:
+        self.rows: dict[Address, dict[str, Estimate]] = {}
+        """Address to the estimates of all judges, both in order of first appearance."""
+        self._exact: dict[tuple[str, str | None, str, Condition], Estimate] = {}
+        self._named: dict[tuple[str, str | None, str], list[Estimate]] = {}
+        self._of_judge: dict[str, list[Estimate]] = {}
+        self._conditions: dict[tuple[str, str], list[Group]] = {}
+        for estimate in estimates:
+            self._enter(estimate)
+
+    def _enter(self, estimate: Estimate) -> None:
+        judge, probe, metric, condition = _address(estimate)
+        self._of_judge.setdefault(judge, []).append(estimate)
+        for known in (probe, None):
+            self._exact.setdefault((judge, known, metric, condition), estimate)
+            self._named.setdefault((judge, known, metric), []).append(estimate)
+        if (probe, metric, condition) not in self.rows:
+            self._conditions.setdefault((probe, metric), []).append(estimate.group)
+        self.rows.setdefault((probe, metric, condition), {}).setdefault(judge, estimate)
+
+    def find(self, judge: str, metric: str, probe: str | None, group: Group) -> Estimate | None:
+        """The estimate with exactly this group, of a probe or of any."""
+        return self._exact.get((judge, probe, metric, frozenset(group.items())))
+
+    def of(self, judge: str, metric: str, probe: str | None = None) -> Sequence[Estimate]:
+        """Every estimate of a metric for a judge, in order."""
+        return self._named.get((judge, probe, metric), ())
+
+    def of_judge(self, judge: str) -> Sequence[Estimate]:
+        """Every estimate of a judge, in order."""
+        return self._of_judge.get(judge, ())
+
+    def conditions(self, probe: str, metric: str) -> Sequence[Group]:
+        """The groups under which any judge has a metric, in order of first appearance."""
+        return self._conditions.get((probe, metric), ())
+
+
+def _address(estimate: Estimate) -> tuple[str, str, str, Condition]:
+    return estimate.judge, estimate.probe, estimate.metric, frozenset(estimate.group.items())
+
+
+@dataclass(frozen=True)
+class JudgeEstimates:
+    """The estimates of one judge, for those who put them into sentences."""
+
+    judge: str
+    """Name on the datasheet."""
+    every: EstimateIndex
+    """Where they are found."""
+
+    def find(self, metric: str, **group: str | float) -> Estimate | None:
+        """The one estimate of exactly this group."""
+        return self.every.find(self.judge, metric, None, group)
+
+    def of_probe(self, probe: str, metric: str, **group: str | float) -> Estimate | None:
+        """The one estimate of a probe and exactly this group."""
+        return self.every.find(self.judge, metric, probe, group)
+
+    def protocols(self, metric: str) -> list[str]:
+        """Protocols under which a metric was measured, in order of first appearance."""
+        groups = [estimate.group for estimate in self.every.of(self.judge, metric)]
+        return list(dict.fromkeys(str(group["protocol"]) for group in groups if "protocol" in group))
+
+    def between_equals(self, metric: str) -> Estimate | None:
+        """The base protocol's figure on same-quality pairs."""
+        return self.find(metric, protocol="base", delta=0, kind="same_subset")
+
+    @property
+    def of_agents(self) -> bool:
+        """Whether runs of agents were judged."""
+        return any(estimate.probe == RUNS for estimate in self.every.of_judge(self.judge))
+
+    def merits(self) -> list[Estimate]:
+        """Merit under the base protocol, by each kind of evidence in the run."""
+        return [estimate for estimate in self.every.of(self.judge, MERIT.id) if estimate.is_overall]

@@ -1,0 +1,198 @@
+"""Findings on merit, accuracy and leniency: does the judge tell good from bad, and how does it err."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.answer import Answer, undefined_answer
+from steelyard.datasheet.findings.more_data import more_calls
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, reason, times
+from steelyard.metrics.basis import LARGE_STEPS
+from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.merit import LADDER
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
+from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+
+OPENINGS = {
+    CLEAR: "tells good from bad",
+    FLAGGED: "does not tell good from bad",
+    INCONCLUSIVE: "too few data to say whether it tells good from bad",
+}
+REVERSED = "says the opposite of what is right"
+
+
+def merit(figures: JudgeEstimates) -> Answer | None:
+    """What each kind of evidence in the run says of merit; one that refutes it decides."""
+    evidence = figures.merits()
+    known = [estimate for estimate in evidence if defined(estimate)]
+    if not known:
+        return undefined_answer(evidence[0]) if evidence else None
+    word = together(known)
+    opening = REVERSED if any(estimate.below_chance for estimate in known) else OPENINGS[word]
+    return word, f"{opening}: {'; '.join(measure(figures, estimate) for estimate in known)}"
+
+
+def together(known: Iterable[Estimate]) -> str:
+    """The word of several kinds of evidence: refuted where one refutes, else shown where one shows."""
+    words = {estimate.finding for estimate in known}
+    return next((word for word in (FLAGGED, CLEAR) if word in words), INCONCLUSIVE)
+
+
+def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
+    """What the figure is, with its interval and what chance gives."""
+    chance = f"chance {decimal(estimate.chance or 0.0)}"
+    match estimate.probe:
+        case probe if probe == LADDER:
+            large = figures.of_probe(LADDER, MERIT.id, protocol="base", steps=LARGE_STEPS)
+            at_large = f"; {figure(large)} at three steps and more" if defined(large) else ""
+            share = f"chooses the better text in {figure(estimate)} of calls"
+            return f"{share}, a tie counted half, {chance}{at_large}"
+        case probe if probe == NATURAL_PROBE:
+            share = f"chooses the text that people prefer in {figure(estimate)} of calls"
+            return f"{share}, a tie counted half, {chance}"
+        case probe if probe == RUNS:
+            return f"agreement on runs of agents {figure(estimate)}, {chance}{more_calls(estimate)}"
+        case _:
+            binary = figures.of_probe(ORIGINAL, KAPPA.id, protocol="base") is not None
+            name = "Youden's J" if binary else "rank agreement"
+            return f"{name} with the labels {figure(estimate)}, {chance}{more_calls(estimate)}"
+
+
+FLIP = "label_flip"
+
+
+def accuracy(figures: JudgeEstimates) -> Answer | None:
+    """Agreement with the references beside the best rule that reads nothing, and beyond chance."""
+    probe, noun = _subject(figures)
+    right = figures.of_probe(probe, ACCURACY.id, protocol="base")
+    if not defined(right):
+        return undefined_answer(right)
+    gain = _first(figures, probe, ACCURACY_GAIN.id, ERROR_GAIN.id)
+    kappa = _first(figures, probe, KAPPA.id, QWK.id)
+    word = _word(right, gain, kappa)
+    parts = [
+        f"gives the reference answer in {times(right, 'call')} on {noun}, "
+        f"{figure(right)}{abstentions(right)}",
+        _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
+        _beyond_chance(kappa),
+        _flipped(figures),
+        more_calls(kappa if word == INCONCLUSIVE else None, of_agents=figures.of_agents),
+    ]
+    return word, "; ".join(part.removeprefix("; ") for part in parts if part)
+
+
+def leniency(figures: JudgeEstimates) -> Answer | None:
+    """Which way errors go; nothing without two kinds of labels to err on."""
+    shift = figures.of_probe(ORIGINAL, LENIENCY.id, protocol="base")
+    if not defined(shift):
+        return undefined_answer(shift)
+    up = (shift.value or 0.0) > 0
+    words = {
+        FLAGGED: "is lenient" if up else "is strict",
+        CLEAR: "errs to neither side beyond the margin",
+        INCONCLUSIVE: "too few data to say whether it is lenient or strict",
+    }
+    word = shift.finding or "undefined"
+    parts = [
+        f"{words.get(word, 'errors compared')}: leniency {figure(shift)}, margin {MARGIN:g}",
+        _false_rates(figures, shift),
+        _passes(figures),
+        _levels(figures),
+        more_calls(shift, of_agents=figures.of_agents),
+    ]
+    return word, "; ".join(part.removeprefix("; ") for part in parts if part)
+
+
+def _subject(figures: JudgeEstimates) -> tuple[str, str]:
+    """What was judged as it is: single texts, else natural pairs."""
+    scored = figures.of_probe(ORIGINAL, ACCURACY.id, protocol="base") is not None
+    return (ORIGINAL, "unchanged items") if scored else (NATURAL_PROBE, "natural pairs")
+
+
+def _first(figures: JudgeEstimates, probe: str, *metrics: str) -> Estimate | None:
+    estimates = [figures.of_probe(probe, metric, protocol="base") for metric in metrics]
+    return next((estimate for estimate in estimates if estimate is not None), None)
+
+
+def _word(right: Estimate, gain: Estimate | None, kappa: Estimate | None) -> str:
+    """Agreement beyond chance decides, or scores hardly ever right or further off than a constant.
+
+    Accuracy beside the commonest label decides nothing: where labels are skewed a good judge may fall short.
+    """
+    if not defined(kappa) or kappa.finding is None:
+        return "undefined"
+    ordinal = gain is not None and gain.metric == ERROR_GAIN.id
+    if ordinal and (right.below_chance or (defined(gain) and gain.finding == FLAGGED)):
+        return FLAGGED
+    return kappa.finding
+
+
+def _beside(figures: JudgeEstimates, probe: str, gain: Estimate | None) -> str:
+    """The gain over the best rule; of scores in levels, after their own distance."""
+    if not defined(gain):
+        return ""
+    levels = gain.metric == ERROR_GAIN.id
+    error = figures.of_probe(probe, MAE.id, protocol="base") if levels else None
+    off = f"{figure(error)} levels off, " if defined(error) else ""
+    nearer, further = ("nearer", "further off") if levels else ("better", "worse")
+    phrases = {CLEAR: f"{nearer} than {rival(gain)} by", FLAGGED: f"{further} than {rival(gain)} by"}
+    beat = "not shown to be nearer than" if levels else "not shown to beat"
+    return f"{off}{phrases.get(gain.finding or '', f'{beat} {rival(gain)}:')} {figure(gain)}"
+
+
+def _beyond_chance(kappa: Estimate | None) -> str:
+    if kappa is None:
+        return ""
+    if not defined(kappa) or kappa.finding is None:
+        return f"agreement beyond chance says nothing: {reason(kappa)}"
+    floor = metric_named(kappa.metric).limit
+    return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")
+
+
+def _flipped(figures: JudgeEstimates) -> str:
+    flipped = figures.of_probe(FLIP, ACCURACY.id, protocol="base")
+    if not defined(flipped):
+        return ""
+    return f"follows a flipped label in {flipped.numerator} of {flipped.denominator}, {figure(flipped)}"
+
+
+def _false_rates(figures: JudgeEstimates, shift: Estimate) -> str:
+    rates = [
+        (figures.of_probe(ORIGINAL, metric.id, protocol="base"), words)
+        for metric, words in zip(wrong_ways(shift), ("passes", "fails"), strict=True)
+    ]
+    return ", ".join(
+        f"{words} {times(rate, 'call')} that should {'fail' if words == 'passes' else 'pass'}, {figure(rate)}"
+        for rate, words in rates
+        if defined(rate)
+    )
+
+
+def _passes(figures: JudgeEstimates) -> str:
+    passes = figures.of_probe(ORIGINAL, PASS_RATE.id, protocol="base")
+    if not defined(passes) or passes.chance is None:
+        return ""
+    return (
+        f"passes {decimal(passes.value or 0.0)} of calls where the references pass {decimal(passes.chance)}"
+    )
+
+
+def _levels(figures: JudgeEstimates) -> str:
+    bias = figures.of_probe(ORIGINAL, BIAS.id, protocol="base")
+    sides = [figures.of_probe(ORIGINAL, metric.id, protocol="base") for metric in (SHARE_ABOVE, SHARE_BELOW)]
+    if not defined(bias):
+        return ""
+    phrases = [
+        f"{words} in {times(side, 'call')}"
+        for side, words in zip(sides, ("above the reference", "below"), strict=True)
+        if defined(side)
+    ]
+    return f"{figure(bias)} levels from the reference in the mean, {', '.join(phrases)}"

@@ -1,0 +1,134 @@
+"""How much more data would decide, in words: what is missing are clusters or rows, seldom calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from steelyard.core.registry import Spec
+from steelyard.core.text import pluralize, round_up
+from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import BY_LOSS, INCONCLUSIVE, WHOLE_RUN
+from steelyard.metrics.pairs.length import LENGTH_LEAN
+from steelyard.metrics.pairs.natural import ACCURACY_BOTH
+from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.scores.against_labels import (
+    BALANCED_ACCURACY,
+    BIAS,
+    CCC,
+    GWET_AC1,
+    MAE,
+    PEARSON,
+    QWK,
+    SPEARMAN,
+)
+from steelyard.metrics.scores.length import LENGTH_GAP
+from steelyard.metrics.scores.leniency import LENIENCY
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
+from steelyard.probes.probe import PROBES, Design
+from steelyard.tasks.checklist import catalogue
+
+CHANCE = "would decide in four runs of five, if the share stays"
+BEYOND_FULL = (
+    "no profile would decide it in four runs of five: write checklists of your own, or bring your data"
+)
+"""Where more clusters are missing than the catalogue has."""
+WHENCE = "a larger profile, or {} of your own"
+"""What buys more than there is."""
+
+
+def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
+    """How much more data of the same design would decide an inconclusive figure; nothing for others."""
+    if estimate is None or estimate.finding != INCONCLUSIVE:
+        return ""
+    if doubt := slot_doubt(estimate):
+        return f"; {doubt}"
+    if estimate.missing_decides:
+        return f"; {BY_LOSS}"
+    if estimate.calls_needed is None:
+        return "; it lies on the limit, so no number of calls would decide"
+    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls), of_agents=of_agents)}"
+
+
+def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str:
+    """`about 36 more labelled rows (72 calls) would decide …`; of the catalogue, the profile that would.
+
+    Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows. Where
+    runs `of_agents` were judged, a row is a run.
+    """
+    clusters, made = estimate.n_clusters, estimate.n_calls
+    single = clusters < 2
+    price = pluralize(round_up(calls), "call")
+    if not made or estimate.probe == WHOLE_RUN or (single and estimate.probe in BUILT_IN):
+        return f"about {pluralize(round_up(calls), 'more call')} ({WHENCE.format('rows')}) {CHANCE}"
+    if _built_in(estimate):
+        return _in_profiles(estimate, made + calls)
+    count = round_up(-(-calls * (estimate.n_units if single else clusters) // made))
+    if of_agents or estimate.probe == RUNS:
+        return f"about {pluralize(count, 'more run')} of agents ({WHENCE.format('runs')}; {price}) {CHANCE}"
+    return f"about {pluralize(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
+
+
+def _built_in(estimate: Estimate) -> bool:
+    """Pairs of the catalogue: they are bought by the profile."""
+    return estimate.probe in BUILT_IN and estimate.n_clusters <= len(catalogue())
+
+
+def _in_profiles(estimate: Estimate, wanted: int) -> str:
+    """The smallest profile with so many calls of this kind; the catalogue has no more than it has."""
+    made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
+    for profile, calls in profile_calls(estimate.probe, _condition(estimate.group)).items():
+        if made < calls * repeats >= wanted:
+            there = pluralize(calls * repeats, "call")
+            return f"profile {profile} ({there} of this kind, here {made:,}) {CHANCE}"
+    return BEYOND_FULL
+
+
+def profile_with(probe: str, group: Mapping[str, str | float], pairs: float) -> str | None:
+    """The smallest profile with so many pairs of a kind, each in both orders; None where none has."""
+    sizes = profile_calls(probe, _condition(group))
+    return next((profile for profile, calls in sizes.items() if calls >= 2 * pairs), None)
+
+
+def _condition(group: Mapping[str, str | float]) -> tuple[tuple[str, str | float], ...]:
+    return tuple((key, group[key]) for key in ("kind", "delta") if key in group)
+
+
+@cache
+def profile_calls(probe: str, condition: tuple[tuple[str, str | float], ...] = ()) -> Mapping[str, int]:
+    """Profile to the calls that a built-in probe of pairs makes under a condition, without repeats."""
+    kind = "ladder" if probe == "criterion" else probe
+    found = {}
+    for profile in ("standard", "full"):
+        shown = PROBES.build(Spec(kind)).showings(Design(0, profile), {"base"})
+        mine = (showing.stimulus for showing in shown)
+        found[profile] = sum(all(getattr(one, key) == value for key, value in condition) for one in mine)
+    return found
+
+
+def _noun(estimate: Estimate) -> str:
+    """A cluster where it holds several pairs or items, or is built in; else a row of the user's data."""
+    several = estimate.n_units > estimate.n_clusters > 1
+    if estimate.probe in BUILT_IN or several:
+        return "cluster"
+    return "labelled row" if estimate.metric in LABELLED else "row"
+
+
+BUILT_IN = ("vacuum", "ladder", "criterion")
+"""Probes whose pairs are made of the catalogue's clusters, one or several of each."""
+LABELLED = (
+    *(
+        MERIT.id,
+        ACCURACY.id,
+        ACCURACY_BOTH.id,
+        BALANCED_ACCURACY.id,
+        FALSE_POSITIVE_RATE.id,
+        FALSE_NEGATIVE_RATE.id,
+    ),
+    *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),
+    *(ACCURACY_GAIN.id, ERROR_GAIN.id, LENIENCY.id, LENGTH_GAP.id, LENGTH_LEAN.id),
+)
+"""Metrics that need rows with a reference."""

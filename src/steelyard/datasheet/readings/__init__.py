@@ -1,1 +1,0 @@
-"""Sentences that the tests allow."""

@@ -1,1 +1,0 @@
-"""From readings to a verdict: rules, the facts in plain words, and the conclusion."""

@@ -1,0 +1,408 @@
+"""Recorded scores of single texts: their lines, and the table that the calls make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.json import Decoder
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from steelyard.core.arrays import Ints, distinct
+from steelyard.core.dictionary_encoding import encode_values, spell
+from steelyard.errors import ConfigError, DataError
+from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
+from steelyard.importing.pairs import REASON
+from steelyard.importing.reader import Outcome, RecordedLine, read_recorded_calls
+from steelyard.importing.recorded_table import Members, RecordedTable
+from steelyard.stimuli.expectation import Expectation, Label, Unknown
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.vacuum import TEXTS
+from steelyard.tasks.scale import Binary, Pairwise, parse_scale, scale_name
+from steelyard.verdicts.observations import Observations, coded
+from steelyard.verdicts.stimulus_columns import StimulusColumns
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+
+MARKS = ("item", "score", "variant")
+"""Keys that only recorded scores have."""
+BINARY = scale_name(Binary())
+
+ABSENCES: dict[str, Verdict] = {
+    "abstain": Abstained(),
+    "unreadable": Unreadable(REASON),
+    "failed": Failed(REASON),
+}
+"""What a call without a score may have come to."""
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """What a file says of a single text; every call on it must say the same."""
+
+    probe: str
+    """The probe it was edited for; `original` for an item as it is."""
+    item: str
+    """Name of the item."""
+    variant: str
+    """`original` or `perturbed`; for vacuum the kind of nothing."""
+    edit: str | None = None
+    """What was done to the item, where the file says so; tells edits of one item apart."""
+    level: float | None = None
+    """Strength of a graded edit."""
+    expected: int | None = None
+    """Reference answer; None where nobody has said."""
+    task: str | None = None
+    """Cluster, by the file's own key; None where the file names none, so that each item stands for itself."""
+    stratum: str | None = None
+    """Part of the data."""
+    scale: str | None = None
+    """`binary` or a range; None where the file leaves it to the scores."""
+    failing: int | None = None
+    """Answer that says that the text or run fails; None where nobody has said."""
+    words: int | None = None
+    """Words of the text, where they are known."""
+    run: bool | None = None
+    """True for a run of an agent; None where the file does not say so."""
+    change_depth: float | None = None
+    """Where in the run the first message that an edit changed or added stands, 0 to 1."""
+    changed_words: int | None = None
+    """Words of the run that an edit changed."""
+
+    @cached_property
+    def name(self) -> tuple[str, str, str, str, float]:
+        """What tells one text from another."""
+        return (
+            self.item,
+            self.probe,
+            self.variant,
+            self.edit or "",
+            -1.0 if self.level is None else self.level,
+        )
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What is known of it, as a line says it."""
+        known = dict(zip(_FACTS, _facts(self), strict=True))
+        if self.probe == "vacuum":
+            known["kind"] = known.pop("variant")
+        return {name: value for name, value in known.items() if value is not None}
+
+    @cached_property
+    def sort_key(self) -> tuple[str, ...]:
+        """The name as texts that sort as its parts do."""
+        return tuple(f"{part:020.6f}" if isinstance(part, float) else part for part in self.name)
+
+
+_FACTS = tuple(f.name for f in fields(ScoredText))
+_facts = attrgetter(*_FACTS)
+FACTS = (*(name for name in _FACTS if name != "probe"), "kind")
+"""What a line says of a text beside the probe, in its order."""
+
+
+def _scale(text: str) -> str:
+    try:
+        pairs = isinstance(parse_scale(text), Pairwise)
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
+    if pairs:
+        raise ValueError("found 'pairwise', expected binary or a range such as 1-6; correct it.")
+    return text
+
+
+Score = Annotated[int, Field(ge=0, le=999_999)]
+Whole = Annotated[int, Meta(ge=0, le=999_999)]
+
+
+class ScoreCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
+    """One call, as msgspec decodes it; `ScoreLine` words what is wrong with a line."""
+
+    score: Whole | UnsetType | None = UNSET
+    outcome: Literal["abstain", "unreadable", "failed"] | UnsetType | None = UNSET
+    scale: str | UnsetType | None = UNSET
+    probe: str
+    item: str
+    expected: Whole | UnsetType | None = UNSET
+    variant: Literal["original", "perturbed"] | UnsetType | None = UNSET
+    kind: str | UnsetType | None = UNSET
+    edit: str | UnsetType | None = UNSET
+    level: float | UnsetType | None = UNSET
+    task: str | UnsetType | None = UNSET
+    stratum: str | UnsetType | None = UNSET
+    failing: Whole | UnsetType | None = UNSET
+    words: Whole | UnsetType | None = UNSET
+    run: bool | UnsetType | None = UNSET
+    change_depth: Annotated[float, Meta(ge=0, le=1)] | UnsetType | None = UNSET
+    changed_words: Whole | UnsetType | None = UNSET
+
+
+class ScoreLine(BaseModel):
+    """One call on a single text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    judge: Name
+    probe: Name
+    item: Name
+    score: Score | None = None
+    outcome: Literal["abstain", "unreadable", "failed"] | None = None
+    expected: Score | None = None
+    variant: Literal["original", "perturbed"] | None = None
+    kind: str | None = None
+    protocol: Name = "base"
+    edit: str | None = None
+    level: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    task: Name | None = None
+    stratum: Name | None = None
+    scale: Annotated[str, AfterValidator(_scale)] | None = None
+    failing: Score | None = None
+    words: Score | None = None
+    run: bool | None = None
+    change_depth: Annotated[float, Field(ge=0, le=1)] | None = None
+    changed_words: Score | None = None
+    replicate: int = Field(default=0, ge=0, le=1_000_000)
+
+    @model_validator(mode="after")
+    def _agree(self) -> ScoreLine:
+        if fault := disagreement(self):
+            raise ValueError(fault)
+        return self
+
+
+def disagreement(line: Any) -> str | None:
+    """What a figure would silently leave out, in a sentence; None where the fields of a line agree."""
+    if (line.score is None) == (line.outcome is None):
+        return (
+            f"found score {line.score} and outcome {line.outcome}, expected a score, or null with an "
+            f"outcome of {', '.join(ABSENCES)}; correct it."
+        )
+    if line.probe == "vacuum" and (line.kind not in TEXTS or line.variant is not None):
+        return f"kind is {line.kind!r}, expected {' or '.join(TEXTS)} and no variant for vacuum."
+    if line.probe != "vacuum" and (line.kind is not None or line.variant is None):
+        return (
+            f"variant is {line.variant!r} and kind {line.kind!r}, expected the variant original or "
+            "perturbed, and a kind for vacuum only; correct it."
+        )
+    answers = None if line.scale is None else parse_scale(line.scale).answers
+    for name in ("score", "expected", "failing"):
+        value = getattr(line, name)
+        if answers is not None and value is not None and str(value) not in answers:
+            return f"{name} is {value}, expected an answer of the scale {line.scale}; correct it."
+    return None
+
+
+class ScoreFormat:
+    """Lines of scores."""
+
+    def __init__(self) -> None:
+        self.decode: Callable[[str], RecordedLine] = Decoder(ScoreCall).decode
+
+    def parse(self, where: str, body: Body) -> Iterator[ScoreCall]:
+        """The one call of a line."""
+        yield ScoreCall(**dict(parse(ScoreLine, where, body)))
+
+    def agrees(self, line: ScoreCall) -> bool:
+        """Whether the names are names, the scale is one of scores, and the fields agree."""
+        names = (line.judge, line.protocol, line.probe, line.item, line.task, line.stratum)
+        try:
+            sound = line.scale is None or _scale(str(line.scale))
+        except ValueError:
+            return False
+        return bool(sound) and all(n is None or is_name(str(n)) for n in names) and disagreement(line) is None
+
+    def subject(self, line: Any) -> ScoredText:
+        """The text; an item as it is, is one text under all probes."""
+        original = line.variant == ORIGINAL
+        facts = {name: getattr(line, name) for name in _FACTS}
+        facts |= {"probe": ORIGINAL, "edit": None, "level": None} if original else {}
+        return ScoredText(**{**facts, "variant": line.kind or line.variant or "", "run": line.run or None})
+
+    def probe(self, line: ScoreCall) -> str:
+        """Several probes may tell of one call on an item as it is."""
+        return line.probe
+
+    def slot(self, outcome: Outcome) -> int:
+        """A single text has no order."""
+        del outcome
+        return 0
+
+    def repeated(self, judge: str, subject: ScoredText, where: str) -> str:
+        """The sentence about a call that was made already."""
+        return (
+            f"judge {judge!r} scored this text of item {subject.item!r} already ({where}), expected each "
+            "call once; number repeats with 'replicate', tell edits apart with 'edit', or remove one."
+        )
+
+    def conflict(self, subject: ScoredText, field: str, value: object, first: object, where: str) -> str:
+        """The sentence about a text of which two lines say two things."""
+        return (
+            f"item {subject.item!r} has {field} {value!r} here, expected {first!r} as in {where}; name the "
+            "items apart, or correct one."
+        )
+
+
+def holds_scores(path: Path) -> bool:
+    """True where the first line of a file is a recorded score; whatever is wrong is told when it is read."""
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            line = next((line for line in stream if line.strip()), "")
+        return any(key in json.loads(line) for key in MARKS)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable(RecordedTable[ScoredText]):
+    """Recorded scores; the subjects are texts, each on a scale."""
+
+    def members(self) -> Iterator[Members]:
+        """What a line says of the probe and the text, and what came of the call."""
+        yield {"probe": encode_values(self.probes)}, self.probe
+        facts = [text.facts for text in self.subjects]
+        yield {key: encode_values(known.get(key) for known in facts) for key in FACTS}, self.subject
+        scores = [spell(score) for score, _ in self.outcomes]
+        yield {"score": scores, "outcome": encode_values(why for _, why in self.outcomes)}, self.outcome
+
+    @cached_property
+    def stimuli(self) -> dict[ScoredText, Stimulus]:
+        """Every distinct text as far as it is known; edits of one item and probe are numbered."""
+        count: dict[tuple[str, str, str], int] = {}
+        stimuli: dict[ScoredText, Stimulus] = {}
+        for shown in sorted(self.subjects, key=lambda shown: shown.name):
+            place = (shown.item, shown.probe, shown.variant)
+            number = count[place] = count.get(place, -1) + 1
+            stimuli[shown] = text_stimulus(shown, number)
+        return stimuli
+
+    def stimulus_set(self) -> str:
+        """Hash of what was shown."""
+        return StimulusSet.of(self.stimuli.values()).hash
+
+    def observations(self) -> Observations:
+        """One per call, however many probes tell of it; texts, tokens and prompts are not known."""
+        stimulus = coded([self.stimuli[shown].id for shown in self.subjects])[1]
+        verdicts, verdict = coded([_verdict(outcome) for outcome in self.outcomes])
+        rows = self._once()
+        return Observations.recorded(
+            judges=self.judges,
+            protocols=self.protocols,
+            verdicts=verdicts,
+            shown=StimulusColumns.of(self.stimuli.values()),
+            judge=self.judge[rows],
+            protocol=self.protocol[rows],
+            stimulus=stimulus[self.subject[rows]],
+            order=np.zeros(len(rows), dtype=np.int64),
+            replicate=self.replicate[rows],
+            verdict=verdict[self.outcome[rows]],
+        ).in_order()
+
+    def _once(self) -> Ints:
+        """One row for each call, under whichever probe it is told."""
+        keys = (self.replicate, self.subject, self.protocol, self.judge)
+        order = np.lexsort(keys)
+        first = np.ones(len(order), dtype=np.bool_)
+        first[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+        return np.asarray(order[first])
+
+    @cached_property
+    def edited(self) -> set[str]:
+        """Probes under whose name some judge saw an edit."""
+        edited = np.array([shown.variant != ORIGINAL for shown in self.subjects], dtype=np.bool_)
+        return {self.probes[code] for code in distinct(self.probe[edited[self.subject]]).tolist()}
+
+    @property
+    def judged(self) -> list[ScoredText]:
+        """The texts in the order of their first calls."""
+        return [self.subjects[number] for number in dict.fromkeys(self.subject.tolist())]
+
+    def with_scale(self) -> tuple[ScoreTable, tuple[str, ...]]:
+        """The table with the scale of every text, and what had to be assumed of it, in sentences."""
+        without = np.array([text.scale is None for text in self.subjects], dtype=np.bool_)
+        if not without.any():
+            return self, ()
+        scores = {self.outcomes[code][0] for code in distinct(self.outcome[without[self.subject]]).tolist()}
+        labels = {text.expected for text in self.subjects if text.scale is None}
+        scale = scale_found({value for value in scores | labels if value is not None})
+        texts = tuple(text if text.scale else replace(text, scale=scale) for text in self.subjects)
+        return replace(self, subjects=texts), assumed(scale)
+
+
+def read_scores(paths: Sequence[Path], lines: Lines | None = None) -> tuple[ScoreTable, tuple[str, ...]]:
+    """The calls of the files, and what had to be assumed; `lines` gives those of files that are no JSONL."""
+    return ScoreTable.of(read_recorded_calls(ScoreFormat(), paths, lines)).with_scale()
+
+
+def scale_found(values: Collection[int]) -> str:
+    """Binary where every score and label is 0 or 1, else their range."""
+    if set(values) <= {0, 1}:
+        return "binary"
+    low, high = min(values), max(values)
+    return f"{low}-{high}" if low < high else f"0-{high}"
+
+
+def assumed(scale: str | None) -> tuple[str, ...]:
+    """What is told of a scale that no line names; nothing where it is binary, or none was needed."""
+    if scale in (None, "binary"):
+        return ()
+    return (
+        f"no line names a scale; taken from the scores found: {scale}; add the key 'scale' to name another.",
+    )
+
+
+def refuse_mixed(texts: Iterable[ScoredText], where: str) -> None:
+    """A text and its edits are all binary or all on ranges: no answer on the one is like one on the other."""
+    scales: dict[str, str | None] = {}
+    for shown in texts:
+        first = scales.setdefault(shown.item, shown.scale)
+        if first != shown.scale and BINARY in (first, shown.scale):
+            raise DataError(
+                f"{where}: item {shown.item!r} is scored on {first} and on {shown.scale}, expected a text "
+                "and its edits on binary alone, or on ranges; give one of them another item."
+            )
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    score, absence = outcome
+    return ABSENCES[absence or "failed"] if score is None else Decided(str(score))
+
+
+def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
+    """The text as far as it is known; what it says is not."""
+    kind = shown.variant
+    name = {ORIGINAL: f"{shown.item}/{ORIGINAL}", PERTURBED: f"{shown.item}/{shown.probe}/{number}"}
+    return Stimulus(
+        id=name.get(kind, f"{shown.item}/{shown.probe}/{kind}-{number}"),
+        probe=shown.probe,
+        kind=kind,
+        cluster=shown.task or shown.item,
+        stratum=shown.stratum or "recorded",
+        request="",
+        texts=("",),
+        expectation=_expectation(shown),
+        lineage=Lineage(parent=shown.item, edit=shown.edit or "recorded elsewhere", author=RECORDED),
+        scale=shown.scale,
+        level=shown.level,
+        failing=None if shown.failing is None else str(shown.failing),
+        recorded=_recorded(shown),
+    )
+
+
+def _recorded(shown: ScoredText) -> RecordedText | None:
+    """What the file says of the text itself; None where it says nothing."""
+    told = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
+    return None if told == RecordedText() else told
+
+
+def _expectation(shown: ScoredText) -> Expectation:
+    if shown.expected is not None:
+        return Label(str(shown.expected))
+    vacuum_kind = shown.variant not in (ORIGINAL, PERTURBED)
+    return Label(parse_scale(shown.scale or "binary").answers[0]) if vacuum_kind else Unknown()

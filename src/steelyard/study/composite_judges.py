@@ -1,0 +1,219 @@
+"""Composite judges, made of others: both orders as one, a majority of repeats, a mean of scores, a jury.
+
+In a study file `{consensus: orders, of: JUDGE}`, `{majority: 3, of: JUDGE}`, `{mean: 3, of: JUDGE}` and
+`{jury: [JUDGE, …]}`, each with a `name` if wanted; as a string `consensus/orders?of=JUDGE`, where all that
+follows `of=` is the member as it is written alone, and `jury/vote?of=JUDGE&of=JUDGE&of=JUDGE`. A member is
+written like any judge, or is the name of another judge of the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.core.validation import Expected, checked
+from steelyard.errors import ConfigError
+from steelyard.providers.options import Name
+from steelyard.study.judge_address import QueryValue, as_mapping, convert_query
+from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.trials.judge import Composition, Judge
+
+Given = str | Mapping[str, Any]
+"""A judge as people write it."""
+CONSENSUS, MAJORITY, MEAN, JURY = "consensus", "majority", "mean", "jury"
+KINDS = (CONSENSUS, MAJORITY, MEAN, JURY)
+"""Keys that begin the definition of a judge made of others."""
+MOST_REPEATS = 99
+_RULES = {"vote": "plurality", "mean": "average"}
+_EXAMPLES = {
+    CONSENSUS: "consensus/orders?of=JUDGE",
+    MAJORITY: "majority/3?of=JUDGE",
+    MEAN: "mean/3?of=JUDGE",
+    JURY: "jury/vote?of=JUDGE&of=JUDGE&of=JUDGE",
+}
+EXAMPLES = {
+    _EXAMPLES[CONSENSUS]: "a judge asked in both orders; a tie where they differ",
+    _EXAMPLES[MAJORITY]: "the most frequent of 3 answers to the same question",
+    _EXAMPLES[MEAN]: "the mean of 3 scores of the same text, rounded",
+    _EXAMPLES[JURY]: "the most frequent answer of several judges; jury/mean averages their scores",
+}
+"""How such judges are written, and what they are."""
+
+_Member = Annotated[str | dict[str, Any], Expected("a judge")]
+_Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
+
+
+class CompositeConfig(BaseModel):
+    """Keys of a judge that is made of others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Name | None = None
+    consensus: Literal["orders"] | None = None
+    majority: _Repeats | None = None
+    mean: _Repeats | None = None
+    jury: Annotated[list[_Member], Field(min_length=2, max_length=MOST_REPEATS)] | None = None
+    by: Literal["vote", "mean"] = "vote"
+    of: _Member | None = None
+
+
+@dataclass(frozen=True)
+class CompositeJudge:
+    """What was written, taken apart."""
+
+    where: str
+    """For errors."""
+    kind: str
+    """One of `KINDS`."""
+    config: CompositeConfig
+    """The keys."""
+
+    @classmethod
+    def of(cls, given: Given) -> CompositeJudge | None:
+        """The definition, where it is one of a judge made of others."""
+        body = _from_text(given) if isinstance(given, str) else dict(given)
+        kinds = [kind for kind in KINDS if kind in body]
+        if not kinds or "model" in body:
+            return None
+        where = f"judge {body.get('name') or kinds[0]}"
+        if len(kinds) > 1:
+            raise ConfigError(
+                f"{where}: found {' and '.join(kinds)}, expected one of them; nest the other under of."
+            )
+        as_mapping(body, where)  # refuses what is nested too deep
+        config = checked(CompositeConfig, convert_query(body, CompositeConfig), where)
+        if (config.of is None) == (kinds[0] != JURY):
+            lack = (
+                "no member, expected of: JUDGE" if kinds[0] != JURY else "of, expected the members under jury"
+            )
+            raise ConfigError(f"{where}: found {lack}, as in {_EXAMPLES[kinds[0]]}.")
+        return cls(where, kinds[0], config)
+
+    @property
+    def written(self) -> Sequence[str | dict[str, Any]]:
+        """The members as they are written."""
+        return self.config.jury or [self.config.of or ""]
+
+    @property
+    def averages(self) -> bool:
+        """It takes the mean of scores, which two texts have not."""
+        return self.kind == MEAN or (self.kind == JURY and self.config.by == "mean")
+
+    def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
+        """The judge; a member is one of the known by its name, or else parsed."""
+        self._check_scale(scale)
+        members = _disambiguate(self.written, [self._member(one, parse, known) for one in self.written])
+        for member in members:
+            if sum(other.fingerprint("base") == member.fingerprint("base") for other in members) > 1:
+                raise ConfigError(
+                    f"{self.where}: {member.name} sits on it twice, and its calls would be made once; leave "
+                    f"one out, or repeat it with {_EXAMPLES[MAJORITY]}."
+                )
+        shared = [name for name in members[0].protocols if all(name in one.protocols for one in members)]
+        return Judge(
+            name=self.config.name or self._name(members),
+            provider=self.kind,
+            model=str(self.config.consensus or self.config.majority or self.config.mean or self.config.by),
+            protocols={name: members[0].protocols[name] for name in shared},
+            composition=self._composition(tuple(members)),
+        )
+
+    def _member(self, one: Given, parse: Callable[[Given], Judge], known: Mapping[str, Judge]) -> Judge:
+        return known[one] if isinstance(one, str) and one in known else parse(one)
+
+    def _composition(self, members: tuple[Judge, ...]) -> Composition:
+        config = self.config
+        if self.kind == CONSENSUS:
+            return Composition("agreement", members, both_orders=True)
+        if self.kind == JURY:
+            return Composition(_RULES[config.by], members)
+        return Composition(
+            _RULES["mean" if config.mean else "vote"], members, config.majority or config.mean or 1
+        )
+
+    def _name(self, members: Sequence[Judge]) -> str:
+        first = members[0].name
+        name = {
+            CONSENSUS: f"{first}, both orders",
+            MAJORITY: f"{first}, majority of {self.config.majority}",
+            MEAN: f"{first}, mean of {self.config.mean}",
+            JURY: f"jury of {', '.join(member.name for member in members)}",
+        }[self.kind]
+        return name if len(name) <= 80 else f"{self.kind} of {len(members)} ({first[:60]})"
+
+    def _check_scale(self, scale: Scale) -> None:
+        paired = isinstance(scale, Pairwise)
+        if self.kind == CONSENSUS and not paired:
+            raise ConfigError(
+                f"{self.where}: single texts have no order to reverse, found the scale "
+                f"{scale_name(scale)!r}; repeat the judge instead: {_EXAMPLES[MAJORITY]} or "
+                f"{_EXAMPLES[MEAN]}."
+            )
+        if self.averages and paired:
+            raise ConfigError(
+                f"{self.where}: two texts have no score to average, found a pairwise scale; let it vote: "
+                f"{_EXAMPLES[MAJORITY]} or {_EXAMPLES[JURY]}."
+            )
+
+
+def address_of(given: Given, written: Mapping[str, str]) -> str | None:
+    """How the command line writes a judge made of others, from how it writes these; None where it can not."""
+    composite = None if isinstance(given, str) else CompositeJudge.of(given)
+    if composite is None:
+        return written.get(str(given))
+    members = [address_of(one, written) for one in composite.written]
+    known = [member for member in members if member is not None]
+    if len(known) < len(members) or (composite.kind == JURY and any("&of=" in member for member in known)):
+        return None
+    config = composite.config
+    what = config.by if composite.kind == JURY else config.consensus or config.majority or config.mean
+    return f"{composite.kind}/{what}?of={'&of='.join(known)}"
+
+
+def with_known_names(judges: Sequence[Judge]) -> list[Judge]:
+    """The same judges, members under the names that they have in the study; two of one name are refused."""
+    names = {judge.fingerprint("base"): judge.name for judge in judges}
+    renamed = [_rename_members(judge, names) for judge in judges]
+    asked: dict[str, str] = {}
+    for one in (one for judge in renamed for one in judge.asked):
+        if asked.setdefault(one.name, one.fingerprint("base")) != one.fingerprint("base"):
+            raise ConfigError(f"two judges are named {one.name!r}: give each a 'name' of its own.")
+    return renamed
+
+
+def _rename_members(judge: Judge, names: Mapping[str, str]) -> Judge:
+    composite = judge.composition
+    if composite is None:
+        return judge
+    members = [_rename_members(member, names) for member in composite.members]
+    known = (replace(one, name=names.get(one.fingerprint("base"), one.name)) for one in members)
+    return replace(judge, composition=replace(composite, members=tuple(known)))
+
+
+def _disambiguate(written: Iterable[Given], members: list[Judge]) -> list[Judge]:
+    """Members of one name are called what was written."""
+    names = [member.name for member in members]
+    return [
+        replace(member, name=text[:80])
+        if names.count(member.name) > 1 and isinstance(text, str) and text.isprintable()
+        else member
+        for text, member in zip(written, members, strict=True)
+    ]
+
+
+def _from_text(given: str) -> dict[str, Any]:
+    """`kind/what?name=NAME&of=MEMBER`: all after `of=` is the member; a jury parts several at `&of=`."""
+    address, _, query = given.partition("?")
+    kind, _, what = address.partition("/")
+    if kind not in KINDS:
+        return {}
+    head, found, rest = f"&{query}".partition("&of=")
+    settings = as_mapping(f"{kind}/{what}?{head.removeprefix('&')}".rstrip("?"), f"judge {address}")
+    del settings["model"]
+    if kind == JURY:
+        members = rest.split("&of=") if found else []
+        return {**settings, "by": what, JURY: members}
+    return {**settings, kind: QueryValue(what), **({"of": rest} if found else {})}

@@ -1,0 +1,377 @@
+"""Verdicts: the word, the gravest fact first, and nothing that the readings do not say."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from example_datasheet import FAILING, example, rate, renamed
+from steelyard.datasheet.conclusion import (
+    CARE,
+    JSON_WORDS,
+    NO_FAULT,
+    TOO_LITTLE,
+    UNFIT,
+    WORDS,
+    Conclusion,
+    Finding,
+    NextStep,
+)
+from steelyard.datasheet.conclusions.conclude import conclusions_of
+from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, REASONS_OF_NO_MERIT
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render import html, markdown, terminal
+from steelyard.datasheet.words import titles as titles_of
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Faults
+from steelyard.probes.probe import PROBES
+
+ROOT = Path(__file__).parent.parent
+
+
+def judged(
+    words: Mapping[str, str], *estimates: Estimate, profile: str = "standard", run: Mapping[str, object] = {}
+) -> Conclusion:
+    """The verdict on a judge with these readings and figures; merit is shown unless said otherwise."""
+    sheet = Datasheet(
+        name="study",
+        seed=7,
+        stimulus_set="sha256:0",
+        version="0",
+        profile=profile,
+        judges=(JudgeEntry("J", "planted/J", False, {}),),
+        estimates=estimates,
+        findings=tuple(
+            Finding("J", title, word, f"about {title}") for title, word in {"Merit": "clear", **words}.items()
+        ),
+        run=run,
+    )
+    faults = Faults()
+    (verdict,) = conclusions_of(sheet, faults)
+    assert not faults.found
+    return verdict
+
+
+def titles(verdict: Conclusion) -> list[str]:
+    return [fact.title for fact in verdict.facts]
+
+
+def told(judge: str = "J") -> Datasheet:
+    """The example with its verdicts."""
+    sheet = example()
+    sheet = renamed(sheet, "Llama8B", judge) if judge != "J" else sheet
+    return replace(sheet, verdicts=tuple(conclusions_of(sheet, Faults())))
+
+
+# The rules.
+
+
+def test_a_flag_with_a_remedy_is_usable_with_care() -> None:
+    verdict = judged({"Position": "flagged", "Sensitivity": "clear"})
+    assert (verdict.word, titles(verdict)) == (CARE, ["Position"])
+    assert verdict.so == "Ask in both orders and count a disagreement as a tie."
+    assert verdict.facts[0].guide == "docs/guides/fix-a-judge.md#position"
+
+
+def test_a_cause_stands_for_what_it_brings() -> None:
+    verdict = judged({"Zero point": "flagged", "Position": "flagged", "Sensitivity": "flagged"})
+    assert titles(verdict) == ["Position"]
+    assert verdict.facts[0].brings == ("Zero point", "Sensitivity")
+    assert verdict.word == CARE
+
+
+def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = replace(next(r for r in FAULTS if r.title == "Accuracy" and r.when is not None), when=None)
+    rules = (never, *(rule for rule in FAULTS if rule.title in ("Leniency", "Robustness")))
+    monkeypatch.setattr("steelyard.datasheet.conclusions.conclude.FAULTS", rules)
+    verdict = judged(dict.fromkeys(("Accuracy", "Leniency", "Robustness"), "flagged"))
+    assert [(fact.title, fact.brings) for fact in verdict.facts] == [
+        ("Accuracy", ()),
+        ("Leniency", ()),
+        ("Robustness", ()),
+    ]
+
+
+def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> None:
+    coin = judged({"Merit": "flagged", "Zero point": "flagged", "Sensitivity": "flagged"})
+    assert (coin.word, titles(coin)) == (UNFIT, ["Merit"])
+    assert coin.facts[0].brings == ("Zero point", "Sensitivity")
+    first = judged({"Merit": "flagged", "Zero point": "flagged", "Position": "flagged"})
+    assert (first.word, titles(first)) == (UNFIT, ["Position", "Merit"])
+    longest = judged({"Merit": "flagged", "Length": "flagged", "Position": "flagged"})
+    assert titles(longest) == ["Length", "Merit"]
+    for verdict in (coin, first, longest):
+        assert verdict.so.startswith("Do not use it")
+
+
+def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
+    verdict = judged({"Merit": "inconclusive", "Position": "flagged", "Surface": "flagged"})
+    assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Unknown"])
+    assert "usable" not in str(verdict)
+    many = judged(
+        {"Merit": "inconclusive", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
+    )
+    assert titles(many) == ["Position", "Length", "Unknown"]
+    assert judged({"Merit": "undefined", "Position": "flagged"}).word == TOO_LITTLE
+
+
+def test_a_judge_that_asks_several_times_is_not_told_to_do_so() -> None:
+    sheet = Datasheet(
+        "study", 7, "sha256:0", "0", "standard",
+        judges=(JudgeEntry("J", "majority/3", False, {}, ("planted/coin",), 3),),
+        estimates=(),
+        findings=(Finding("J", "Merit", "clear", "m"), Finding("J", "Repeatability", "flagged", "r")),
+    )  # fmt: skip
+    (verdict,) = conclusions_of(sheet, Faults())
+    assert verdict.so == "Set the temperature to 0, or take a stronger model."
+    plain = judged({"Repeatability": "flagged"})
+    assert plain.so == "Set the temperature to 0, or take the majority or the mean of three calls."
+
+
+def test_biased_comes_before_imprecise() -> None:
+    assert judged({"Sensitivity": "flagged"}).word == CARE
+    verdict = judged(dict.fromkeys(("Repeatability", "Robustness", "Leniency"), "flagged"))
+    assert titles(verdict) == ["Leniency", "Robustness", "Repeatability"]
+
+
+def test_three_facts_at_most() -> None:
+    many = ("Length", "Leniency", "Robustness", "Repeatability", "Position", "Surface", "Failures")
+    assert len(judged(dict.fromkeys(many, "flagged")).facts) == 3
+
+
+def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
+    verdict = judged({"Sensitivity": "clear", "Natural pairs": "undefined"})
+    assert (verdict.word, verdict.so) == (NO_FAULT, "What is undecided may still hide a fault.")
+    assert verdict.facts[-1].sentence.startswith("whether it favours a slot cannot be told: ")
+
+
+def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
+    verdict = judged({"Sensitivity": "clear", "Position": "inconclusive", "Failures": "clear"})
+    assert verdict.word == NO_FAULT
+    assert [fact.sentence for fact in verdict.facts] == [
+        "about Merit",
+        "about Sensitivity",
+        "too few data to decide: position",
+    ]
+    assert verdict.so == "What is undecided may still hide a fault."
+    assert judged({"Sensitivity": "clear", "Failures": "clear"}).so == "Nothing has to be cured."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"Merit": "inconclusive"},
+        {"Merit": "undefined", "Failures": "clear"},
+        {"Merit": "inconclusive", "Sensitivity": "clear"},
+        {"Merit": "undefined", "Robustness": "clear", "Accuracy": "undefined"},
+    ],
+)
+def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(words: dict[str, str]) -> None:
+    assert judged(words).word == TOO_LITTLE
+
+
+def test_unlabelled_data_say_what_was_not_measured() -> None:
+    verdict = judged({"Merit": "undefined", "Position": "flagged"})
+    assert [fact.sentence for fact in verdict.facts] == [
+        "about Position",
+        "whether it tells good from bad was not measured: about Merit",
+    ]
+
+
+def test_a_partial_run_clears_nobody_and_still_shows_faults() -> None:
+    run = {"partial": True, "asked": 3, "planned": 9, "unfinished": {"J": {"asked": 3, "planned": 9}}}
+    verdict = judged({"Sensitivity": "clear"}, run=run)
+    assert verdict.word == TOO_LITTLE
+    assert verdict.facts[0].sentence == "3 of 9 calls were asked"
+    faulty = judged({"Position": "flagged"}, run=run)
+    # The gate passes no judge on a part of its calls, and the word "usable" would send it into use.
+    assert (faulty.word, titles(faulty)) == (TOO_LITTLE, ["Position", "Partial"])
+    assert faulty.so.startswith("Finish the run before you use it")
+
+
+def lost(metric: str, count: int) -> Estimate:
+    return rate("J", "run", metric, {}, count, 120, finding="flagged")
+
+
+def test_most_replies_unreadable_is_unfit_and_most_calls_failed_too_little() -> None:
+    words = {"Sensitivity": "flagged", "Failures": "flagged"}
+    unreadable = judged(words, lost("unreadable_rate", 118))
+    assert (unreadable.word, titles(unreadable)) == (UNFIT, ["Failures"])
+    assert unreadable.facts[0].sentence == "no readable reply in 118 of 120 calls"
+    failed = judged(words, lost("failed_rate", 110))
+    assert (failed.word, titles(failed)) == (TOO_LITTLE, ["Failures"])
+    few = judged(words, lost("unreadable_rate", 12))
+    assert (few.word, titles(few)) == (CARE, ["Sensitivity", "Failures"])
+
+
+@pytest.mark.parametrize(
+    ("failed", "unreadable", "cure"), [(12, 3, "why its calls fail"), (3, 12, "the form that the reader")]
+)
+def test_calls_without_a_reply_are_asked_again_and_others_read(
+    failed: int, unreadable: int, cure: str
+) -> None:
+    rates = lost("failed_rate", failed), lost("unreadable_rate", unreadable)
+    verdict = judged({"Sensitivity": "clear", "Failures": "flagged"}, *rates)
+    assert (verdict.word, titles(verdict)) == (CARE, ["Failures"])
+    assert cure in verdict.so
+
+
+def test_a_smoke_test_never_reads_as_clearance() -> None:
+    quick = judged({"Sensitivity": "clear", "Failures": "clear"}, profile="quick")
+    assert quick.word == NO_FAULT
+    assert quick.so == "A quick run finds gross faults only: measure at standard size before you rely on it."
+
+
+def test_readings_of_other_protocols_are_no_faults_of_the_judge() -> None:
+    assert judged({"Sensitivity": "clear", "Resolution, strict": "flagged"}).word == NO_FAULT
+
+
+def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> None:
+    headings = {
+        line.removeprefix("## ") for line in (ROOT / GUIDE).read_text(encoding="utf-8").splitlines()
+        if line.startswith("## ")
+    }  # fmt: skip
+    assert {rule.name for rule in FAULTS} | {reason.title for reason in REASONS_OF_NO_MERIT} <= headings
+    assert len({(rule.title, rule.gravity, rule.when) for rule in FAULTS}) == len(FAULTS)
+
+
+def test_what_a_rule_brings_comes_after_it() -> None:
+    order = [rule.title for rule in FAULTS]
+    for rule in FAULTS:
+        later = order[order.index(rule.title) :]
+        assert set(rule.brings) - {titles_of.SURFACE} <= set(later), rule.title
+
+
+def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pitch(**group: str) -> Estimate:
+        return rate("J", "pitch", "pitch_error", {"protocol": "base", **group}, 30, 40, finding="flagged")
+
+    sound = {"Sensitivity": "clear"}
+    assert judged(sound, pitch()).word == NO_FAULT
+    monkeypatch.setitem(PROBES._factories, "pitch", object)
+    verdict = judged(sound, pitch(), pitch(kind="loud"))
+    assert (verdict.word, titles(verdict)) == (CARE, ["Pitch"])
+    assert verdict.facts[0].sentence == "pitch error 0.75 [0.57, 0.87] is beyond its limit"
+    both = judged({**sound, "Position": "flagged"}, pitch())
+    assert titles(both) == ["Position", "Pitch"]
+    assert both.so == "Ask in both orders and count a disagreement as a tie."
+
+
+# What is published.
+
+
+def test_verdicts_come_back_from_the_file_and_old_files_have_none() -> None:
+    sheet = told()
+    body = json.loads(sheet.dumps())
+    assert [(entry["judge"], entry["verdict"]) for entry in body["verdicts"]] == [
+        ("Llama8B", "usable_with_care"),
+        ("Qwen14B", "no_fault_found"),
+        ("Qwen32B", "no_fault_found"),
+        (FAILING, "too_little_data"),
+    ]
+    assert set(body["verdicts"][0]) >= {"judge", "verdict", "facts", "remedy", "next"}
+    assert Datasheet.from_json(body) == sheet
+    del body["verdicts"], body["study"]["own_data"]
+    assert Datasheet.from_json(body).verdicts == ()
+
+
+def test_an_unknown_word_in_the_file_is_told() -> None:
+    body = json.loads(told().dumps())
+    body["verdicts"][0]["verdict"] = "splendid"
+    with pytest.raises(ValueError, match=r"verdicts\.0\.verdict: found 'splendid', expected one of unfit, "):
+        Datasheet.from_json(body)
+
+
+def test_the_words_are_spelled_as_files_promise() -> None:
+    assert list(JSON_WORDS.values()) == ["unfit", "usable_with_care", "no_fault_found", "too_little_data"]
+    assert WORDS[0] == UNFIT
+
+
+def test_one_judge_has_a_verdict_of_its_own() -> None:
+    sheet = told()
+    with pytest.raises(ValueError, match="4 verdicts, expected one"):
+        _ = sheet.verdict
+    assert replace(sheet, verdicts=sheet.verdicts[:1]).verdict.judge == "Llama8B"
+
+
+def shown(sheet: Datasheet) -> list[str]:
+    """The three reports, white space joined."""
+    console = Console(file=io.StringIO(), width=80)
+    terminal.render(sheet, console)
+    texts = (console.file.getvalue(), markdown.render(sheet), html.render(sheet))  # type: ignore[attr-defined]
+    return [" ".join(text.split()) for text in texts]
+
+
+def test_every_report_begins_with_the_verdicts() -> None:
+    for text in shown(told()):
+        word, fact, so = (
+            text.find(part)
+            for part in ("usable with care", "avours the first text whatever it says", "Ask in both orders")
+        )
+        assert -1 < word < fact < so
+        assert so < text.find("net slot preference")
+
+
+def test_every_report_has_the_words_of_all_judges_in_one_table() -> None:
+    _, text, page = shown(told())
+    assert "| Sensitivity | **flagged** | clear | clear | not measured |" in text
+    assert page.find('class="matrix"') < page.find('id="readings"')
+
+
+def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -> None:
+    sheet = replace(told(), profile="quick")
+    one = replace(sheet, judges=tuple(judge for judge in sheet.judges if judge.name in ("Qwen32B", "coin")))
+    for text in shown(one):
+        assert "Judge Datasheet, smoke test: Qwen32B" in text
+    assert replace(one, own_data=True).kind == "Judge Datasheet"
+    assert sheet.title == "Llama8B, Qwen14B and 2 others"
+
+
+def test_a_command_can_be_copied_as_it_is() -> None:
+    command = "steelyard measure -j 'planted/probit?s=4&tau=1' --columns request=q_1,label=`x`"
+    sheet = told()
+    step = NextStep("measure again", command, "12 calls, free", 12, 0.0)
+    sheet = replace(sheet, verdicts=(replace(sheet.verdicts[0], next=step), *sheet.verdicts[1:]))
+    _, text, page = shown(sheet)
+    console = Console(file=io.StringIO(), width=60)
+    terminal.render(sheet, console)
+    screen = console.file.getvalue()  # type: ignore[attr-defined]
+    for shown_text in (screen, str(sheet)):
+        lines = shown_text.splitlines()
+        place = lines.index(f"  {command}")
+        assert lines[place - 1].rstrip() == "  next: measure again (12 calls, free):"
+    assert f"- **Next:** measure again (12 calls, free): ```sh {command} ```" in text
+    assert "<code>steelyard measure -j &#39;planted/probit?s=4&amp;tau=1&#39; --columns" in page
+
+
+def test_what_an_older_program_wrote_of_the_next_step_is_read() -> None:
+    """There `next` was one sentence, and the command stood in it and beside it."""
+    command = "steelyard measure -j planted/coin --profile standard"
+    step = NextStep("measure at standard size", command, "660 calls, free", 660, 0.0)
+    verdict = Conclusion("j", "unfit", next=step)
+    body = verdict.to_json()
+    assert (body["next"]["command"], body["command"], body["calls"]) == (command, command, 660)
+    assert Conclusion.from_json(body) == verdict
+    sentence = f"measure at standard size: {command} (660 calls, free)"
+    assert Conclusion.from_json({**body, "next": sentence}) == verdict
+    alone = {"next": "record more (or less)", "command": None, "calls": None, "dollars": None}
+    assert Conclusion.from_json({**body, **alone}).next == NextStep("record more (or less)")
+    assert Conclusion.from_json({**body, **alone, "next": ""}).next is None
+    with pytest.raises(ValueError, match=r"v\.next\.command: found 7"):
+        Conclusion.from_json({**body, "command": 7, "next": "sentence"}, "v")
+
+
+def test_hostile_names_stay_text_in_verdicts() -> None:
+    name = "<script>alert(1)</script>"
+    _, text, page = shown(told(name))
+    assert "<script>alert" not in text
+    assert "<script>alert" not in page

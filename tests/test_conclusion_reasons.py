@@ -1,0 +1,304 @@
+"""Verdicts over all combinations of words, and the short sentence of every fact, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from example_datasheet import rate
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Finding
+from steelyard.datasheet.conclusions.conclude import MOST_FACTS
+from steelyard.datasheet.conclusions.reasons import (
+    merit_is_reversed,
+    mostly_failed,
+    mostly_unreadable,
+    never_right,
+    never_ties,
+    only_empty_texts,
+    prefers_at_random,
+    same_answer,
+    sentence,
+)
+from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Gravity, guide_to
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.words import titles
+from steelyard.metrics.estimate import Estimate, Interval
+from test_conclusion import judged
+
+BASE: dict[str, str | float] = {"protocol": "base"}
+EQUALS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": "same_subset"}
+FAULTY = sorted({rule.title for rule in FAULTS})
+WORDS = ["clear", "flagged", "inconclusive", "undefined"]
+readings = st.dictionaries(st.sampled_from(FAULTY), st.sampled_from(WORDS), max_size=len(FAULTY))
+
+
+def of(*estimates: Estimate) -> JudgeEstimates:
+    return JudgeEstimates("J", EstimateIndex(estimates))
+
+
+def share(probe: str, metric: str, k: int, n: int, group: Mapping[str, str | float] = BASE) -> Estimate:
+    return rate("J", probe, metric, group, k, n)
+
+
+def figure(
+    probe: str, metric: str, value: float, reach: float, group: Mapping[str, str | float] = BASE
+) -> Estimate:
+    """A difference with its interval to both sides."""
+    ends = (Interval("t_cluster", value - reach, value + reach),)
+    return Estimate("J", probe, metric, group, "pair", value, intervals=ends, n_calls=40, n_units=20)
+
+
+def told(title: str, *estimates: Estimate) -> str:
+    return sentence(Finding("J", title, "flagged", "the long one"), of(*estimates))
+
+
+# Whatever the words.
+
+
+@settings(max_examples=150)
+@given(readings)
+def test_no_flag_is_lost_and_no_fact_invented(words: dict[str, str]) -> None:
+    verdict = judged(words)
+    flagged = {title for title, word in words.items() if word == "flagged"}
+    shown = [fact.title for fact in verdict.facts if fact.title in words]
+    assert len(verdict.facts) <= MOST_FACTS
+    assert len(set(shown)) == len(shown)
+    if not flagged:
+        assert verdict.word in (NO_FAULT, TOO_LITTLE)
+        return
+    assert set(shown) <= flagged
+    brought = {title for fact in verdict.facts for title in fact.brings}
+    assert brought <= flagged
+    if len(verdict.facts) < MOST_FACTS:
+        assert flagged == {*shown, *brought}
+    for fact in verdict.facts:
+        assert fact.title not in fact.brings
+
+
+@settings(max_examples=150)
+@given(readings, st.sampled_from(WORDS))
+def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> None:
+    verdict = judged({**words, titles.MERIT: merit})
+    flagged = "flagged" in words.values()
+    due = {"flagged": UNFIT, "clear": CARE if flagged else NO_FAULT}.get(merit, TOO_LITTLE)
+    assert verdict.word == due
+    assert ("usable" in str(verdict)) == (due == CARE)
+    if due == NO_FAULT:
+        one_order = words.get(titles.NATURAL_PAIRS) == "undefined"
+        unsure = one_order or any(word == "inconclusive" for word in words.values())
+        assert verdict.so == (
+            "What is undecided may still hide a fault." if unsure else "Nothing has to be cured."
+        )
+
+
+@settings(max_examples=100)
+@given(readings)
+def test_gravest_first(words: dict[str, str]) -> None:
+    verdict = judged(words)
+    flagged = [title for title, word in words.items() if word == "flagged"]
+    rank = {
+        title: min(rule.gravity for rule in FAULTS if rule.title == title and rule.when is None)
+        for title in flagged
+    }
+    gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
+    assert gravities == sorted(gravities)
+
+
+def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:
+    worse = [NO_FAULT, CARE, UNFIT]
+    sound = {"Sensitivity": "clear", "Accuracy": "clear"}
+    for title in FAULTY:
+        one = judged({**sound, title: "flagged"})
+        for second in FAULTY:
+            two = judged({**sound, title: "flagged", second: "flagged"})
+            assert worse.index(two.word) >= worse.index(one.word), (title, second)
+
+
+def test_every_rule_leads_to_its_heading() -> None:
+    for rule in FAULTS:
+        assert guide_to(rule.title) == f"{GUIDE}#{rule.title.lower().replace(' ', '-')}"
+        assert rule.remedy.endswith(".")
+        assert rule.gravity in Gravity
+
+
+# What has to hold beside a flag.
+
+
+def merit(value: float, reach: float, finding: str, probe: str = "ladder") -> Estimate:
+    return replace(figure(probe, "merit", value, reach), chance=0.5, finding=finding)
+
+
+def test_merit_is_reversed_where_the_whole_interval_lies_below_chance() -> None:
+    assert merit_is_reversed(of(merit(0.2, 0.2, "flagged"))) is True
+    assert merit_is_reversed(of(merit(0.45, 0.06, "flagged"))) is False
+    assert merit_is_reversed(of()) is False
+
+
+def step(metric: str, k: int, n: int, delta: int) -> Estimate:
+    return share("ladder", metric, k, n, {**BASE, "delta": delta})
+
+
+def test_a_judge_whose_answers_never_vary_is_told_what_it_answers() -> None:
+    always = of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 6, 6, 3))
+    said = "answers tie whatever the texts are: in 14 of 14 calls on texts that differ in quality"
+    assert same_answer(always) == said
+    padded = share("ladder", "raw_false_preference", 4, 4, {**BASE, "delta": 0, "kind": "filler"})
+    by_length = of(step("miss_by_tie", 8, 8, 1), padded)
+    assert same_answer(by_length) == "answers tie in 8 of 8 calls on texts that differ in quality"
+    assert same_answer(of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 5, 6, 3))) is None
+    by_slot = [share("position", "accuracy", k, 20, {**BASE, "slot": slot}) for slot, k in ((1, 20), (2, 0))]
+    assert same_answer(of(*by_slot)) == "names the first text whatever the texts are"
+    net = figure("ladder", "net_slot_preference", -1.0, 0.1, EQUALS)
+    half = replace(figure("ladder", "merit", 0.5, 0.1), chance=0.5)
+    assert same_answer(of(net, half)) == "names the second text whatever the texts are"
+    assert same_answer(of(net, replace(half, value=0.6))) is None
+
+
+def test_a_judge_that_names_a_winner_in_every_call_never_ties() -> None:
+    identical = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
+    equal = share("ladder", "raw_false_preference", 60, 60, EQUALS)
+    assert never_ties(of(identical, equal, step("miss_by_tie", 0, 8, 1))) is True
+    assert never_ties(of(identical, equal, step("miss_by_tie", 1, 8, 1))) is False
+    assert never_ties(of(identical)) is False
+
+
+def test_preferences_between_equals_are_random_where_neither_slot_nor_wording_is_kept_to() -> None:
+    equal = share("ladder", "raw_false_preference", 60, 120, EQUALS)
+    net = replace(figure("ladder", "net_slot_preference", 0.02, 0.2, EQUALS), finding="inconclusive")
+    assert prefers_at_random(of(equal, net)) is True
+    leaning = figure("ladder", "net_slot_preference", 0.4, 0.3, EQUALS)
+    assert prefers_at_random(of(equal, leaning)) is False
+    assert prefers_at_random(of(share("ladder", "raw_false_preference", 12, 120, EQUALS), net)) is False
+
+
+def test_empty_texts_are_the_whole_fault_where_nothing_else_is_reacted_to() -> None:
+    def kind(name: str, k: int) -> Estimate:
+        return share("vacuum", "dark_current", k, 20, {**BASE, "kind": name})
+
+    assert only_empty_texts(of(kind("empty", 20), kind("blank", 3), kind("identical", 0))) is True
+    assert only_empty_texts(of(kind("empty", 20), kind("identical", 1))) is False
+    assert only_empty_texts(of(kind("empty", 0), kind("blank", 0))) is False
+
+
+def test_an_ordinal_judge_is_never_right_where_a_guess_would_be_right_more_often() -> None:
+    right = replace(share("original", "accuracy", 0, 180), chance=0.2)
+    assert never_right(of(right)) is True
+    assert never_right(of(replace(share("original", "accuracy", 40, 180), chance=0.2))) is False
+    assert never_right(of(replace(right, chance=0.5))) is False
+
+
+def test_most_replies_are_unreadable_where_the_flag_and_the_interval_say_so() -> None:
+    lost = rate("J", "run", "unreadable_rate", {}, 90, 120, finding="flagged")
+    assert mostly_unreadable(of(lost)) is True
+    assert mostly_unreadable(of(replace(lost, finding="inconclusive"))) is False
+    assert mostly_unreadable(of(replace(lost, intervals=()))) is False
+    assert mostly_unreadable(of(rate("J", "run", "unreadable_rate", {}, 62, 120, finding="flagged"))) is False
+    assert mostly_unreadable(of()) is False
+
+
+def test_most_calls_failed_by_their_count_alone() -> None:
+    """Nobody is blamed, so nothing has to be shown: what is lost is lost."""
+    for failed, said in ((61, True), (60, False), (0, False)):
+        lost = rate("J", "run", "failed_rate", {}, failed, 120, finding="inconclusive")
+        assert mostly_failed(of(lost)) is said
+    assert mostly_failed(of()) is False
+
+
+# The sentences.
+
+
+def test_without_its_figures_a_fact_is_the_reading() -> None:
+    for title in FAULTY:
+        assert told(title) == "the long one"
+
+
+def test_the_zero_point_of_pairs_and_of_single_texts() -> None:
+    nothing = share("vacuum", "dark_current", 30, 40)
+    assert told(titles.ZERO_POINT, nothing) == (
+        "gives texts without content more than the lowest score in 30 of 40 calls"
+    )
+    same = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
+    assert told(titles.ZERO_POINT, nothing, same) == (
+        "prefers one of two texts that do not differ in 30 of 40 calls"
+    )
+
+
+@pytest.mark.parametrize(("value", "slot"), [(0.5, "first"), (-0.5, "second")])
+def test_the_slot_that_is_favoured(value: float, slot: str) -> None:
+    net = figure("ladder", "net_slot_preference", value, 0.1, EQUALS)
+    same = share("ladder", "positional_false_preference", 12, 20, EQUALS)
+    sign = "+" if value > 0 else "−"
+    ends = sorted((abs(value) - 0.1, abs(value) + 0.1), reverse=value < 0)
+    assert told(titles.POSITION, net, same) == (
+        f"favours the {slot} text whatever it says: same slot in both orders for 12 of 20 pairs of equals, "
+        f"net preference {sign}0.50 [{sign}{ends[0]:.2f}, {sign}{ends[1]:.2f}]"
+    )
+    natural = figure("position", "net_slot_preference", value, 0.1)
+    stays = share("position", "order_consistency", 4, 20)
+    assert told(titles.NATURAL_PAIRS, natural, stays).startswith(f"favours the {slot} text, net preference ")
+    assert told(titles.NATURAL_PAIRS, natural, stays).endswith("in both orders for only 4 of 20 pairs")
+
+
+def test_wording_that_is_preferred() -> None:
+    stable = share("ladder", "stable_cross_sensitivity", 7, 20, EQUALS)
+    assert told(titles.SURFACE, stable) == (
+        "prefers one of two equally good wordings, in both orders, for 7 of 20 pairs"
+    )
+
+
+def test_a_step_that_is_seen_now_and_then() -> None:
+    seen = share("ladder", "target_sensitivity", 8, 40, {**BASE, "delta": 1})
+    assert told(titles.SENSITIVITY, seen) == (
+        "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
+    )
+
+
+def test_merit_on_each_kind_of_evidence() -> None:
+    assert told(titles.MERIT, merit(0.5, 0.1, "flagged")) == (
+        "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, chance 0.50"
+    )
+    assert told(titles.MERIT, merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
+    both = told(titles.MERIT, merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
+    assert both.startswith("tells good from bad: ")
+    assert "merit 0.80 [0.70, 0.90] on natural pairs" in both
+
+
+def test_accuracy_beside_agreement_beyond_chance() -> None:
+    right = share("original", "accuracy", 20, 40)
+    start = "gives the reference answer in 20 of 40 calls, 0.50 [0.33, 0.67]"
+    assert told(titles.ACCURACY, right) == start
+    kappa = figure("original", "kappa", 0.25, 0.1)
+    assert told(titles.ACCURACY, right, kappa) == f"{start}; Cohen κ +0.25 [+0.15, +0.35]"
+
+
+def test_texts_as_they_are_come_before_natural_pairs() -> None:
+    single, pairs = share("original", "accuracy", 20, 40), share("position", "accuracy", 10, 40)
+    assert told(titles.ACCURACY, pairs, single).startswith("gives the reference answer in 20 of 40 calls")
+    assert told(titles.ACCURACY, pairs).startswith("gives the reference answer in 10 of 40 calls")
+
+
+@pytest.mark.parametrize(("value", "side"), [(0.2, "lenient"), (-0.2, "strict")])
+def test_leniency_by_its_two_kinds_of_error(value: float, side: str) -> None:
+    rows = (
+        figure("original", "leniency", value, 0.1),
+        share("original", "false_positive_rate", 9, 20),
+        share("original", "false_negative_rate", 1, 20),
+    )
+    assert told(titles.LENIENCY, *rows) == (
+        f"is {side}: passes 9 of 20 calls that should fail, fails 1 of 20 calls that should pass"
+    )
+    assert told(titles.LENIENCY, *rows[:2]) == "the long one"
+
+
+def test_losses_by_kind_and_only_those_there_are() -> None:
+    unread, failed = (rate("J", "run", f"{kind}_rate", {}, 3, 120) for kind in ("unreadable", "failed"))
+    none = rate("J", "run", "failed_rate", {}, 0, 120)
+    assert told(titles.FAILURES, unread, none) == "no readable reply in 3 of 120 calls"
+    assert told(titles.FAILURES, unread, failed) == (
+        "no readable reply in 3 of 120 calls, no reply at all in 3 of 120 calls"
+    )
+    assert told(titles.FAILURES, none) == "the long one"
