@@ -145,7 +145,7 @@ def test_undefined_figures_carry_their_reason(document: str) -> None:
 
 def test_readings_and_provenance(document: str) -> None:
     words = Page(document).words()
-    assert "Zero point ! flagged reports a preference where there is none in 80 of 120 calls" in words
+    assert "Dark current ! flagged prefers one of two texts that do not differ in 80 of 120 calls" in words
     assert "stimulus set 5f2d9a415f2d" in words
     assert "seed 7" in words
 

@@ -157,7 +157,7 @@ def ruled(body: dict[str, Any], sheet: Datasheet) -> Ruling:
 
 
 def test_a_flag_that_no_rule_names_fails() -> None:
-    sheet = sheet_of(DARK, flagged=("Length", "Zero point"), undecided=("Surface",))
+    sheet = sheet_of(DARK, flagged=("Length", "Dark current"), undecided=("Surface",))
     ruling = ruled({"dark_current": {"max": 0.1}}, sheet)
     assert [(c.rule, c.result) for c in ruling.checks] == [
         ("reacts to nothing (dark current): at most 0.1", "PASS"),
@@ -175,7 +175,7 @@ def test_flags_may_be_allowed_and_are_still_listed() -> None:
 
 
 def test_flags_may_fail_whatever_the_rules_tolerate() -> None:
-    sheet = sheet_of(DARK, flagged=("Zero point",))
+    sheet = sheet_of(DARK, flagged=("Dark current",))
     assert ruled({"dark_current": {"max": 0.5}}, sheet).result == "PASS"
     strict = ruled({"dark_current": {"max": 0.5}, "flags": "fail"}, sheet)
     assert [c.result for c in strict.checks] == ["PASS", "FAIL"]

@@ -242,7 +242,7 @@ def test_a_figure_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_
     assert page.count("<b>Metrology axes</b>") == 1  # the built-in one, for which vacuum alone is too little
     assert anchors[-1] == "zero_points"
     plate = page.partition('<figure id="fig-zero_points"')[2].partition("</figure>")[0]
-    assert "Zero points" in plate
+    assert "Dark currents" in plate
     assert "planted/first: dark current 1.00" in plate  # what the drawing says to those who can not see it
     assert plate.count("<tr>") == 1 + 5  # the header, the judge and four baselines
     assert "Not drawn" not in plate

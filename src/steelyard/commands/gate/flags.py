@@ -19,7 +19,7 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 
 NAMED_BY: Mapping[str, tuple[str, ...]] = {
-    titles.ZERO_POINT: ("dark_current",),
+    titles.DARK_CURRENT: ("dark_current",),
     titles.POSITION: ("net_slot_preference", "positional_false_preference"),
     titles.NOISE: ("flip_excess", "swap_flip_rate"),
     titles.SURFACE: ("stable_cross_sensitivity",),
