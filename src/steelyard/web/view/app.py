@@ -17,7 +17,7 @@ from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import AbsentError, Loaded, ViewedRun
+from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
@@ -80,7 +80,7 @@ class ViewPages:
     def _run(self, request: Request) -> tuple[ViewedRun, Links]:
         number = request.path_params["run"]
         if number >= len(self.runs):
-            raise AbsentError(f"There is no run {number} here.")
+            raise NotFoundError(f"There is no run {number} here.")
         return self.runs[number], self._links(number)
 
     # Pages
@@ -159,7 +159,7 @@ class ViewPages:
         rows = loaded.index.of_stimulus(detail.observation.stimulus.id).tolist()
         twins = [
             loaded.index.ids[row]
-            for row, seen in zip(rows, loaded.index.taken(rows), strict=True)
+            for row, seen in zip(rows, loaded.index.observations_at(rows), strict=True)
             if (seen.judge, seen.protocol) == (detail.observation.judge, detail.observation.protocol)
         ]
         place = twins.index(detail.id)
@@ -269,7 +269,7 @@ class ViewPages:
         return answer
 
 
-def _behind(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> int:
+def _behind(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> int:
     """Calls behind the figure that a list is of, whatever else it is filtered by."""
     return int(calls_behind(run.figure(wanted.figure), loaded.index).sum()) if wanted.figure else 0
 
