@@ -453,7 +453,7 @@ def python_reference() -> str:
 <!-- Written by docs/generate.py from the public names; `make docs` writes it again. -->
 
 Public names of `steelyard`; [the guide](guides/from-python.md) shows them at work. Plug-ins also import
-from `steelyard.metrics`, `steelyard.providers` and `steelyard.figures`.
+from `steelyard.metrics`, `steelyard.providers` and `steelyard.charts`.
 
 {chr(10).join(functions)}
 ## Classes
