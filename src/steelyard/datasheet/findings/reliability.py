@@ -47,7 +47,7 @@ def robustness(figures: JudgeEstimates) -> Answer | None:
             (f"{probe_label(p)} ({_named(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
-        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
+        _listed("too few items to decide:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
         f"not measured: {unmeasured}" if unmeasured else "",
         _family(estimates.values()),
     ]
