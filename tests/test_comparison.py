@@ -26,7 +26,7 @@ from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 quiet = settings(max_examples=80)
@@ -483,7 +483,7 @@ def test_the_reason_why_no_unit_is_paired_is_told() -> None:
 
     labelled = [graded(0, "1", "1")]
     assert told([graded(0, "0", "1")], labelled) == [
-        "unchanged items, base: held against different references (5 figures)"
+        "unchanged items, base: compared with different references (5 figures)"
     ]
     assert told(labelled, [graded(0, "1", "1", own=True)]) == [
         "unchanged items, base: B has no reference but its own verdicts, or none (5 figures)"

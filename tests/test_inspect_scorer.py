@@ -22,10 +22,10 @@ from docs_pages import ROOT
 from editing_server import RUBRIC, Cast, grade
 from servers import Answer, Received, ScriptedServer, fails, says
 from steelyard.errors import ConfigError
-from steelyard.inspect_logs.scorer import Line, judge_call
+from steelyard.inspect_logs.scorer import SharedProvider, judge_call
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
-from steelyard.trials.builtin_prompts import parse_response
+from steelyard.trials.builtin_prompts import parse_score_prompt
 from steelyard.trials.trial import Trial
 
 inspect_ai = pytest.importorskip("inspect_ai")
@@ -106,7 +106,7 @@ def test_judges_that_are_made_of_others_score_too(tmp_path: Path) -> None:
 
 def sound(request: Received) -> Answer:
     """What the rubric gives."""
-    shown = parse_response(request.user)
+    shown = parse_score_prompt(request.user)
     return says(json.dumps({"score": grade(shown.response, shown.low, shown.high)}))
 
 
@@ -134,7 +134,7 @@ def test_calls_share_a_connection_that_the_last_one_closes() -> None:
         asked = judge_call(f"openai/judge?base_url={server.url}", "Be right.\nAlways.", runs=False)
         item = Item("a", "request", ("response",), "a")
         trial = Trial(asked.judge, "base", original_of(item, asked.task), asked.task)
-        line, seen = Line(asked.judge), []
+        line, seen = SharedProvider(asked.judge), []
         for _ in range(2):
             async with line, line:
                 assert (await line.ask(trial)).text == (await line.ask(trial)).text

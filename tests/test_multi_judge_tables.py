@@ -24,8 +24,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import csv as table
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
-from steelyard.datasheet.render.html.figures.heatmap import accuracy, invariance
+from steelyard.datasheet.render.html.charts.cost_curve import cost_curve
+from steelyard.datasheet.render.html.charts.heatmaps import accuracy, invariance
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
@@ -36,9 +36,8 @@ from steelyard.metrics.panel.vote_matrix import error_correlation, vote_matrix
 from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
-from steelyard.trials.builtin_prompts import parse_response
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.trials.builtin_prompts import parse_score_prompt
+from steelyard.verdicts.observations import Observation, Observations
 
 
 def sheet_of(rows: list[Observation], probes: list[str], prices: dict[str, float | None]) -> Datasheet:
@@ -529,7 +528,7 @@ def test_tables_of_several_judges_fit_the_terminal(six: Datasheet, width: int) -
 
 def lengthy(request: Received) -> Answer:
     """A judge that likes more than sixty words."""
-    asked = parse_response(request.user)
+    asked = parse_score_prompt(request.user)
     return says(json.dumps({"score": asked.high if len(asked.response.split()) > 60 else asked.low}))
 
 

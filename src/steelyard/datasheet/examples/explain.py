@@ -9,7 +9,7 @@ from steelyard.datasheet.examples.selection import FAILED, FLIP, POSITIONAL, UNR
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
 
@@ -84,7 +84,7 @@ def _failed(case: CallGroup) -> str:
 def _plain(case: CallGroup) -> str:
     """Without an outcome that was asked for: how the calls stand to the reference."""
     if not case.held:
-        return f"answered {_answers(case.calls)}, held against nothing"
+        return f"answered {_answers(case.calls)}, compared with no reference"
     return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
 
 

@@ -22,7 +22,7 @@ from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Verdict
 
 Identity = Callable[[Stimulus], str]

@@ -27,7 +27,7 @@ from steelyard.metrics.pairs.columns import Pairs, neither
 from steelyard.metrics.scores.columns import Scores, rescaled_to_original
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 PROBES = ("ladder", NATURAL_PROBE, ORIGINAL)

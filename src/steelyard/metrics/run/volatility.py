@@ -22,7 +22,7 @@ from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import SHARE
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 ACCURACY_MEAN = Metric(
     "accuracy_mean",

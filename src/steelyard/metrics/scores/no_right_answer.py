@@ -29,8 +29,7 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 MEAN_SCORE = Metric("mean_score", "mean score", "Mean of the scores given to responses without content.")
 

@@ -64,8 +64,7 @@ from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 ACCURACY_CHANGE = Metric(
     "accuracy_change",

@@ -1,0 +1,51 @@
+"""A page tells how to fix each fault that its verdicts name, in the words of the guide."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from steelyard.datasheet.conclusion import Conclusion, Reason
+from steelyard.datasheet.conclusions.rules import FAULTS, guide_to
+from steelyard.datasheet.render.html.remedy_guide import guide_sections
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
+
+
+def verdict(*titles: str) -> Conclusion:
+    return Conclusion("j", "unfit", tuple(Reason(title, "is bad", guide_to(title)) for title in titles))
+
+
+@pytest.mark.parametrize("title", [rule.title for rule in FAULTS])
+def test_every_fault_has_its_section_word_for_word(title: str) -> None:
+    """All words of the guide's section, without its marks."""
+    found = {section.title: section for section in guide_sections([verdict(title)])}
+    assert title in found
+    shown = " ".join(unescape(re.sub("<[^>]+>", "", text)) for text in found[title].paragraphs)
+    written = GUIDE.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", written).replace("*", "").replace("`", "")
+    assert shown.split() == plain.split()
+
+
+def test_only_what_is_named_and_what_it_refers_to_is_shown() -> None:
+    assert guide_sections([verdict()]) == []
+    assert [section.title for section in guide_sections([verdict("Natural pairs")])] == [
+        "Position",
+        "Natural pairs",
+    ]
+
+
+def test_links_stay_on_the_page() -> None:
+    shown = guide_sections([verdict(*(rule.title for rule in FAULTS))])
+    anchors = {f"#remedy-{section.anchor}" for section in shown}
+    links = {
+        link
+        for section in shown
+        for text in section.paragraphs
+        for link in re.findall('href="([^"]+)"', text)
+    }
+    assert links
+    assert links <= anchors
