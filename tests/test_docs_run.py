@@ -63,6 +63,9 @@ NOT_TRIED = {
 }
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
+GENERATED = ("docs/cli.md", "docs/python.md")
+"""Pages that docs/generate.py writes as a whole."""
+
 REDUCED = {
     "docs/guides/quickstart.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
@@ -140,7 +143,7 @@ class Reader:
         done(block)
 
     def _excused(self, block: Block) -> bool:
-        return self.page == "docs/cli.md" or any(
+        return self.page in GENERATED or any(
             page == self.page and block.text.startswith(start) for page, start in NOT_TRIED
         )
 
