@@ -39,7 +39,15 @@ import verdict_tables
 import steelyard
 from steelyard import errors
 from steelyard.cli.main import COMMANDS, cli
-from steelyard.commands.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
+from steelyard.commands.gate.policy import (
+    ALLOW,
+    CLEAR_ON_SHEET,
+    FAIL,
+    SHIPPED,
+    VALID_FOR,
+    Policy,
+    find_policy,
+)
 from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
@@ -173,7 +181,9 @@ def _limits(policy: Policy, metric: str) -> str:
     for rule in (rule for rule in policy.rules if rule.metric == metric):
         both = rule.low is not None and rule.high is not None
         low, high = (f"{end:g}".replace("-", "−") if end is not None else "" for end in (rule.low, rule.high))
-        limits = f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}" if high else AS_READ
+        limits = (
+            f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}" if high else CLEAR_ON_SHEET
+        )
         told.append(f"{limits} at {condition(rule.group)}" if rule.group else limits)
     return "; ".join(told) or "–"
 
@@ -443,7 +453,7 @@ def python_reference() -> str:
 <!-- Written by docs/generate.py from the public names; `make docs` writes it again. -->
 
 Public names of `steelyard`; [the guide](guides/from-python.md) shows them at work. Plug-ins also import
-from `steelyard.metrics`, `steelyard.providers` and `steelyard.figures`.
+from `steelyard.metrics`, `steelyard.providers` and `steelyard.charts`.
 
 {chr(10).join(functions)}
 ## Classes
