@@ -144,4 +144,4 @@ def test_a_judge_that_abstains_now_and_then_is_not_called_repeatable(
     [reading] = [each for each in sheet.findings if each.title == "Repeatability"]
     assert reading.status == word
     assert ("30 calls abstained, which that leaves out" in reading.sentence) is bool(declines)
-    assert f"{100 - declines} of 100 pairs of repeats" in reading.sentence
+    assert f"{100 - declines} of {100 - declines} pairs of repeats" in reading.sentence
