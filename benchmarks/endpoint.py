@@ -132,7 +132,7 @@ def steelyard(url: str, calls: int, connections: int) -> tuple[float, float, int
 
 def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float, float, int]:
     """Seconds, CPU seconds and calls on disk of a study."""
-    from steelyard.run_folder.resume import prepare
+    from steelyard.run_folder.resume import prepare_folder
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import make_plan
@@ -145,7 +145,7 @@ def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(Path(place) / "run")
         with folder.locked():
-            plan = prepare(folder, plan)
+            plan = prepare_folder(folder, plan)
             with folder.store() as store:
                 runner = Runner(RunRecord(store), RunLimits(concurrency=connections))
                 started, before = time.perf_counter(), spent()

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import freeze_plan, load_plan
+from steelyard.run_folder.snapshot import load_plan, planned_trials
 from steelyard.store.replies import StoredReply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
@@ -54,7 +54,7 @@ def multiplied(folder: RunFolder, wanted: int) -> int:
     use = np.tile(plan.use, copies)
     whole = replace(plan, trials=Trials.of(trial for trial, _ in every), use=use)
     with folder.store() as store:
-        store.freeze(plan.study.hash, freeze_plan(whole))
+        store.save_plan(plan.study.hash, planned_trials(whole))
     return len(every)
 
 

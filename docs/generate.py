@@ -38,8 +38,16 @@ import verdict_tables
 
 import steelyard
 from steelyard import errors
-from steelyard.cli.main import COMMANDS, EXAMPLES, cli
-from steelyard.commands.gate.policy import ALLOW, AS_READ, FAIL, SHIPPED, VALID_FOR, Policy, find_policy
+from steelyard.cli.main import COMMANDS, cli
+from steelyard.commands.gate.policy import (
+    ALLOW,
+    CLEAR_ON_SHEET,
+    FAIL,
+    SHIPPED,
+    VALID_FOR,
+    Policy,
+    find_policy,
+)
 from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
@@ -173,7 +181,9 @@ def _limits(policy: Policy, metric: str) -> str:
     for rule in (rule for rule in policy.rules if rule.metric == metric):
         both = rule.low is not None and rule.high is not None
         low, high = (f"{end:g}".replace("-", "−") if end is not None else "" for end in (rule.low, rule.high))
-        limits = f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}" if high else AS_READ
+        limits = (
+            f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}" if high else CLEAR_ON_SHEET
+        )
         told.append(f"{limits} at {condition(rule.group)}" if rule.group else limits)
     return "; ".join(told) or "–"
 
@@ -244,7 +254,8 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from the commands themselves; `make docs` writes it again. -->
 
-Results go to stdout, progress and warnings to stderr. Progress bars appear only on a terminal.
+Results go to stdout, progress and warnings to stderr. Progress bars appear only on a terminal. `--help` after
+a command prints examples.
 
 Every option can be set as an environment variable: `STEELYARD_DRY_RUN` for `--dry-run`. The option overrides
 the variable, and the variable overrides the study file. A variable of an option that may be repeated holds
@@ -367,13 +378,11 @@ def _command(name: str) -> click.Command:
 def _section(name: str) -> str:
     command, rows = _command(name), _option_rows(name)
     arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
-    usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if rows else []), *arguments])
-    text = " ".join((command.help or "").split())
+    usage = " ".join([name, *(["[OPTIONS]"] if rows else []), *arguments])
     names = ", ".join(row.partition(" | ")[0].rpartition("`, ")[2].split(" ")[0] for row in rows)
-    options = [f"[Options](#options): {names}.", ""] if rows else []
-    return "\n".join(
-        [f"## steelyard {name}", "", text, "", "```text", usage, *EXAMPLES[name], "```", "", *options]
-    )
+    options = f" [Options](#options): {names}." if rows else ""
+    text = " ".join((command.help or "").split())
+    return f"## steelyard {name}\n\n{text} Usage: `{usage}`.{options}\n"
 
 
 def _metavar(argument: click.Argument) -> str:
@@ -444,7 +453,7 @@ def python_reference() -> str:
 <!-- Written by docs/generate.py from the public names; `make docs` writes it again. -->
 
 Public names of `steelyard`; [the guide](guides/from-python.md) shows them at work. Plug-ins also import
-from `steelyard.metrics`, `steelyard.providers` and `steelyard.figures`.
+from `steelyard.metrics`, `steelyard.providers` and `steelyard.charts`.
 
 {chr(10).join(functions)}
 ## Classes

@@ -10,6 +10,9 @@ from steelyard.providers.provider import PROVIDERS, provider_info
 
 TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)
 
+HOSTED = re.compile(r"a model served by (.+); needs ")
+LOCAL = re.compile(r"a model of a local (.+) server, (\S+) unless ")
+
 
 def filled(text: str) -> str:
     """A page with its tables as they should be."""
@@ -18,13 +21,21 @@ def filled(text: str) -> str:
 
 def _providers() -> Iterator[str]:
     yield from ("| judge | what it is | reads from the environment |", "| :-- | :-- | :-- |")
+    hosted, local = [], []
     for name in PROVIDERS.in_order():
         info = provider_info(name)
         if not info.uses_prompt or info.sequential:
             continue
         for example in info.examples:
             variables = ", ".join(f"`{variable}`" for variable in info.environment)
-            yield f"| `{example.judge}` | {example.meaning} | {variables or 'nothing'} |"
+            if found := HOSTED.match(example.meaning):
+                hosted.append(f"`{example.judge}` ({found[1]}: {variables})")
+            elif found := LOCAL.match(example.meaning):
+                local.append(f"`{example.judge}` ({found[1]}: `{found[2]}`)")
+            else:
+                yield f"| `{example.judge}` | {example.meaning} | {variables or 'nothing'} |"
+    yield f"| {', '.join(hosted)} | chat-completions servers by name | the key in brackets |"
+    yield f"| {', '.join(local)} | local servers, at this address unless base_url says otherwise | nothing |"
 
 
 def _quirks() -> Iterator[str]:
@@ -36,8 +47,9 @@ def _quirks() -> Iterator[str]:
 
 
 def _efforts() -> Iterator[str]:
-    yield from ("| `effort` | tokens beside `max_tokens` |", "| :-- | --: |")
-    yield from (f"| `{effort}` | {room:,} |" for effort, room in ROOM.items())
+    yield f"| `effort` | {' | '.join(f'`{effort}`' for effort in ROOM)} |"
+    yield "| :-- |" + " --: |" * len(ROOM)
+    yield f"| tokens beside `max_tokens` | {' | '.join(f'{room:,}' for room in ROOM.values())} |"
 
 
 ROWS = {"providers": _providers, "quirks": _quirks, "efforts": _efforts}

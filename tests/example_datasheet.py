@@ -278,18 +278,21 @@ FINDINGS = (
     *read(
         "Llama8B",
         Merit=("clear", "tells good from bad: chooses the better text in 0.69 [0.60, 0.77] of calls"),
-        Zero_point=(
+        Dark_current=(
             "flagged",
-            "reports a preference where there is none in 80 of 120 calls, 0.67 [0.56, 0.76]",
+            "prefers one of two texts that do not differ in 80 of 120 calls, 0.67 [0.56, 0.76]",
         ),
-        Position=("flagged", "favours slot 1 between equals: net slot-1 preference +0.87 [+0.77, +0.97]"),
+        Position=("flagged", "favours the first text between equals: net preference +0.87 [+0.77, +0.97]"),
         Sensitivity=("flagged", "sees a difference of one element in 61 of 100 calls, 0.61 [0.50, 0.71]"),
         Threshold=("measured", "is right in three calls of four from 4 [2.71, 4] elements on"),
     ),
     *read(
         "Qwen14B",
         Merit=("clear", "tells good from bad: chooses the better text in 1.00 [0.97, 1.00] of calls"),
-        Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
+        Dark_current=(
+            "clear",
+            "prefers one of two texts that do not differ in 0 of 120 calls, 0.00 [0.00, 0.04]",
+        ),
         Position=("inconclusive", "too few data to say whether a slot is favoured: +0.07 [−0.03, +0.17]"),
         Sensitivity=("clear", "sees a difference of one element in 100 of 100 calls, 1.00 [0.95, 1.00]"),
         Threshold=("measured", "is right in three calls of four from ≤ 1 (0, 1] elements on"),
@@ -297,7 +300,10 @@ FINDINGS = (
     *read(
         "Qwen32B",
         Merit=("clear", "tells good from bad: chooses the better text in 0.99 [0.95, 1.00] of calls"),
-        Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
+        Dark_current=(
+            "clear",
+            "prefers one of two texts that do not differ in 0 of 120 calls, 0.00 [0.00, 0.04]",
+        ),
         Position=("inconclusive", "too few data to say whether a slot is favoured: +0.05 [−0.05, +0.15]"),
         Sensitivity=("clear", "sees a difference of one element in 94 of 100 calls, 0.94 [0.86, 0.98]"),
         Threshold=("measured", "is right in three calls of four from ≤ 1 (0, 1] elements on"),
@@ -306,7 +312,7 @@ FINDINGS = (
             "the strict instruction moves the tie rate by +0.26 [+0.16, +0.36] between equals",
         ),
     ),
-    *read(FAILING, Zero_point=("undefined", REASON), Failures=("flagged", "failed 120 of 120 calls")),
+    *read(FAILING, Dark_current=("undefined", REASON), Failures=("flagged", "failed 120 of 120 calls")),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.commands.gate.policy import parse_policy
-from steelyard.commands.gate.ruling import rule_on
+from steelyard.commands.gate.ruling import apply_policy
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.metrics.estimate import Estimate
@@ -117,7 +117,7 @@ def test_no_judge_passes_for_what_it_did_not_answer(
     """Of 200 calls at most 2 in 100 may be no part of a figure that passes."""
     sheet = read(tmp_path, scores(declines))
     rules = parse_policy({"kappa": {"min": 0.6}, "accuracy": {"min": 0.6}}, "policy.yaml")
-    kappa, accuracy = rule_on(sheet, rules, ["shy"], "policy.yaml").checks
+    kappa, accuracy = apply_policy(sheet, rules, ["shy"], "policy.yaml").checks
     assert (kappa.result, kappa.reason) == (result, reason)
     aside = f"; abstains in {declines} of 200 calls" if declines else ""
     assert (accuracy.result, accuracy.reason) == ("PASS", f"the whole interval lies within{aside}")
@@ -131,7 +131,7 @@ def test_no_judge_passes_for_what_it_did_not_answer(
 def test_abstentions_do_not_keep_a_judge_from_failing(tmp_path: Path) -> None:
     lines = [{**line, "expected": 1 - line["expected"]} for line in scores(30)]
     rules = parse_policy({"kappa": {"min": 0.6}}, "policy.yaml")
-    [kappa] = rule_on(read(tmp_path, lines), rules, ["shy"], "policy.yaml").checks
+    [kappa] = apply_policy(read(tmp_path, lines), rules, ["shy"], "policy.yaml").checks
     assert kappa.result == "FAIL"
 
 
@@ -144,4 +144,4 @@ def test_a_judge_that_abstains_now_and_then_is_not_called_repeatable(
     [reading] = [each for each in sheet.findings if each.title == "Repeatability"]
     assert reading.status == word
     assert ("30 calls abstained, which that leaves out" in reading.sentence) is bool(declines)
-    assert f"{100 - declines} of 100 pairs of repeats" in reading.sentence
+    assert f"{100 - declines} of {100 - declines} pairs of repeats" in reading.sentence

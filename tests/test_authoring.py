@@ -234,7 +234,7 @@ def test_an_author_that_cannot_be_reached_stops_and_goes_on(tmp_path: Path) -> N
     with ScriptedServer(script) as server:
         who, folder = roles(server), RunFolder(tmp_path / "run")
         with pytest.raises(
-            RunError, match=r"4 of 4 texts wait for a reply .*503.* is kept, run again to go on"
+            RunError, match=r"4 of 4 texts wait for a reply .*503.* is kept, run again to continue"
         ):
             author(study("label_flip"), who, folder, QUICK)
         assert not folder.stimuli.exists()

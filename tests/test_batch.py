@@ -151,7 +151,7 @@ def test_a_refused_batch_leaves_the_judge_with_the_vendors_words(command: Comman
     with ScriptedServer(script) as server:
         done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-preflight"))
         assert done.code == 1
-        assert "refused the batch (Enqueued token limit reached.)" in done.err
+        assert "rejected the batch (Enqueued token limit reached.)" in done.err
         script.at = lambda moment: None
         again = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-preflight"))
     assert again.code == 0, again.err
@@ -231,7 +231,7 @@ def test_an_unreadable_judge_is_stopped_by_its_preflight_and_nothing_is_submitte
     with ScriptedServer(script) as server:
         done = command(*options("openai/gpt-4o", server, "run", *BATCH))
     assert done.code == 1
-    assert "left after the first 8 replies" in done.err
+    assert "stopped after 8 replies" in done.err
     assert not script.handed_in
 
 
@@ -244,7 +244,7 @@ def test_batches_and_sequential_decisions_do_not_go_together(command: Command) -
 def test_judges_without_batches_are_asked_as_ever(command: Command) -> None:
     done = command("measure", "--batch", "-j", "planted/coin", "-p", "vacuum", "--out", "run", "--json")
     assert done.code == 0
-    assert "judge planted/coin: its calls are made one by one" in done.err
+    assert "judge planted/coin: its provider has no batch API; its calls are made one by one" in done.err
 
 
 @every_vendor
@@ -453,7 +453,7 @@ def test_a_batch_that_its_vendor_does_not_know(command: Command, tmp_path: Path)
 
         old = command(*chosen)
     assert strange.code == 2
-    assert "its batch batch0 is not known to the owner of this key" in strange.err
+    assert "its batch batch0 is unknown under this API key" in strange.err
     assert handed_in == 12
     assert old.code == 0, old.err
     assert json.loads(old.out)["run"]["calls"] == 12

@@ -139,7 +139,7 @@ def test_a_batch_that_is_never_listed_is_handed_in_again_with_a_word(
     with ScriptedServer(script) as server:
         done = command(*options(model, server, "run", *BATCH, "--no-preflight"))
         assert done.code == 1
-        assert "lists no batch of 12 calls whose handing in broke off" in done.err
+        assert "has no batch of 12 calls whose submission was interrupted" in done.err
         script.at = usual
         again = command(*options(model, server, "run", *BATCH, "--no-preflight"))
     assert again.code == 0, again.err

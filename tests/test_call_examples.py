@@ -56,7 +56,7 @@ def test_every_flagged_reading_has_its_calls_and_no_other_has(sheet: Datasheet) 
     assert set(shown) == flagged | {"Failures"}
     assert all(shown.count(title) <= 3 for title in flagged)
     for exhibit in sheet.exhibits:
-        if exhibit.reading == "Zero point":
+        if exhibit.reading == "Dark current":
             assert exhibit.probe == "vacuum"
             assert [call.verdict for call in exhibit.calls] == ["1", "1"]
 

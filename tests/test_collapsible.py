@@ -10,7 +10,7 @@ import pytest
 from example_datasheet import crowd, example, pointwise, without_estimates
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
-from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
+from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
 from steelyard.datasheet.sections.collapsible import collapsible_sections
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words import numbers
@@ -55,7 +55,7 @@ def test_a_row_with_parts_that_somebody_has_stays() -> None:
     (fold,) = [
         f
         for f in collapsible_sections(summarise(replace(sheet, estimates=estimates)))
-        if f.section.title == "Zero point"
+        if f.section.title == "Dark current"
     ]
     assert [row.label for row in fold.section.rows][:2] == ["dark current", "blank"]
     assert set(fold.absent[GONE]) == {"empty", "identical texts"}
@@ -75,7 +75,7 @@ def test_every_row_is_shown_or_left_out(sheet: Datasheet) -> None:
 
 def test_a_fold_counts_the_words_of_its_figures() -> None:
     summary = summarise(example())
-    (fold,) = [fold for fold in collapsible_sections(summary) if fold.section.title == "Zero point"]
+    (fold,) = [fold for fold in collapsible_sections(summary) if fold.section.title == "Dark current"]
     cells = [
         row.cells[judge.name]
         for row in fold.section.rows

@@ -484,7 +484,7 @@ def test_the_reason_why_no_unit_is_paired_is_told() -> None:
 
     labelled = [graded(0, "1", "1")]
     assert told([graded(0, "0", "1")], labelled) == [
-        "unchanged items, base: held against different references (5 figures)"
+        "unchanged items, base: compared with different references (5 figures)"
     ]
     assert told(labelled, [graded(0, "1", "1", own=True)]) == [
         "unchanged items, base: B has no reference but its own verdicts, or none (5 figures)"

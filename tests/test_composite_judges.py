@@ -22,7 +22,7 @@ from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.run.run_cost import _of_the_prompt
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import freeze, thaw
+from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan, plan_rows
 from steelyard.runner.prices import dollars_of
@@ -133,9 +133,9 @@ def test_two_members_of_one_name_are_refused() -> None:
 def test_a_frozen_study_comes_back_with_what_its_judges_are_made_of(tmp_path: Path) -> None:
     study = study_of(f"jury/vote?of=consensus/orders?of={POSITIONAL}&of={NOISY}", NOISY, probes=["vacuum"])
     path = tmp_path / "study.yaml"
-    path.write_text(freeze(study))
-    assert thaw(path).judges == study.judges
-    assert "composition" not in freeze(study_of(NOISY, probes=["vacuum"]))
+    path.write_text(snapshot_text(study))
+    assert load_snapshot(path).judges == study.judges
+    assert "composition" not in snapshot_text(study_of(NOISY, probes=["vacuum"]))
 
 
 def test_calls_are_counted_once_whoever_rests_on_them() -> None:

@@ -81,9 +81,9 @@ def test_a_flag_with_a_remedy_is_usable_with_care() -> None:
 
 
 def test_a_cause_stands_for_what_it_brings() -> None:
-    verdict = judged({"Zero point": "flagged", "Position": "flagged", "Sensitivity": "flagged"})
+    verdict = judged({"Dark current": "flagged", "Position": "flagged", "Sensitivity": "flagged"})
     assert titles(verdict) == ["Position"]
-    assert verdict.facts[0].brings == ("Zero point", "Sensitivity")
+    assert verdict.facts[0].brings == ("Dark current", "Sensitivity")
     assert verdict.word == CARE
 
 
@@ -100,10 +100,10 @@ def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytes
 
 
 def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> None:
-    coin = judged({"Merit": "flagged", "Zero point": "flagged", "Sensitivity": "flagged"})
+    coin = judged({"Merit": "flagged", "Dark current": "flagged", "Sensitivity": "flagged"})
     assert (coin.word, titles(coin)) == (UNFIT, ["Merit"])
-    assert coin.facts[0].brings == ("Zero point", "Sensitivity")
-    first = judged({"Merit": "flagged", "Zero point": "flagged", "Position": "flagged"})
+    assert coin.facts[0].brings == ("Dark current", "Sensitivity")
+    first = judged({"Merit": "flagged", "Dark current": "flagged", "Position": "flagged"})
     assert (first.word, titles(first)) == (UNFIT, ["Position", "Merit"])
     longest = judged({"Merit": "flagged", "Length": "flagged", "Position": "flagged"})
     assert titles(longest) == ["Length", "Merit"]

@@ -218,11 +218,11 @@ def test_without_its_figures_a_fact_is_the_reading() -> None:
 
 def test_the_zero_point_of_pairs_and_of_single_texts() -> None:
     nothing = share("vacuum", "dark_current", 30, 40)
-    assert told(titles.ZERO_POINT, nothing) == (
+    assert told(titles.DARK_CURRENT, nothing) == (
         "gives texts without content more than the lowest score in 30 of 40 calls"
     )
     same = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
-    assert told(titles.ZERO_POINT, nothing, same) == (
+    assert told(titles.DARK_CURRENT, nothing, same) == (
         "prefers one of two texts that do not differ in 30 of 40 calls"
     )
 

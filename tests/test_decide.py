@@ -18,7 +18,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
-from steelyard.sequential.decision import Decision, DecisionRule, Look, parse_rule, read_decisions
+from steelyard.sequential.decision import Decision, DecisionRule, InterimLook, parse_rule, read_decisions
 from steelyard.stimuli.expectation import Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 
@@ -60,10 +60,10 @@ def test_wrong_rules_are_refused_in_a_sentence(text: str, told: str) -> None:
 
 def test_excluded_pairs_can_leave_a_decision_open() -> None:
     rule = DecisionRule("dark_current", "<", 0.1)
-    clean = Decision("j", "", rule, 144, (Look.at(55, 0, 110, 0.0),))
-    assert (clean.verdict, clean.holds, clean.sure) == ("below", True, True)
-    holed = Decision("j", "", rule, 144, (Look.at(55, 5, 120, 0.0),))
-    assert (holed.verdict, holed.sure) == ("below", False)
+    clean = Decision("j", "", rule, 144, (InterimLook.at(55, 0, 110, 0.0),))
+    assert (clean.verdict, clean.holds, clean.is_robust) == ("below", True, True)
+    holed = Decision("j", "", rule, 144, (InterimLook.at(55, 5, 120, 0.0),))
+    assert (holed.verdict, holed.is_robust) == ("below", False)
     wrong = Decision("j", "", DecisionRule("dark_current", ">", 0.1), 144, clean.looks)
     assert wrong.holds is False
 
@@ -125,7 +125,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
     assert "as dark_current<0.1 was to be decided: intervals of what was looked at" in " ".join(
         told.out.split()
     )
-    assert "again to go on" not in told.err
+    assert "again to continue" not in told.err
     gated = command("gate", "run", "--policy", "smoke")
     assert (gated.code, gated.out.count("FAIL")) == (4, 0)  # planted/first has 1.00 [0.30, 1.00]
     for rule in ("dark_current<0.6", "positional_false_preference<0.2"):

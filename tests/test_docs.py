@@ -131,7 +131,7 @@ def test_every_metric_of_a_run_is_explained(steelyard) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "folder"),
-    [("probe", "plugin_example"), ("figure", "figure_example"), ("provider", "provider_example")],
+    [("probe", "plugin_example"), ("chart", "chart_example"), ("provider", "provider_example")],
 )
 def test_a_guide_to_plugins_shows_the_tested_example(kind: str, folder: str) -> None:
     example = ROOT / "tests" / folder

@@ -12,7 +12,7 @@ import pytest
 from commands import Command
 from steelyard.datasheet.findings import findings
 from steelyard.datasheet.render import markdown
-from steelyard.datasheet.render.html.figures import axes_map
+from steelyard.datasheet.render.html.charts import judge_scatters
 from steelyard.errors import ConfigError
 from steelyard.metrics.comparison import family, shared_units
 from steelyard.metrics.estimate import Estimate
@@ -213,13 +213,13 @@ def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(command: C
 
 
 def test_pages_that_can_not_be_drawn(command: Command, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(axes_map, "_three", fail)
+    monkeypatch.setattr(judge_scatters, "_axes", fail)
     monkeypatch.setattr(markdown, "render", fail)
     done = command("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
     assert done.code == 1
     cause = "(ZeroDivisionError: provoked)"
     assert done.err.startswith(
-        f"steelyard: could not be computed: datasheet.md {cause}, figure axes {cause}; "
+        f"steelyard: could not be computed: datasheet.md {cause}, chart axes {cause}; "
     )
     assert done.err.count("\n") == 1
     page = (tmp_path / "run" / "datasheet.html").read_text()

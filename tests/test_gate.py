@@ -22,7 +22,7 @@ from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.gate.gate import check_certificate, gate
 from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy, select
 from steelyard.commands.gate.reports import MARKS, render_junit, render_markdown
-from steelyard.commands.gate.ruling import check, rule_on, worst
+from steelyard.commands.gate.ruling import apply_policy, check, worst
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -296,7 +296,7 @@ def test_what_no_figure_matches(tmp_path: Path) -> None:
         ({"dark_current": {"max": 1, "kind": "empty"}}, "there is vacuum: base"),
     ):
         with pytest.raises(ConfigError, match=told):
-            rule_on(sheet, policy(body), ["good"], "policy.yaml")
+            apply_policy(sheet, policy(body), ["good"], "policy.yaml")
 
 
 def test_many_failures_do_not_pass(tmp_path: Path, lenient: Path) -> None:
@@ -562,7 +562,7 @@ def test_shipped_policies_grow_stricter() -> None:
         for mild in find_policy(lenient).rules:
             same = [rule for rule in find_policy(strict).rules if rule.metric == mild.metric]
             assert len(same) == 1
-            assert mild.as_read or not same[0].as_read or same[0].bounded
+            assert mild.uses_sheet_limit or not same[0].uses_sheet_limit or same[0].has_limit
             assert mild.low is None or mild.low <= same[0].low
             assert mild.high is None or mild.high >= same[0].high
 
@@ -602,7 +602,7 @@ def sheet_of(*figures: Estimate) -> Datasheet:
 
 
 def test_a_shipped_policy_leaves_out_what_was_not_measured_and_says_so() -> None:
-    ruling = rule_on(sheet_of(share(0.0, 0.04)), find_policy("default"), ["J"], "default")
+    ruling = apply_policy(sheet_of(share(0.0, 0.04)), find_policy("default"), ["J"], "default")
     assert [(check.metric, check.result) for check in ruling.checks] == [
         ("merit", "INCONCLUSIVE"),
         ("dark_current", "PASS"),
@@ -615,13 +615,13 @@ def test_a_shipped_policy_leaves_out_what_was_not_measured_and_says_so() -> None
 
 def test_a_shipped_policy_without_any_figure_decides_nothing() -> None:
     ties = replace(share(0.0, 0.04), metric="tie_rate")
-    ruling = rule_on(sheet_of(ties), find_policy("default"), ["J"], "default")
+    ruling = apply_policy(sheet_of(ties), find_policy("default"), ["J"], "default")
     assert [(check.metric, check.result) for check in ruling.checks] == [("merit", "INCONCLUSIVE")]
 
 
 def test_a_policy_of_ones_own_must_fit_whatever_it_names() -> None:
     with pytest.raises(ConfigError, match="no figure 'kappa' on the datasheet"):
-        rule_on(sheet_of(share(0.0, 0.04)), policy({"kappa": {"min": 0.5}}), ["J"], "policy.yaml")
+        apply_policy(sheet_of(share(0.0, 0.04)), policy({"kappa": {"min": 0.5}}), ["J"], "policy.yaml")
 
 
 def test_drift_of_another_judge_than_the_reference_is_said(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_server_that_always_fails_gives_no_score(steelyard, tmp_path: Path, na
     with ScriptedServer(lambda request: answer) as server:
         done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST, *patience)
     assert done.returncode == 1, done.stderr
-    assert "run the same command again to go on" in done.stderr
+    assert "run the same command again to continue" in done.stderr
     assert reason in done.stderr
     assert not done.stdout
     assert not list((tmp_path / "run").glob("datasheet.*"))

@@ -31,8 +31,9 @@ from example_datasheet import (
 )
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
-from steelyard.datasheet.render.html.drawing.labels import Box, place, spread
-from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.render.html.charts.catalogue import charts
+from steelyard.datasheet.render.html.drawing.labels import place_labels, spread_labels
+from steelyard.datasheet.render.html.drawing.svg import Box
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words.text import LONGEST, short_names
 
@@ -145,7 +146,7 @@ def test_undefined_figures_carry_their_reason(document: str) -> None:
 
 def test_readings_and_provenance(document: str) -> None:
     words = Page(document).words()
-    assert "Zero point ! flagged reports a preference where there is none in 80 of 120 calls" in words
+    assert "Dark current ! flagged prefers one of two texts that do not differ in 80 of 120 calls" in words
     assert "stimulus set 5f2d9a415f2d" in words
     assert "seed 7" in words
 
@@ -215,14 +216,14 @@ def test_any_estimate_may_be_missing_or_undefined(data: st.DataObject) -> None:
         elif fate == "keep":
             kept.append(estimate)
     datasheet = replace(example(), estimates=tuple(kept))
-    for figure in figures(summarise(datasheet)):
+    for figure in charts(summarise(datasheet)):
         assert all(len(row) == len(figure.header) for row in figure.rows)
     markdown.render(datasheet)
 
 
 def test_labels_do_not_cover_each_other() -> None:
     points = [(40.0 + 3 * number, 300.0, f"judge number {number}") for number in range(7)]
-    labels = place(points, width=430, height=380)
+    labels = place_labels(points, width=430, height=380)
     boxes = [
         Box(left, label.y - 8, left + 7 * len(label.text), label.y + 8)
         for label in labels
@@ -240,7 +241,7 @@ def test_labels_do_not_cover_each_other() -> None:
 
 @given(st.lists(st.floats(0, 190), max_size=8))
 def test_spread_keeps_the_order_and_the_frame(heights: list[float]) -> None:
-    moved = spread(heights, low=0, high=190)
+    moved = spread_labels(heights, low=0, high=190)
     assert all(0 <= height <= 190 for height in moved)
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
     assert all(moved[a] <= moved[b] + 1e-6 for a, b in pairwise(order))
@@ -302,7 +303,7 @@ def test_a_crowd_is_numbered_and_has_a_key() -> None:
 
 
 def test_the_instrument_figure_shows_bounds_as_arrows_and_says_who_is_missing() -> None:
-    figure = next(f for f in figures(summarise(example())) if f.id == "instrument")
+    figure = next(f for f in charts(summarise(example())) if f.id == "instrument")
     assert [panel.title for panel in figure.panels][:3] == [
         "signal per step (resolution)",
         "push to slot 1 (position bias)",
@@ -317,4 +318,4 @@ def test_the_instrument_figure_shows_bounds_as_arrows_and_says_who_is_missing() 
 
 def test_without_a_fit_there_is_no_instrument_figure() -> None:
     small = replace(example(), estimates=tuple(e for e in example().estimates if e.metric not in PARAMETERS))
-    assert "instrument" not in [figure.id for figure in figures(summarise(small))]
+    assert "instrument" not in [figure.id for figure in charts(summarise(small))]

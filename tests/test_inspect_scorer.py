@@ -22,7 +22,7 @@ from docs_pages import ROOT
 from editing_server import RUBRIC, Cast, grade
 from servers import Answer, Received, ScriptedServer, fails, says
 from steelyard.errors import ConfigError
-from steelyard.inspect_logs.scorer import Line, judge_call
+from steelyard.inspect_logs.scorer import SharedProvider, judge_call
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
 from steelyard.trials.builtin_prompts import parse_response
@@ -134,7 +134,7 @@ def test_calls_share_a_connection_that_the_last_one_closes() -> None:
         asked = judge_call(f"openai/judge?base_url={server.url}", "Be right.\nAlways.", runs=False)
         item = Item("a", "request", ("response",), "a")
         trial = Trial(asked.judge, "base", original_of(item, asked.task), asked.task)
-        line, seen = Line(asked.judge), []
+        line, seen = SharedProvider(asked.judge), []
         for _ in range(2):
             async with line, line:
                 assert (await line.ask(trial)).text == (await line.ask(trial)).text

@@ -77,7 +77,7 @@ def test_dollars_of_tokens_that_nobody_counted_are_called_an_estimate(
     assert body["run"]["uncounted"] == {"mine": 12}
     assert body["run"]["dollars"] > 0
     said = body["said"]
-    assert "the server counted no tokens in 12 calls; what they cost is estimated" in said.err
+    assert "the server counted no tokens in 12 calls; their cost is estimated" in said.err
     assert ", about $0.00" in said.out
 
 

@@ -91,7 +91,7 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
     }
     assert {name: (limit.value, limit.side) for name, limit in limits.items() if limit.probes} == {
         "kappa": (0.4, "min"),
-        "qwk": (0.4, "min"),
+        "qwk": (0.6, "min"),
         "self_agreement": (0.9, "min"),
         "fleiss_kappa": (0.6, "min"),
         "icc": (0.75, "min"),

@@ -24,8 +24,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import csv as table
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
-from steelyard.datasheet.render.html.figures.heatmap import accuracy, invariance
+from steelyard.datasheet.render.html.charts.cost_curve import cost_curve
+from steelyard.datasheet.render.html.charts.heatmaps import accuracy, invariance
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary

@@ -22,7 +22,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import rows_of_the_rarer
-from steelyard.run_folder.snapshot import load_plan, thaw
+from steelyard.run_folder.snapshot import load_plan, load_snapshot
 from steelyard.runner.costs import CallRates
 from steelyard.runner.record import RunRecord
 
@@ -125,7 +125,7 @@ def test_a_partial_run_is_finished_where_it_lies(command: Command, monkeypatch: 
 def test_the_command_is_kept_with_the_study_and_decides_nothing(command: Command) -> None:
     command("measure", "-j", GOOD, "-p", "vacuum", "--out", "one")
     command("measure", "-j", GOOD, "-p", "vacuum", "--concurrency", "3", "--out", "two")
-    one, two = (thaw(Path(folder) / "study.yaml") for folder in ("one", "two"))
+    one, two = (load_snapshot(Path(folder) / "study.yaml") for folder in ("one", "two"))
     assert one.command == ("-j", GOOD, "-p", "vacuum", "--out", "one")
     assert one.hash == two.hash
     assert verdicts(Path("one")) == verdicts(Path("two"))

@@ -24,7 +24,7 @@ from steelyard.runner.record import RunRecord
 from steelyard.sequential.decide import decide
 from steelyard.sequential.decision import parse_rule
 from steelyard.store import run_store, writer
-from steelyard.store.connection import connected
+from steelyard.store.connection import connect
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Scale
@@ -62,7 +62,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
 
     def traced(path: Path) -> sqlite3.Connection:
-        connection = connected(path)
+        connection = connect(path)
         connection.set_trace_callback(seen.append)
         return connection
 

@@ -75,7 +75,7 @@ def test_one_judge_with_a_long_name_needs_no_number() -> None:
 
 def test_many_judges_are_told_in_groups_that_fit() -> None:
     text = printed(crowd(9))
-    tables = [line for line in text.splitlines() if line.startswith("Zero point ")]
+    tables = [line for line in text.splitlines() if line.startswith("Dark current ")]
     assert len(tables) >= 2
     assert max(len(line) for line in tables) <= 80
 

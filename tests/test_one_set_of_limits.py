@@ -18,7 +18,7 @@ from steelyard.api import measure
 from steelyard.commands.gate.flags import NAMED_BY, with_flags
 from steelyard.commands.gate.gate import gate
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
-from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check, rule_on
+from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, apply_policy, check
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.glossary import declared, metric_named
@@ -118,8 +118,8 @@ def test_every_metric_of_a_policy_with_its_own_limit_takes_it_from_its_declarati
     rules = {rule.metric: rule for rule in find_policy("default").rules}
     for metric, rule in rules.items():
         limit = metric_named(metric).limit
-        assert rule.as_read
-        assert rule.allowed == ((-inf, inf) if limit is None else limit.allowed)
+        assert rule.uses_sheet_limit
+        assert rule.span == ((-inf, inf) if limit is None else limit.allowed)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -153,11 +153,11 @@ DARK = Estimate(
 
 def ruled(body: dict[str, Any], sheet: Datasheet) -> Ruling:
     policy = parse_policy(body, "policy")
-    return with_flags(rule_on(sheet, policy, ["J"], "policy"), sheet, policy)
+    return with_flags(apply_policy(sheet, policy, ["J"], "policy"), sheet, policy)
 
 
 def test_a_flag_that_no_rule_names_fails() -> None:
-    sheet = sheet_of(DARK, flagged=("Length", "Zero point"), undecided=("Surface",))
+    sheet = sheet_of(DARK, flagged=("Length", "Dark current"), undecided=("Surface",))
     ruling = ruled({"dark_current": {"max": 0.1}}, sheet)
     assert [(c.rule, c.result) for c in ruling.checks] == [
         ("reacts to nothing (dark current): at most 0.1", "PASS"),
@@ -175,7 +175,7 @@ def test_flags_may_be_allowed_and_are_still_listed() -> None:
 
 
 def test_flags_may_fail_whatever_the_rules_tolerate() -> None:
-    sheet = sheet_of(DARK, flagged=("Zero point",))
+    sheet = sheet_of(DARK, flagged=("Dark current",))
     assert ruled({"dark_current": {"max": 0.5}}, sheet).result == "PASS"
     strict = ruled({"dark_current": {"max": 0.5}, "flags": "fail"}, sheet)
     assert [c.result for c in strict.checks] == ["PASS", "FAIL"]

@@ -78,7 +78,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         assert waiting.acquire(timeout=240)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        assert "calls in flight are being finished" in process.stderr.readline()
+        assert "stopping after the calls in flight" in process.stderr.readline()
         release.set()
         output, errors = process.communicate(timeout=240)
         asked = len(served)
@@ -86,7 +86,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         assert process.returncode == 1
         assert output.startswith(f"Partial: {asked} of {CALLS} calls")
         assert f"interrupted: {asked} of {CALLS} calls have a reply" in errors
-        assert "run the same command again to go on" in errors
+        assert "run the same command again to continue" in errors
         assert_partial(tmp_path / "run", asked)
 
         again = start(tmp_path, environment, server, "run")

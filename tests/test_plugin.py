@@ -1,4 +1,4 @@
-"""A probe, a figure and a provider, each in one file of another distribution with an entry point."""
+"""A probe, a chart and a provider, each in one file of another distribution with an entry point."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
 from steelyard.tasks.scale import Binary, Pairwise
 
-FOLDERS = ("plugin_example", "figure_example", "provider_example")
+FOLDERS = ("plugin_example", "chart_example", "provider_example")
 EXAMPLES = [Path(__file__).parent / folder for folder in FOLDERS]
 
 
@@ -234,7 +234,7 @@ def test_the_plugin_is_listed_and_takes_options(steelyard, installed: str, tmp_p
     assert all(u.upper() == v for u, v in (stimulus["texts"] for stimulus in stimuli))
 
 
-def test_a_figure_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_path: Path) -> None:
+def test_a_chart_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_path: Path) -> None:
     done = steelyard("measure", "-p", "vacuum", "-j", "planted/first", "--out", "run", PYTHONPATH=installed)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "run" / "datasheet.html").read_text()
@@ -242,9 +242,10 @@ def test_a_figure_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_
     assert page.count("<b>Metrology axes</b>") == 1  # the built-in one, for which vacuum alone is too little
     assert anchors[-1] == "zero_points"
     plate = page.partition('<figure id="fig-zero_points"')[2].partition("</figure>")[0]
-    assert "Zero points" in plate
+    assert "Dark currents" in plate
     assert "planted/first: dark current 1.00" in plate  # what the drawing says to those who can not see it
-    assert plate.count("<tr>") == 1 + 5  # the header, the judge and four baselines
+    assert plate.count("<circle") == 5  # the judge and four baselines
+    assert "How often a judge names a winner where there is nothing to judge." in plate
     assert "Not drawn" not in plate
     assert "var(--stable)" in plate
 
@@ -253,18 +254,20 @@ def test_a_figure_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_
     assert "zero_points" not in (tmp_path / "run" / "datasheet.html").read_text()
 
 
-FACE = "from steelyard.errors import ConfigError\nfrom steelyard.figures import Figure\n"
+FACE = "from steelyard.errors import ConfigError\nfrom steelyard.charts import Chart\n"
 BROKEN = {
     "raises": "def draw(summary):\n    raise LookupError('no ink')\n",
-    "answers": "def draw(summary):\n    return 'a drawing'\n",
+    "answers": "def draw(summary):\n    return 3\n",
+    "markup": "def draw(summary):\n    return '<p>a drawing</p>'\n",
+    "words": "def draw(summary):\n    return 'a drawing'\n",
     "missing": "import nothing_of_this_name\n",
-    "uneven": f"{FACE}def draw(summary):\n    return Figure('t', 'c', [], ['a', 'b'], [[1, 2], [3]])\n",
-    "panels": f"{FACE}def draw(summary):\n    return Figure('t', 'c', ['<svg/>'], ['a'], [['x']])\n",
+    "uneven": f"{FACE}def draw(summary):\n    return Chart('t', 'c', [], ['a', 'b'], [[1, 2], [3]])\n",
+    "panels": f"{FACE}def draw(summary):\n    return Chart('t', 'c', ['<svg/>'], ['a'], [['x']])\n",
     "refuses": f"{FACE}def draw(summary):\n    raise ConfigError('no such colour')\n",
 }
 
 
-def test_figures_that_can_not_be_drawn_are_told_and_the_page_stands(
+def test_charts_that_raise_are_reported_and_the_page_stands(
     steelyard, installed: str, tmp_path: Path
 ) -> None:
     site = tmp_path / "site"
@@ -272,20 +275,23 @@ def test_figures_that_can_not_be_drawn_are_told_and_the_page_stands(
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-broken\nVersion: 1\n")
     points = "".join(f"{name} = broken_{name}:draw\n" for name in BROKEN)
-    (metadata / "entry_points.txt").write_text(f"[steelyard.figures]\n{points}axes = broken_raises:draw\n")
+    (metadata / "entry_points.txt").write_text(f"[steelyard.charts]\n{points}axes = broken_raises:draw\n")
     for name, source in BROKEN.items():
         (site / f"broken_{name}.py").write_text(source)
     done = steelyard("measure", "-p", "vacuum", "-j", "planted/first", "--out", "run", PYTHONPATH=installed)
     assert done.returncode == 1
-    assert done.stderr.startswith("steelyard: could not be computed: figure answers (TypeError: found str")
+    assert done.stderr.startswith("steelyard: could not be computed: chart answers (TypeError: found int")
     assert "Traceback" not in done.stderr
     causes = {
-        "figure answers": "TypeError: found str, expected a Figure or None",
-        "figure missing": "ModuleNotFoundError: No module named 'nothing_of_this_name'",
-        "figure raises": "LookupError: no ink",
-        "figure uneven": "ValueError: found 1 cell in a row, expected 2 as in the header",
-        "figure panels": "TypeError: found something else among the panels, expected each to be a Panel",
-        "figure refuses": "RuntimeError: no such colour",
+        "chart answers": "TypeError: found int, expected SVG text, a Chart or None",
+        "chart markup": "ValueError: found the element 'p', expected svg with its namespace",
+        "chart words": "ValueError: found a text that is no SVG (syntax error: line 1, column 0), expected "
+        "an svg element",
+        "chart missing": "ModuleNotFoundError: No module named 'nothing_of_this_name'",
+        "chart raises": "LookupError: no ink",
+        "chart uneven": "ValueError: found 1 cell in a row, expected 2 as in the header",
+        "chart panels": "TypeError: found something else among the panels, expected each to be a Panel",
+        "chart refuses": "RuntimeError: no such colour",
     }
     faults = json.loads((tmp_path / "run" / "datasheet.json").read_text())["faults"]
     assert {fault["figure"]: fault["cause"] for fault in faults} == causes

@@ -10,7 +10,7 @@ import pytest
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
-from steelyard.run_folder.snapshot import freeze, thaw
+from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import edited_stimulus, original_of
@@ -116,8 +116,8 @@ def test_a_frozen_study_keeps_its_scale_and_knows_its_items(tmp_path: Path) -> N
         "s", 7, "quick", 1, (JUDGE,), (Spec("vacuum"),), replace(TASK, scale=Ordinal(1, 6)), (ITEM,)
     )
     path = tmp_path / "study.yaml"
-    path.write_text(freeze(study))
-    held = thaw(path)
+    path.write_text(snapshot_text(study))
+    held = load_snapshot(path)
     assert held.task == study.task
     assert held.hash == study.hash
     assert study.extends(held)

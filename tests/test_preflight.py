@@ -111,9 +111,7 @@ def test_what_a_failed_preflight_says_and_leaves(command: Command, tmp_path: Pat
         assert asked(server) == {"mute": PREFLIGHT_CALLS, "sound": CALLS}
     assert done.code == again.code == 1
     for err in (done.err, again.err):
-        assert (
-            "judge mute: left after the first 8 replies under protocol base, of which 0 could be read" in err
-        )
+        assert "judge mute: stopped after 8 replies under protocol base; 0 could be parsed" in err
         assert 'replied \'1\'; reader json wants {"winner": "1"}' in err
         assert "try reader: choice, which reads 8 of 8" in err
         assert "no readable verdict" not in err
@@ -164,7 +162,7 @@ def test_three_readable_of_eight_are_too_few(command: Command, tmp_path: Path) -
         done = command("measure", path, "--out", "run", "--concurrency", 1)
         assert len(server.requests) == PREFLIGHT_CALLS
     assert done.code == 1
-    assert "of which 3 could be read (no answer 5)" in done.err
+    assert "3 could be parsed (no answer 5)" in done.err
 
 
 def test_failed_calls_are_no_preflight_and_free_their_places(command: Command, tmp_path: Path) -> None:
@@ -181,7 +179,7 @@ def test_failed_calls_are_no_preflight_and_free_their_places(command: Command, t
         assert replies(tmp_path / "run") == {("openai/m", "base"): PREFLIGHT_CALLS}
         assert PREFLIGHT_CALLS < len(server.requests) <= 12
     assert done.code == 1
-    assert "left after the first 8 replies" in done.err
+    assert "stopped after 8 replies" in done.err
 
 
 def test_a_server_that_fails_always_opens_the_circuit(command: Command, tmp_path: Path) -> None:
@@ -191,7 +189,7 @@ def test_a_server_that_fails_always_opens_the_circuit(command: Command, tmp_path
         assert len({request.headers["idempotency-key"] for request in server.requests}) == CALLS
     assert done.code == 1
     assert "--outcome failed`, then run the same command again" in done.err
-    assert "left after the first" not in done.err
+    assert "stopped after 8 replies" not in done.err
 
 
 def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
@@ -269,7 +267,7 @@ def test_a_decision_leaves_a_judge_that_cannot_be_read(command: Command, tmp_pat
         done = command("measure", "-j", judge, "--decide", "dark_current<0.10", "--out", "run", *FAST)
         assert len(server.requests) == PREFLIGHT_CALLS
     assert done.code == 1
-    assert "left after the first 8 replies" in done.err
+    assert "stopped after 8 replies" in done.err
 
 
 def test_the_first_eight_are_of_every_probe_and_of_either_order() -> None:
@@ -303,7 +301,7 @@ def test_a_reference_that_cannot_be_read_costs_eight_calls_once(command: Command
         first, again = (command("measure", "study.yaml", "--out", "run", *FAST) for _ in range(2))
         assert asked(server) == {"a": PREFLIGHT_CALLS}
     assert first.code == again.code == 1
-    assert "data.reference: judge a: left after the first 8 replies" in again.err
+    assert "data.reference: judge a: stopped after 8 replies" in again.err
     assert "fix the judge and run again" in again.err
 
 

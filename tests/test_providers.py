@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.commands.doctor import checkup
+from steelyard.commands.doctor import machine_checks
 from steelyard.errors import ConfigError
 from steelyard.providers import Options, Provider, ProviderInfo
 from steelyard.providers.provider import PROVIDERS, connect, examples_of, model_info, provider_info
@@ -206,7 +206,7 @@ def test_doctor_names_the_keys_that_are_not_set(monkeypatch: pytest.MonkeyPatch)
         for variable in provider_info(name).environment:
             monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
-    checks = {check.subject: check for check in checkup()}
+    checks = {check.subject: check for check in machine_checks()}
     assert checks["ANTHROPIC_API_KEY"].found == "set"
     missing = checks["keys"].found
     assert "OPENAI_API_KEY" in missing

@@ -432,7 +432,7 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
     table = sheet._repr_html_()
     assert "&lt;b&gt;first&lt;/b&gt;" in table
     assert "<b>first</b>" not in table
-    assert "<b>flagged</b>: reports a preference where there is none" in table
+    assert "<b>flagged</b>: prefers one of two texts that do not differ" in table
     assert f"&lt;b&gt;first&lt;/b&gt;: {sheet.verdict.word}</h4>" in table
     frame = sheet.to_frame()
     assert len(frame) == len(sheet.estimates) + len(sheet.panel)

@@ -335,7 +335,7 @@ def test_ctrl_c_ends_the_wait_for_a_cluster(tmp_path: Path, environment: dict[st
             words = driver.stderr.read()
             assert driver.wait(300) == 1
         knock.close()
-    assert "interrupted; run the same command again to go on." in words
+    assert "interrupted; run the same command again to continue." in words
 
 
 def test_without_the_package_the_extra_is_named(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

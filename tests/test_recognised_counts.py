@@ -101,7 +101,7 @@ def test_baselines_come_last_and_are_counted_apart(command: Command) -> None:
     assert index.judges[0] == "mine"
     assert index.judges[1:] == tuple(sorted(index.judges[1:]))
     keep = index.mask(CallFilter())
-    seen = [seen.judge for seen in index.taken(index.rows(keep))]
+    seen = [seen.judge for seen in index.observations_at(index.rows(keep))]
     baselines = len(seen) - 300
     assert seen[:300] == ["mine"] * 300
     assert "mine" not in seen[300:]

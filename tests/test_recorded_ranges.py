@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.commands.import_verdicts import Imported, import_verdicts
+from steelyard.commands.import_verdicts import ImportResult, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.explain import explain
 from steelyard.datasheet.examples.selection import ExampleSelector
@@ -33,7 +33,7 @@ def edited(number: int, scale: str, score: int, expected: int | None) -> dict[st
     return line(number, scale, score, expected, probe="b", variant="perturbed", edit="another range")
 
 
-def read(tmp_path: Path, lines: Iterable[dict[str, Any]]) -> Imported:
+def read(tmp_path: Path, lines: Iterable[dict[str, Any]]) -> ImportResult:
     path = tmp_path / "calls.jsonl"
     path.write_text("".join(json.dumps(body) + "\n" for body in lines))
     return import_verdicts([path])

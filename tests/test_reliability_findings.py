@@ -51,7 +51,7 @@ def test_a_flagged_edit_leads() -> None:
     assert word == "flagged"
     assert said.startswith("its verdict is moved by longer (changes beyond repeats +0.25 [+0.15, +0.35]); ")
     assert "its verdict is not moved by typing errors" in said
-    assert "undecided for want of items: Markdown" in said
+    assert "too few items to decide: Markdown" in said
 
 
 def test_edits_without_a_verdict_are_told_as_not_measured() -> None:
@@ -98,7 +98,7 @@ def test_edits_are_read_as_one_family() -> None:
     assert (third.finding, third.p_corrected, other) == ("clear", pytest.approx(0.8), found[3])
     word, said = robustness(read(first, second, third)) or ("", "")
     assert word == "flagged"
-    assert said.endswith("undecided for want of items: Markdown; corrected for 3 edits (Holm)")
+    assert said.endswith("too few items to decide: Markdown; corrected for 3 edits (Holm)")
 
 
 def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:

@@ -35,7 +35,7 @@ def test_a_judge_without_a_readable_call_is_not_told_to_ask_more() -> None:
     assert [rate.finding for rate in rates] == ["flagged", "inconclusive"]
     (reading,) = findings_of([JudgeEntry("j", "m", False, {})], rates)
     assert (reading.title, reading.status) == ("Failures", "flagged")
-    assert reading.sentence.startswith("unreadable 20 of 20 calls, failed 0 of 20 calls")
+    assert reading.sentence.startswith("no readable reply in 20 of 20 calls; such a call is never a score")
     assert "would decide" not in reading.sentence
 
 

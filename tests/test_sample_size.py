@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from commands import Command
-from steelyard.commands.ranking import reaches
+from steelyard.commands.ranking import ranking_power
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import DataError
@@ -105,7 +105,7 @@ def test_single_texts_keep_one_less_both_error_rates() -> None:
         share("false_positive_rate", 0.10, 0.07, 0.14, "original"),
         share("false_negative_rate", 0.20, 0.16, 0.23, "original"),
     ]
-    (row,) = reaches(sheet(*rates), 500, "run")
+    (row,) = ranking_power(sheet(*rates), 500, "run")
     assert (row.kept, row.kept_low, row.kept_high) == pytest.approx((0.70, 0.65, 0.75))
     assert row.smallest == pytest.approx(2.8016 * sqrt(0.5 / 500) / 0.70, abs=1e-4)
     assert row.perfect == pytest.approx(row.smallest * 0.70)
@@ -120,7 +120,7 @@ def test_abstentions_keep_nothing() -> None:
         share("false_negative_rate", 0.10, 0.07, 0.14, "original"),
         Estimate("J", "original", "accuracy", {"protocol": "base"}, "call", 0.7, 140, 200),
     ]
-    (row,) = reaches(sheet(*figures), 500, "run")
+    (row,) = ranking_power(sheet(*figures), 500, "run")
     assert row.kept == pytest.approx(1 - 0.1 - 0.1 - 0.2)
     assert row.kept_high < 0.8
 
@@ -131,10 +131,10 @@ def test_calls_without_a_verdict_are_told() -> None:
         share("false_positive_rate", 0.0, 0.0, 0.1, "original"),
         share("false_negative_rate", 0.0, 0.0, 0.1, "original"),
     ]
-    (row,) = reaches(sheet(*figures, right), 500, "run")
+    (row,) = ranking_power(sheet(*figures, right), 500, "run")
     assert (row.lost, row.calls, "verdict" in row.sentence()) == (0, 113, False)
     lossy = replace(right, excluded={"unreadable": 70, "failed": 2})
-    (row,) = reaches(sheet(*figures, lossy), 500, "run")
+    (row,) = ranking_power(sheet(*figures, lossy), 500, "run")
     assert (row.lost, row.calls) == (72, 185)
     assert row.sentence().endswith("; 72 of 185 calls without a verdict left out")
 
@@ -144,7 +144,7 @@ def test_no_two_systems_differ_by_more_than_a_hundred_points() -> None:
         share("false_positive_rate", 0.46, 0.4, 0.5, "original"),
         share("false_negative_rate", 0.5, 0.4, 0.54, "original"),
     ]
-    (row,) = reaches(sheet(*nearly), 100, "run")
+    (row,) = ranking_power(sheet(*nearly), 100, "run")
     assert (row.smallest, row.smallest_high) == (None, None)
     assert row.for_two_points is not None
     assert "100 items of each are too few to show any; two points take about" in row.sentence()
@@ -152,7 +152,7 @@ def test_no_two_systems_differ_by_more_than_a_hundred_points() -> None:
 
 def test_pairs_keep_right_less_wrong() -> None:
     figures = [share("accuracy", 0.7, 0.6, 0.8, "position"), share("tie_rate", 0.1, 0.05, 0.2, "position")]
-    (row,) = reaches(sheet(*figures), 400, "run")
+    (row,) = ranking_power(sheet(*figures), 400, "run")
     assert row.kept == pytest.approx(0.7 - 0.2)  # right .7, tie .1, wrong .2
     assert row.smallest == pytest.approx(2.8016 / sqrt(400) / 0.5, abs=1e-4)
 
@@ -162,14 +162,14 @@ def test_a_judge_that_may_keep_nothing_has_no_upper_end_and_one_that_keeps_none_
         share("false_positive_rate", 0.4, 0.2, 0.7, "original"),
         share("false_negative_rate", 0.4, 0.2, 0.7, "original"),
     ]
-    (row,) = reaches(sheet(*doubtful), 100, "run")
+    (row,) = ranking_power(sheet(*doubtful), 100, "run")
     assert row.smallest_high is None
     assert "∞)" in row.sentence()
     useless = [
         share("false_positive_rate", 0.6, 0.5, 0.7, "original"),
         share("false_negative_rate", 0.5, 0.4, 0.6, "original"),
     ]
-    (row,) = reaches(sheet(*useless), 100, "run")
+    (row,) = ranking_power(sheet(*useless), 100, "run")
     assert (row.smallest, row.for_two_points) == (None, None)
     assert row.sentence().endswith("none can be ranked with it")
 
@@ -177,7 +177,7 @@ def test_a_judge_that_may_keep_nothing_has_no_upper_end_and_one_that_keeps_none_
 def test_without_labels_of_both_classes_there_is_no_number() -> None:
     for figures in ([], [share("false_positive_rate", 0.1, 0.0, 0.2, "original")]):
         with pytest.raises(DataError, match="measure on labelled rows of your own"):
-            reaches(sheet(*figures), 100, "run")
+            ranking_power(sheet(*figures), 100, "run")
 
 
 def test_the_command_prints_a_table_and_json(command: Command) -> None:

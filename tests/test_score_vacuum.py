@@ -1,4 +1,4 @@
-"""Zero point of judges of single texts: stimuli, figures by hand and against an oracle, the whole pipe."""
+"""Dark current of judges of single texts: stimuli, figures by hand and against an oracle, the whole pipe."""
 
 from __future__ import annotations
 

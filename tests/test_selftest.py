@@ -12,14 +12,14 @@ import pytest
 
 from docs_pages import ROOT
 from steelyard.commands import selftest as module
-from steelyard.commands.selftest import Gate
+from steelyard.commands.selftest import SelftestCheck
 
 PAGE = ROOT / "docs" / "guides" / "teach-with-planted-judges.md"
-SOUND = Gate("tie", "no_preference", "1", "1", "1.000 (60/60)", passed=True)
-BROKEN = Gate("first", "position test", "slot 1", "flagged", "clear", passed=False)
+SOUND = SelftestCheck("tie", "no_preference", "1", "1", "1.000 (60/60)", passed=True)
+BROKEN = SelftestCheck("first", "position test", "slot 1", "flagged", "clear", passed=False)
 
 
-def printed() -> list[Gate]:
+def printed() -> list[SelftestCheck]:
     """The gates of the page."""
     _, _, rest = PAGE.read_text(encoding="utf-8").partition("$ steelyard selftest\n")
     head, line, *rows = rest.partition("\n\n")[0].splitlines()
@@ -29,7 +29,7 @@ def printed() -> list[Gate]:
         [row[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]  # fixed columns
         for row in rows
     ]
-    return [Gate(*texts, passed=word == "ok") for *texts, word in cells]
+    return [SelftestCheck(*texts, passed=word == "ok") for *texts, word in cells]
 
 
 def test_every_gate_of_the_selftest_passes() -> None:
@@ -72,7 +72,7 @@ def test_what_the_gates_accept_is_what_the_page_recovers() -> None:
     [([SOUND], 0, ""), ([SOUND, BROKEN], 1, "1 gate failed: do not trust figures of this installation.")],
 )
 def test_a_gate_that_fails_is_the_exit_code(
-    steelyard, monkeypatch: pytest.MonkeyPatch, gates: list[Gate], code: int, complaint: str
+    steelyard, monkeypatch: pytest.MonkeyPatch, gates: list[SelftestCheck], code: int, complaint: str
 ) -> None:
     monkeypatch.setattr(module, "selftest", lambda folder, profile: gates)
     done = steelyard("selftest")
@@ -81,4 +81,4 @@ def test_a_gate_that_fails_is_the_exit_code(
     assert ("FAIL" in done.stdout) == bool(code)
     listed = steelyard("selftest", "--json")
     assert listed.returncode == code
-    assert [Gate(**gate) for gate in json.loads(listed.stdout)] == gates
+    assert [SelftestCheck(**gate) for gate in json.loads(listed.stdout)] == gates

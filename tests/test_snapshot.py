@@ -13,7 +13,7 @@ from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.run_folder.publication import build_datasheet
-from steelyard.run_folder.resume import prepare
+from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
@@ -57,7 +57,7 @@ def test_a_report_needs_no_source(tmp_path: Path) -> None:
 def test_untried_trials_stay_in_the_plan(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with folder.locked():
-        prepare(folder, make_plan(study()))
+        prepare_folder(folder, make_plan(study()))
     body = json.loads(rebuilt(folder))
     assert (body["run"]["asked"], body["run"]["planned"]) == (0, len(load_plan(folder).trials))
     rates = [e for e in body["estimates"] if e["metric"] == "failed_rate"]

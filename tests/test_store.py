@@ -16,7 +16,7 @@ import pytest
 from steelyard.errors import StoreError
 from steelyard.runner.planner import make_plan
 from steelyard.store import writer
-from steelyard.store.connection import connected, usable
+from steelyard.store.connection import connect, store_errors
 from steelyard.store.replies import SHORT, ReplyBodies
 from steelyard.store.run_store import RunStore
 from steelyard.study.study_file import StudyConfig, build_study
@@ -183,7 +183,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_saved(
     store.close()
 
     def cramped(path: Path) -> sqlite3.Connection:
-        connection = connected(path)
+        connection = connect(path)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
@@ -266,7 +266,7 @@ def test_a_file_that_another_program_holds_is_told_as_such(tmp_path: Path) -> No
         hasty = sqlite3.connect(path, timeout=0, isolation_level=None)
         with (
             pytest.raises(StoreError, match=r"in use by another program .*locked.*: close that one"),
-            usable(path),
+            store_errors(path),
         ):
             hasty.execute("BEGIN IMMEDIATE")
         hasty.close()

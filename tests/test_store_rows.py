@@ -189,10 +189,10 @@ def test_a_plan_comes_back_in_its_order_and_a_grown_one_replaces_it(tmp_path: Pa
     with opened(tmp_path / "run.db") as store:
         assert store.study is None
         assert not store.has_plan
-        store.freeze("study one", reversed(plan(5)))
+        store.save_plan("study one", reversed(plan(5)))
         assert list(store.planned()) == list(reversed(plan(5)))
         assert store.has_plan
-        store.freeze("study two", plan(7))
+        store.save_plan("study two", plan(7))
         assert list(store.planned()) == plan(7)
     with opened(tmp_path / "run.db", read_only=True) as store:
         assert store.study == "study two"
@@ -216,7 +216,7 @@ def test_a_plan_comes_back_in_its_order_and_a_grown_one_replaces_it(tmp_path: Pa
 @settings(max_examples=40)
 def test_any_plan_comes_back_row_by_row(rows: list[PlannedTrial]) -> None:
     with TemporaryDirectory() as place, opened(Path(place, "run.db")) as store:
-        store.freeze("study", rows)
+        store.save_plan("study", rows)
         planned = store.planned()
         said = [replace(row, trial=hash_of(digests_of([row.trial]).tolist()[0])) for row in rows]
         assert list(planned) == said
@@ -229,7 +229,7 @@ def test_a_plan_longer_than_a_reading_comes_back_and_so_does_one_with_gaps(tmp_p
     path = tmp_path / "run.db"
     rows = [replace(row, order=("uv", "vu")[n % 2]) for n, row in enumerate(plan(STEP + 3))]
     with opened(path) as store:
-        store.freeze("study", rows)
+        store.save_plan("study", rows)
         assert list(store.planned()) == rows
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM planned WHERE position IN (2, 3, ?)", (STEP + 1,))
@@ -242,7 +242,7 @@ def test_a_plan_longer_than_a_reading_comes_back_and_so_does_one_with_gaps(tmp_p
 def test_a_planned_trial_that_is_none_is_one_sentence(tmp_path: Path, change: str) -> None:
     path = tmp_path / "run.db"
     with opened(path) as store:
-        store.freeze("study", plan(3))
+        store.save_plan("study", plan(3))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"UPDATE planned SET {change} WHERE position = 2")
     with opened(path) as store, pytest.raises(StoreError, match="not a usable run file"):
@@ -255,9 +255,9 @@ def test_a_plan_that_breaks_off_leaves_the_one_before(tmp_path: Path) -> None:
         raise RuntimeError("the probe broke")
 
     with opened(tmp_path / "run.db") as store:
-        store.freeze("study", plan(3))
+        store.save_plan("study", plan(3))
         with pytest.raises(RuntimeError, match="the probe broke"):
-            store.freeze("another", half())
+            store.save_plan("another", half())
         assert list(store.planned()) == plan(3)
         assert store.study == "study"
 
@@ -293,7 +293,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "run.db"
     trial, other = some_trials(2)
     with opened(path) as store:
-        store.freeze("study", plan(2))
+        store.save_plan("study", plan(2))
         asyncio.run(store.save_reply(trial, Reply("x"), 1))
         asyncio.run(store.save_failure(other, "timeout", "late", 6))
         asyncio.run(store.save_reply(exchange(), Reply("y"), 1))
@@ -373,7 +373,7 @@ def test_a_file_of_every_earlier_format_is_brought_forward(tmp_path: Path, versi
     with opened(path) as store:
         asyncio.run(store.save_reply(trial, Reply("x"), 1))
         asyncio.run(store.save_reply(exchange(), Reply("y"), 1))
-        store.freeze("study", plan(2))
+        store.save_plan("study", plan(2))
         assert store.verify() == []
         assert len(store.planned()) == 2
     with closing(sqlite3.connect(path)) as connection:

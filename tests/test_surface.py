@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 import steelyard
-import steelyard.figures
+import steelyard.charts
 import steelyard.metrics
 from steelyard.errors import UnknownNameError
 
@@ -18,9 +18,9 @@ def test_a_face_is_real(face: ModuleType) -> None:
     assert set(face._HOMES) == set(face.__all__) - {"__version__"}
 
 
-def test_the_face_for_figures_is_sorted_and_real() -> None:
-    assert steelyard.figures.__all__ == sorted(steelyard.figures.__all__)
-    assert all(hasattr(steelyard.figures, name) for name in steelyard.figures.__all__)
+def test_the_public_names_for_charts_are_sorted_and_real() -> None:
+    assert steelyard.charts.__all__ == sorted(steelyard.charts.__all__)
+    assert all(hasattr(steelyard.charts, name) for name in steelyard.charts.__all__)
 
 
 def test_the_face_of_metrics_has_no_module_for_a_name() -> None:

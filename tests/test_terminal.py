@@ -39,7 +39,7 @@ def test_the_first_screen_names_every_finding() -> None:
     screen = printed(example()).splitlines()[:24]
     words = " ".join(" ".join(screen).split())
     assert "Judge Datasheet: Llama8B, Qwen14B and 2 others" in words
-    assert "Zero point flagged clear" in words
+    assert "Dark current flagged clear" in words
     assert "reacts to nothing 0.67! [0.56, 0.76] 80/120 0.00 [0.00, 0.04] 0/120" in words
 
 
@@ -100,7 +100,7 @@ def test_the_basis_is_that_of_the_first_figure_that_is_defined() -> None:
         for e in sheet.estimates
     )
     assert estimates != sheet.estimates
-    zero_point = printed(replace(sheet, estimates=estimates)).partition("Zero point  ")[2]
+    zero_point = printed(replace(sheet, estimates=estimates)).partition("Dark current  ")[2]
     assert "0/0/0" not in zero_point.partition("calls/pairs/clusters")[2].splitlines()[0]
 
 

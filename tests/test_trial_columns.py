@@ -24,7 +24,7 @@ from steelyard.commands.measure import measure
 from steelyard.commands.report import rebuild
 from steelyard.core.content_hash import HashIndex, content_hash, digests_of, hash_of
 from steelyard.errors import StoreError
-from steelyard.run_folder.resume import prepare
+from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
@@ -404,7 +404,7 @@ def peak_of(replicates: int, place: Path) -> tuple[int, int]:
     folder = RunFolder(place / str(replicates))
     folder.path.mkdir()
     study = build_study(SMALL.model_copy(update={"replicates": replicates}), Path())
-    plan = prepare(folder, make_plan(study))
+    plan = prepare_folder(folder, make_plan(study))
     ends = [Fate(Reply('{"winner": "1"}', usage=Usage(100, 5)))]
     filled(folder, plan.trials, ends)
     tracemalloc.start()

@@ -168,7 +168,7 @@ def test_growth_that_was_interrupted_goes_on(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     arguments = ("measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run")
-    keep, small = resume._keep_plan, list[str]()
+    keep, small = resume._save_plan, list[str]()
 
     def stops(folder: Any, plan: Any) -> None:
         if plan.study.looks:
@@ -179,7 +179,7 @@ def test_growth_that_was_interrupted_goes_on(
         keep(folder, plan)
 
     with monkeypatch.context() as patch:
-        patch.setattr(resume, "_keep_plan", stops)
+        patch.setattr(resume, "_save_plan", stops)
         assert command(*arguments).code == 1
     assert study(tmp_path / "run")["profile"] == "standard"
     done = command(*arguments)

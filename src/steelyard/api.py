@@ -15,7 +15,7 @@ from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
-from steelyard.commands.reference_run import foreseen, referenced
+from steelyard.commands.reference_run import with_expected_labels, with_reference_labels
 from steelyard.commands.report import rebuild
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
@@ -24,7 +24,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
 from steelyard.providers.function.python_function import judge_model
 from steelyard.run_folder.published_files import read_datasheet
-from steelyard.run_folder.resume import require
+from steelyard.run_folder.resume import require_same_study
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
@@ -112,7 +112,7 @@ def measure(
     built, folder, generation = _open_study(judges, study, out, keys)
     within = RunLimits.of(limits)
     with progress_line(is_watched() if progress is None else progress) as line:
-        built = referenced(built, folder, within, line)
+        built = with_reference_labels(built, folder, within, line)
         if generation is not None:
             built, authored = generation.generate(built, folder, within, line)
             authored.require_review(folder)
@@ -153,8 +153,8 @@ def plan(
     built, folder, generation = _open_study(judges, study, out, keys)
     before: list[PlanRow] = []
     if built.reference is None:  # labels that a judge has yet to give are no labels of the folder
-        require(folder, built)
-    built = foreseen(built, folder)
+        require_same_study(folder, built)
+    built = with_expected_labels(built, folder)
     if generation is not None:
         built, before = generation.estimate(built, folder)
     answered: set[str] = set()

@@ -20,7 +20,7 @@ from calibration.worlds import World
 from steelyard.commands.compare import Verdicts, compare_judges
 from steelyard.commands.gate import drift
 from steelyard.commands.gate.policy import find_policy
-from steelyard.commands.gate.ruling import rule_on, worst
+from steelyard.commands.gate.ruling import apply_policy, worst
 from steelyard.metrics.findings import MARGIN
 
 POLICY = find_policy("default")
@@ -127,7 +127,7 @@ def _add(tally: Tally, world: World, change: Change, seed: int) -> None:
     tally.named.update(named)
     with verdicts_only(), patch.object(drift, "load_verdicts", {OLD: old, NEW: new}.__getitem__):
         sheet_after = sheet_of(world, {JUDGE: change.after}, seed + 1, beside=False)
-        ruling = rule_on(sheet_after, POLICY, [JUDGE], "default")
+        ruling = apply_policy(sheet_after, POLICY, [JUDGE], "default")
         checks, _ = drift.drift_checks(NEW, OLD, POLICY, ruling, MARGIN)
     tally.drift[worst(check.result for check in checks)] += 1
 

@@ -91,7 +91,7 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         probit(4.245, 2.5, 3.3), "TC C C", titles.POSITION, remedy=ORDERS
     ),
     "lean that differs from pair to pair": _judge(
-        probit(4.2, 2.5, 1.0, pulled=2.0), "NTC C C", titles.POSITION, titles.ZERO_POINT, remedy=ORDERS
+        probit(4.2, 2.5, 1.0, pulled=2.0), "NTC C C", titles.POSITION, titles.DARK_CURRENT, remedy=ORDERS
     ),
     "first where equal, else .99 right": _judge(
         below(0.5, always(FIRST), sees((0.99,) * 5)), "C C C", titles.POSITION, remedy=ORDERS

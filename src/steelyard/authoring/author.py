@@ -15,7 +15,7 @@ from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, RunError
 from steelyard.review.review_writer import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.review.stimuli_file import under_review
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
 from steelyard.runner.costs import stored_cost
@@ -91,7 +91,7 @@ class Rounds:
             raise RunError(
                 f"authoring: {count} of {pluralize(len(self._drafts), 'text')} "
                 f"{plural(count, 'waits', 'wait')} for a reply ({reason}); "
-                "what was written is kept, run again to go on."
+                "what was written is kept, run again to continue."
             )
 
     @property
@@ -232,7 +232,7 @@ def author(
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
         made = write_decisions(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
-    return GenerationResult(made, tally(written.values(), made), runner.session)
+    return GenerationResult(made, count_by_probe(written.values(), made), runner.session)
 
 
 def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:

@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError
 from steelyard.review.stimuli_file import all_accepted, under_review
 from steelyard.review.votes import apply_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
-from steelyard.run_folder.resume import require, reread
+from steelyard.run_folder.resume import require_same_study, reread_replies
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan
@@ -69,8 +69,8 @@ class GenerationPlan:
         make_plan(self.estimate(study, folder)[0])
         if folder.study.exists():
             with folder.locked():
-                reread(folder, study)
-        require(folder, study)
+                reread_replies(folder, study)
+        require_same_study(folder, study)
         made = author(
             study, self.roles, folder, limits, progress, review=self.review, accept_all=self.accept_all
         )

@@ -49,14 +49,14 @@ def compare(
     from rich.console import Console
 
     from steelyard.commands.compare import Target, compare_targets
-    from steelyard.core.atomic_write import write_text
+    from steelyard.core.atomic_write import atomic_write_text
     from steelyard.datasheet.comparison import terminal as comparison_terminal
     from steelyard.datasheet.comparison.page import render
     from steelyard.runner.run_messages import metric_errors
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin, stratum)
     if page is not None:
-        write_text(page, render(comparison))
+        atomic_write_text(page, render(comparison))
     if as_json:
         click.echo(comparison.dumps(), nl=False)
     else:

@@ -30,10 +30,10 @@ def doctor(**options: Any) -> None:
     """
     from rich.console import Console
 
-    from steelyard.commands.doctor import checkup
+    from steelyard.commands.doctor import machine_checks
 
     console = Console()
-    findings = list(checkup())
+    findings = list(machine_checks())
     _print_table(console, findings)
     broken = [(each.subject, each.found, each.exit_code) for each in findings if each.state == "broken"]
     for check in _judges(options):
@@ -49,11 +49,11 @@ def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
     """One call per judge as `measure` would make it; judges given with -j are checked one by one."""
     from steelyard.cli.study import open_study
     from steelyard.commands.doctor import check_judge, check_study
-    from steelyard.commands.reference_run import foreseen
+    from steelyard.commands.reference_run import with_expected_labels
 
     if any(options[name] for name in ("study", "data", "probes", "scale")):
         study, folder, generation = open_study(options)
-        study = foreseen(study, folder)
+        study = with_expected_labels(study, folder)
         yield from check_study(study if generation is None else generation.estimate(study, folder)[0])
         return
     for text in options["judges"]:

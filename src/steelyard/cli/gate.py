@@ -99,12 +99,12 @@ def gate(
 
 def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
     from steelyard.commands.gate.reports import render_junit, render_markdown
-    from steelyard.core.atomic_write import write_text
+    from steelyard.core.atomic_write import atomic_write_text
 
     if junit is not None:
-        write_text(junit, render_junit(ruling))
+        atomic_write_text(junit, render_junit(ruling))
     if markdown is not None:
-        write_text(markdown, render_markdown(ruling))
+        atomic_write_text(markdown, render_markdown(ruling))
 
 
 def _print(ruling: Ruling, every: bool) -> None:

@@ -35,13 +35,13 @@ def print_study_plan(
     by_probe: bool = False,
 ) -> None:
     """Print the pending calls: generated texts first, then the calls of the judges."""
-    from steelyard.commands.reference_run import foreseen
-    from steelyard.run_folder.resume import require
+    from steelyard.commands.reference_run import with_expected_labels
+    from steelyard.run_folder.resume import require_same_study
 
     rows: list[PlanRow] = []
     if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
-        require(folder, study)
-    study = foreseen(study, folder)
+        require_same_study(folder, study)
+    study = with_expected_labels(study, folder)
     if generation is not None:
         study, rows = generation.estimate(study, folder)
     print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)

@@ -13,7 +13,7 @@ from steelyard.cli.output import full_option, print_datasheet, print_error, prin
 from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
-    from steelyard.commands.report import Rebuilt
+    from steelyard.commands.report import RebuiltDatasheet
     from steelyard.run_folder.run_folder import RunFolder
 
 
@@ -36,7 +36,7 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     _publish(RunFolder(folder), rebuilt, form, full)
 
 
-def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> None:
+def _publish(run: RunFolder, rebuilt: RebuiltDatasheet, form: str | None, full: bool) -> None:
     """Write the files if the folder is writable, print warnings and the sheet; exit 1 after an error."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError

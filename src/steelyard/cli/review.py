@@ -154,7 +154,7 @@ def _exchange(
 ) -> None:
     """Votes in, votes out, and the end of a review, without a page."""
     from steelyard.cli.output import system_user
-    from steelyard.core.atomic_write import write_text
+    from steelyard.core.atomic_write import atomic_write_text
     from steelyard.review.progress import review_progress
     from steelyard.review.session import RefusedError, ReviewSession
     from steelyard.review.vote_file import export_votes, import_votes
@@ -165,7 +165,7 @@ def _exchange(
             told = import_votes(session, taken, reviewer or system_user())
             click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
-            write_text(export, export_votes(session))
+            atomic_write_text(export, export_votes(session))
             click.echo(f"Votes: {display_path(export)}")
         if finish:
             click.echo(f"Finished: version {session.finish(reviewer or system_user()).version}.")

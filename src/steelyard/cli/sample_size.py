@@ -56,10 +56,10 @@ def _counts(given: str) -> list[int]:
 
 def print_ranking(folder: Path, items: int, as_json: bool) -> None:
     """A sentence for each judge of a run folder."""
-    from steelyard.commands.ranking import reaches
+    from steelyard.commands.ranking import ranking_power
     from steelyard.run_folder.published_files import read_datasheet
 
-    rows = reaches(read_datasheet(folder), items, str(folder))
+    rows = ranking_power(read_datasheet(folder), items, str(folder))
     if as_json:
         click.echo(json.dumps({"ranking": [row.to_json() for row in rows]}, indent=1, ensure_ascii=False))
         return

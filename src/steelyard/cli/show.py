@@ -12,7 +12,7 @@ from steelyard.cli.options import COUNT, option
 from steelyard.core.text import pluralize
 
 if TYPE_CHECKING:
-    from steelyard.commands.show import Shown, Wanted
+    from steelyard.commands.show import JudgeExamples, ShowRequest
 
 
 @click.command(short_help="Show the calls behind a figure.")
@@ -37,10 +37,10 @@ def show(
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """
-    from steelyard.commands.show import Wanted
+    from steelyard.commands.show import ShowRequest
     from steelyard.commands.show import show as choose
 
-    wanted = Wanted(judge, probe, outcome, number)
+    wanted = ShowRequest(judge, probe, outcome, number)
     chosen = choose(folder, wanted)
     if as_json:
         _print_json(chosen)
@@ -48,7 +48,7 @@ def show(
         _print(chosen, wanted)
 
 
-def _print_json(chosen: Sequence[Shown]) -> None:
+def _print_json(chosen: Sequence[JudgeExamples]) -> None:
     import json
 
     body = [
@@ -58,7 +58,7 @@ def _print_json(chosen: Sequence[Shown]) -> None:
     click.echo(json.dumps(body, indent=1))
 
 
-def _print(chosen: Sequence[Shown], wanted: Wanted) -> None:
+def _print(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
     from shutil import get_terminal_size
 
     from steelyard.datasheet.render.examples import render
@@ -71,7 +71,7 @@ def _print(chosen: Sequence[Shown], wanted: Wanted) -> None:
             click.echo(f"\n{render(one.exhibits, width)}\n")
 
 
-def _headline(one: Shown, wanted: Wanted) -> str:
+def _headline(one: JudgeExamples, wanted: ShowRequest) -> str:
     """Which calls these are, how many more there are, or that there are none."""
     of = f" of probe {wanted.probe}" if wanted.probe else ""
     ending = f" with outcome {wanted.outcome}" if wanted.outcome else ""

@@ -17,7 +17,7 @@ from steelyard.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.commands.measure import Measurement, Sizes
+    from steelyard.commands.measure import Measurement, StudyAtProfile
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import PlanRow
@@ -36,7 +36,7 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
         return measure_until_verdict(sizes, folder, limits, progress)
 
 
-def _sizes(options: dict[str, Any]) -> tuple[Sizes, RunFolder]:
+def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
     """The study at each profile, and the folder that all of them lie in."""
     from steelyard.commands.measure import FIRST, check_growth, default_folder
     from steelyard.run_folder.run_folder import RunFolder
@@ -59,8 +59,8 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
 
     from steelyard.cli.plan_table import price_list, print_rows, total_row
-    from steelyard.commands.measure import sizes_left
-    from steelyard.run_folder.resume import require
+    from steelyard.commands.measure import remaining_profiles
+    from steelyard.run_folder.resume import require_same_study
     from steelyard.runner.planner import make_plan, plan_rows
 
     sizes, folder = _sizes(options)
@@ -69,10 +69,10 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
         with folder.store() as store:
             done = store.answered()
     looks: list[tuple[str, list[PlanRow]]] = []
-    for profile in sizes_left(folder):
+    for profile in remaining_profiles(folder):
         study = sizes(profile)
         if not looks:
-            require(folder, study)
+            require_same_study(folder, study)
         plan = make_plan(study)
         baselines = {judge.name for judge in study.judges if judge.baseline}
         looks.append((profile, [row for row in plan_rows(plan, done) if row.judge not in baselines]))
@@ -145,10 +145,12 @@ def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolde
 def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
     from steelyard.cli.plan_table import print_plan
     from steelyard.runner.planner import make_plan
-    from steelyard.sequential.decide import draw
+    from steelyard.sequential.decide import sample_units
 
     plan = make_plan(study)
-    drawn = [trial for judge in study.judges for unit in draw(plan, judge, rule, cap) for trial in unit]
+    drawn = [
+        trial for judge in study.judges for unit in sample_units(plan, judge, rule, cap) for trial in unit
+    ]
     print_plan(plan.only(drawn), folder, as_json)
     if not as_json:
         click.echo("This is the maximum: the decision stops as soon as the answer is clear.")
@@ -158,7 +160,7 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
     from rich.console import Console
 
     from steelyard.metrics.stats.confidence_sequence import ALPHA
-    from steelyard.sequential.decide import EVERY
+    from steelyard.sequential.decide import UNITS_PER_LOOK
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))
@@ -167,8 +169,8 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
         console.print(plain(_sentence(decision)), soft_wrap=True)
     confidence = f"{100 * (1 - ALPHA):g} %"
     console.print(
-        f"\n{rule.noun.capitalize()}s are sampled at random and tested every {EVERY}; the intervals hold "
-        f"at all tests together ({confidence}). "
+        f"\n{rule.noun.capitalize()}s are sampled at random and tested every {UNITS_PER_LOOK}; the "
+        f"intervals hold at all tests together ({confidence}). "
         "They decide the rule and are no measurement: remove --decide to measure.",
         highlight=False,
     )
@@ -209,6 +211,8 @@ def _sentence(decision: Decision) -> str:
         why = capped if verdict == "inconclusive" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
-    worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."
+    worst = (
+        "" if decision.is_robust else f" Counting the excluded {rule.noun}s against it would leave it open."
+    )
     calls = pluralize(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

@@ -49,9 +49,9 @@ def open_study(
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
     """The study with the verdicts of its reference judge as labels, if it names one; prints gaps."""
-    from steelyard.commands.reference_run import referenced
+    from steelyard.commands.reference_run import with_reference_labels
 
-    labelled = referenced(study, folder, limits, progress)
+    labelled = with_reference_labels(study, folder, limits, progress)
     for note in labelled.notes if study.reference else ():
         warn(note)
     return labelled

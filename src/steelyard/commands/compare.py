@@ -83,7 +83,7 @@ class Verdicts:
                 return entry
         raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
 
-    def within(self, stratum: str) -> Verdicts:
+    def for_stratum(self, stratum: str) -> Verdicts:
         """The calls on one stratum of the data."""
         shown = self.observations.shown
         known = sorted(set(shown.stratum.tolist()))
@@ -144,7 +144,7 @@ def compare_targets(
     same = first.folder.resolve() == second.folder.resolve()
     right = left if same else load_verdicts(second.folder)
     if stratum is not None:
-        left, right = left.within(stratum), right.within(stratum)
+        left, right = left.for_stratum(stratum), right.for_stratum(stratum)
         right = left if same else right
     sheet = compare_judges(left, left.pick(first.judge), right, right.pick(second.judge), margin)
     return replace(sheet, stratum=stratum)

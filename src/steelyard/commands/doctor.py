@@ -44,11 +44,11 @@ def _extras() -> Iterator[DoctorCheck]:
     """What an extra would add."""
     for name, package, extra, purpose in EXTRAS:
         there = find_spec(package) is not None
-        wanting = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
-        yield DoctorCheck(name, "ok" if there else "absent", purpose if there else wanting)
+        missing_text = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
+        yield DoctorCheck(name, "ok" if there else "absent", purpose if there else missing_text)
 
 
-def checkup() -> Iterator[DoctorCheck]:
+def machine_checks() -> Iterator[DoctorCheck]:
     """Machine, disk, and what each provider needs."""
     yield DoctorCheck(
         "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
@@ -57,9 +57,9 @@ def checkup() -> Iterator[DoctorCheck]:
     free = shutil.disk_usage(Path.cwd()).free
     yield DoctorCheck("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
     missing = parquet_missing()
-    wanting = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
+    missing_text = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
     yield DoctorCheck(
-        "Parquet", "absent" if missing else "ok", wanting if missing else f"runs have {PARQUET}"
+        "Parquet", "absent" if missing else "ok", missing_text if missing else f"runs have {PARQUET}"
     )
     yield from _extras()
     unset: list[str] = []
@@ -75,7 +75,7 @@ def checkup() -> Iterator[DoctorCheck]:
         yield DoctorCheck("keys", "absent", f"not set: {names}; set those of the providers that you use")
 
 
-PATIENCE = 60.0
+CALL_TIMEOUT = 60.0
 """Seconds that a judge has for one call."""
 
 
@@ -130,16 +130,16 @@ def check_study(study: Study) -> Iterator[JudgeCheck]:
         if not call.judge.baseline:
             calls.setdefault(call.judge.name, []).append(call)
     for mine in calls.values():
-        chosen = [_telling(arm) for arm in rank_trials(mine).values()]
-        yield from asyncio.run(_asked(mine[0].judge, chosen))
+        chosen = [_most_informative(arm) for arm in rank_trials(mine).values()]
+        yield from asyncio.run(_call_judge(mine[0].judge, chosen))
 
 
-def _telling(trials: Sequence[Trial]) -> Trial:
+def _most_informative(trials: Sequence[Trial]) -> Trial:
     """The pair that is furthest apart; the first where no difference is known."""
     return max(trials, key=lambda trial: trial.stimulus.delta or 0.0)
 
 
-async def _asked(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
+async def _call_judge(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
     provider = connect(judge)
     try:
         prime_provider(provider, trials)
@@ -154,9 +154,9 @@ async def _asked(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
 async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
     judge, protocol = trial.judge.name, trial.protocol
     try:
-        reply = await asyncio.wait_for(provider.ask(trial.presentation()), PATIENCE)
+        reply = await asyncio.wait_for(provider.ask(trial.presentation()), CALL_TIMEOUT)
     except TimeoutError:
-        slow = UnreachableError(f"no reply within {PATIENCE:g} s; is the server working?")
+        slow = UnreachableError(f"no reply within {CALL_TIMEOUT:g} s; is the server working?")
         return JudgeCheck(judge, protocol, fault=str(slow), exit_code=slow.exit_code)
     except SteelyardError as error:
         return JudgeCheck(judge, protocol, fault=str(error), exit_code=error.exit_code)

@@ -16,11 +16,11 @@ import numpy as np
 
 from steelyard.commands.view.call_detail import CallDetail, details
 from steelyard.commands.view.call_index import CallCounts
-from steelyard.commands.view.viewed_run import Loaded, ViewedRun
-from steelyard.core.atomic_write import atomic_write, write_error, write_text
+from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
+from steelyard.core.atomic_write import atomic_write, atomic_write_text, write_error
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
-from steelyard.run_folder.published_files import parquet_missing, sound, write_parquet
+from steelyard.run_folder.published_files import parquet_missing, valid_text, write_parquet
 
 JSONL, PARQUET = FORMS = ("jsonl", "parquet")
 """What tables can be written as."""
@@ -75,21 +75,21 @@ def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTa
     return written
 
 
-def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
+def _observations(loaded: LoadedRun, path: Path, form: str) -> ExportedTable:
     judges = () if loaded.plan is None else loaded.plan.study.judges
     results = Results(
         loaded.index.calls,
-        loaded.index.evidence.baselines,
+        loaded.index.run_calls.baselines,
         {judge.name for judge in judges if judge.composition is not None},
     )
     if form == PARQUET:
         write_parquet(path, results)
     else:
-        write_text(path, results.jsonl())
+        atomic_write_text(path, results.jsonl())
     return ExportedTable(path, loaded.index.count(np.ones(len(results), dtype=np.bool_)))
 
 
-def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTable:
+def _trials(run: ViewedRun, loaded: LoadedRun, path: Path, form: str) -> ExportedTable:
     """Calls that were really made; a verdict that others make is an observation, and no trial."""
     asked = loaded.index.baselines_last(loaded.asked).tolist()
     parts = (
@@ -99,7 +99,7 @@ def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTa
     if form == PARQUET:
         _write_rows(path, parts)
     else:
-        write_text(path, ("".join(f"{json.dumps(row)}\n" for row in part) for part in parts))
+        atomic_write_text(path, ("".join(f"{json.dumps(row)}\n" for row in part) for part in parts))
     return ExportedTable(path, loaded.index.count(np.isin(np.arange(len(loaded.index.calls)), asked)))
 
 
@@ -140,7 +140,7 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
     schema = _schema()
     with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for part in parts:
-            lines = "".join(f"{json.dumps(_sound(row))}\n" for row in part).encode()
+            lines = "".join(f"{json.dumps(_valid_text(row))}\n" for row in part).encode()
             table = arrow_json.read_json(
                 pyarrow.BufferReader(lines),
                 arrow_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
@@ -160,8 +160,8 @@ def _schema() -> Any:
     return pyarrow.schema([(name, kinds[kind]) for name, kind in TRIAL_COLUMNS.items()])
 
 
-def _sound(value: Any) -> Any:
+def _valid_text(value: Any) -> Any:
     """The same with text that UTF-8 can spell."""
     if isinstance(value, dict):
-        return {key: _sound(inner) for key, inner in value.items()}
-    return [_sound(inner) for inner in value] if isinstance(value, list) else sound(value)
+        return {key: _valid_text(inner) for key, inner in value.items()}
+    return [_valid_text(inner) for inner in value] if isinstance(value, list) else valid_text(value)

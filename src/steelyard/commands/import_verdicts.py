@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.atomic_write import write_text
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
@@ -19,7 +19,7 @@ from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.importing.score_probes import score_probes
 from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed
 from steelyard.probes.probe import PROBES, Probe
-from steelyard.run_folder.call_examples import Evidence, with_exhibits
+from steelyard.run_folder.call_examples import RunCalls, with_examples
 from steelyard.run_folder.next_step import with_recorded_steps
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
@@ -31,7 +31,7 @@ SEED = 7
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What recorded verdicts amount to."""
 
     calls: PairTable | ScoreTable
@@ -70,7 +70,7 @@ class ImportFolder:
         """Name and seed of the datasheet, and the hash of the calls it was made from."""
         return self.path / "import.json"
 
-    def write(self, imported: Imported) -> Datasheet:
+    def write(self, imported: ImportResult) -> Datasheet:
         """Calls first, then the datasheet in every format; another run or import is never overwritten.
 
         The datasheet comes back with what could not be drawn.
@@ -83,10 +83,10 @@ class ImportFolder:
                 f"{self.path}: cannot be written ({error.strerror}); choose another --out."
             ) from error
         sheet = imported.datasheet
-        write_text(self.observations, imported.calls.lines())
+        atomic_write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
         source |= {"baselines": list(imported.baselines)} if imported.baselines else {}
-        write_text(self.source, json.dumps(source, indent=1) + "\n")
+        atomic_write_text(self.source, json.dumps(source, indent=1) + "\n")
         sheet = write_datasheet(self.path, sheet)
         write_results(self.path, Results(imported.observations, imported.baselines))
         return sheet
@@ -97,21 +97,21 @@ class ImportFolder:
         if self.observations.exists() and not _same(self.observations, calls.lines()):
             raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
 
-    def load(self) -> Imported:
+    def load(self) -> ImportResult:
         """Rebuild the datasheet from the calls that lie here."""
-        name, seed, expected, baselines = self._about()
+        name, seed, expected, baselines = self._read_source()
         imported = import_verdicts([self.observations], name, seed, baselines=baselines)
         self._check(imported.calls, expected)
         return imported
 
-    def observed(self) -> tuple[Observations, int, tuple[str, ...]]:
+    def read_observations(self) -> tuple[Observations, int, tuple[str, ...]]:
         """The calls that lie here, the seed of their datasheet, and who is a baseline among their judges."""
-        _, seed, expected, baselines = self._about()
+        _, seed, expected, baselines = self._read_source()
         recorded = read_recorded([self.observations])
         self._check(recorded.calls, expected)
         return recorded.observations, seed, baselines
 
-    def _about(self) -> tuple[str, int, str, tuple[str, ...]]:
+    def _read_source(self) -> tuple[str, int, str, tuple[str, ...]]:
         """Name, seed, hash of the calls, and baselines."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
@@ -136,7 +136,7 @@ def import_verdicts(
     seed: int = SEED,
     table: RecordedSource | None = None,
     baselines: Collection[str] = (),
-) -> Imported:
+) -> ImportResult:
     """Read recorded verdicts and build their datasheet; no call is made.
 
     `table` says how to read files that are tables with columns of their own, or Inspect logs; it may know
@@ -158,12 +158,12 @@ def import_verdicts(
     )
     silence = judges_without_verdicts([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *call_warnings(observations))
-    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed, beside))
-    return Imported(calls, observations, datasheet, tuple(silence), remarks, beside)
+    datasheet = with_examples(with_recorded_steps(datasheet), RunCalls.of_import(observations, seed, beside))
+    return ImportResult(calls, observations, datasheet, tuple(silence), remarks, beside)
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedVerdicts:
     """What files of recorded verdicts hold, before any figure."""
 
     calls: PairTable | ScoreTable
@@ -178,17 +178,19 @@ class Recorded:
     """Judges that stood beside the others as baselines."""
 
 
-def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) -> Recorded:
+def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) -> RecordedVerdicts:
     """The calls of one or several files; `table` says how to read those that are tables."""
     lines = None if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
         scores, assumed = read_scores(paths, lines)
         refuse_mixed(scores.judged, ", ".join(map(str, paths)))
         remarks, baselines = ((), ()) if table is None else (tuple(table.remarks), tuple(table.baselines))
-        return Recorded(scores, scores.observations(), score_probes(scores), (*remarks, *assumed), baselines)
+        return RecordedVerdicts(
+            scores, scores.observations(), score_probes(scores), (*remarks, *assumed), baselines
+        )
     calls = read_pairs(paths, lines)
     observations = calls.observations()
-    return Recorded(calls, observations, _probes(observations))
+    return RecordedVerdicts(calls, observations, _probes(observations))
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:

@@ -9,9 +9,9 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.run_facts import Look
 from steelyard.errors import ConfigError, RunError
 from steelyard.run_folder.publication import publish
-from steelyard.run_folder.resume import prepare
+from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import thaw
+from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.runner.budget import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
@@ -62,7 +62,7 @@ def measure(
             "look at what was rejected in stimuli.jsonl, or add a probe."
         )
     with folder.locked():
-        plan = prepare(folder, plan)
+        plan = prepare_folder(folder, plan)
         with folder.store() as store:
             record = RunRecord(store, study.reference)
             runner = Runner(record, limits, progress, record.authoring.dollars)
@@ -85,7 +85,7 @@ def measure(
 FIRST = PROFILES[0]
 """Profile of the first look."""
 
-Sizes = Callable[[str], Study]
+StudyAtProfile = Callable[[str], Study]
 """Profile to the study at this size."""
 
 
@@ -106,19 +106,19 @@ def default_folder(study: Study) -> RunFolder:
     return RunFolder(plain.with_name(f"{plain.name}-until-verdict"))
 
 
-def sizes_left(folder: RunFolder) -> tuple[str, ...]:
+def remaining_profiles(folder: RunFolder) -> tuple[str, ...]:
     """The profiles that a folder may still go through, the one that it is at included."""
-    held = thaw(folder.study).profile if folder.study.exists() else FIRST
+    held = load_snapshot(folder.study).profile if folder.study.exists() else FIRST
     return PROFILES[PROFILES.index(held) :]
 
 
-def looks_before(folder: RunFolder) -> tuple[Look, ...]:
+def earlier_looks(folder: RunFolder) -> tuple[Look, ...]:
     """The looks at smaller profiles than the one that a folder is at."""
-    return (thaw(folder.study).looks or ()) if folder.study.exists() else ()
+    return (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
 
 
 def measure_until_verdict(
-    sizes: Sizes,
+    study_at: StudyAtProfile,
     folder: RunFolder,
     limits: RunLimits,
     progress: Progress | None = None,
@@ -127,15 +127,15 @@ def measure_until_verdict(
 
     A look that could not be finished ends it, as a budget does; the same call goes on there.
     """
-    calls, looks = 0, looks_before(folder)
-    for profile in sizes_left(folder):
-        found = measure(replace(sizes(profile), looks=looks), folder, limits, progress)
+    calls, looks = 0, earlier_looks(folder)
+    for profile in remaining_profiles(folder):
+        found = measure(replace(study_at(profile), looks=looks), folder, limits, progress)
         calls += found.session.calls
         found.session.calls = calls
-        taken = () if found.datasheet is None else found.datasheet.facts.looks
-        if found.errors or len(taken) <= len(looks) or taken[-1].end is not None:
+        looks_so_far = () if found.datasheet is None else found.datasheet.facts.looks
+        if found.errors or len(looks_so_far) <= len(looks) or looks_so_far[-1].end is not None:
             break
-        looks = taken
+        looks = looks_so_far
         if progress is not None:
             progress.say(f"{looks[-1]}; {looks[-1].open_told}; going on with the next profile.")
     return found

@@ -25,7 +25,7 @@ POINTS = 0.02
 
 
 @dataclass(frozen=True)
-class Reach:
+class RankingPower:
     """What one judge leaves of a difference between two systems, and what it can show of it."""
 
     judge: str
@@ -84,9 +84,14 @@ class Reach:
         )
 
 
-def reaches(sheet: Datasheet, items: int, where: str) -> list[Reach]:
+def ranking_power(sheet: Datasheet, items: int, where: str) -> list[RankingPower]:
     """Every measured judge whose agreement with labels is known."""
-    rows = [row for judge in sheet.judges if not judge.baseline for row in _reach(sheet, judge.name, items)]
+    rows = [
+        row
+        for judge in sheet.judges
+        if not judge.baseline
+        for row in _ranking_power(sheet, judge.name, items)
+    ]
     if not rows:
         raise DataError(
             f"{where}: no judge has agreement with labels on both classes, or on natural pairs; "
@@ -95,16 +100,16 @@ def reaches(sheet: Datasheet, items: int, where: str) -> list[Reach]:
     return rows
 
 
-def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
+def _ranking_power(sheet: Datasheet, judge: str, items: int) -> Iterator[RankingPower]:
     probe = ORIGINAL
-    figures = _scored(sheet, judge)
+    figures = _from_scores(sheet, judge)
     if figures is None:
-        probe, figures = NATURAL_PROBE, _compared(sheet, judge)
+        probe, figures = NATURAL_PROBE, _from_pairs(sheet, judge)
     if figures is None:
         return
     kept, (low, high), spread = figures
     low, high = max(-1.0, low), min(1.0, high)
-    yield Reach(
+    yield RankingPower(
         judge,
         kept,
         low,
@@ -127,7 +132,7 @@ def _lost(right: Estimate | None) -> tuple[int, int]:
     return lost, right.n_calls + lost
 
 
-def _scored(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
+def _from_scores(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
     """Single texts: one less both error rates; each system passes about half, the worst case.
 
     An abstention moves nothing, as a call without a winner: half of it is lost on either side.
@@ -154,7 +159,7 @@ def _abstained(sheet: Datasheet, judge: str, errors: Iterable[Estimate | None]) 
     return max(0.0, 1 - decided / right.denominator)
 
 
-def _compared(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
+def _from_pairs(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
     """Pairs: right less wrong among all calls; a call without a winner moves nothing."""
     right = sheet.find(judge, ACCURACY.id, NATURAL_PROBE, protocol="base")
     ties = sheet.find(judge, TIE_RATE.id, NATURAL_PROBE, protocol="base")

@@ -29,30 +29,32 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Decided
 
 
-def foreseen(study: Study, folder: RunFolder) -> Study:
+def with_expected_labels(study: Study, folder: RunFolder) -> Study:
     """The study for a plan: with the labels that its folder has, and stand-ins for the others."""
     if study.reference is None or not folder.database.exists():
         return with_placeholder_labels(study)
     with folder.store(read_only=True) as store:
-        return with_placeholder_labels(study, _filed(study, store))
+        return with_placeholder_labels(study, _stored_labels(study, store))
 
 
-def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None) -> Study:
+def with_reference_labels(
+    study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
+) -> Study:
     """The study with the reference judge's verdicts as labels; its notes say what is missing."""
     if study.reference is None:
         return study
     check_prices(study.judges, limits)
     check_replies(folder)
     with folder.locked(), folder.store() as store:
-        labels = _filed(study, store)
+        labels = _stored_labels(study, store)
         settled = folder.study.exists() or bool(store.authored())
         if not settled and len(labels) < len(study.items):
             record = RunRecord(store)
             known = [item for item in with_labels(study, labels).items if item.label is not None]
             trials = [reference_trial(study, item) for item in known]
             runner = Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
-            still = [item for item in study.items if item.id not in labels]
-            labels = {**labels, **_asked(study, still, runner)}
+            unlabelled = [item for item in study.items if item.id not in labels]
+            labels = {**labels, **_ask_reference(study, unlabelled, runner)}
     if not labels:
         raise RunError(
             f"data.reference: judge {study.reference} gave no readable verdict on any of "
@@ -65,7 +67,7 @@ def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Pro
     return without_idle(replace(with_labels(study, labels), notes=notes), ())
 
 
-def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
+def _ask_reference(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
     session = run_async(runner, lambda runner: runner.run(trials))
@@ -94,12 +96,12 @@ def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> N
         raise RunError(
             f"data.reference: {len(waiting)} of {pluralize(len(trials), 'item')} "
             f"{plural(len(waiting), 'waits', 'wait')} for a reply "
-            f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
+            f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to continue, or "
             "leave such items out."
         )
 
 
-def _filed(study: Study, store: RunStore) -> dict[str, str]:
+def _stored_labels(study: Study, store: RunStore) -> dict[str, str]:
     """Labels whose replies lie under the labelled item."""
     answered = store.answered()
     return {

@@ -19,7 +19,7 @@ from steelyard.runner.run_messages import call_warnings, decoding_caveats, missi
 
 
 @dataclass(frozen=True)
-class Rebuilt:
+class RebuiltDatasheet:
     """A datasheet from the record, not yet written."""
 
     datasheet: Datasheet
@@ -36,13 +36,13 @@ class Rebuilt:
         return datasheet
 
 
-def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
+def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
     """The datasheet of a run folder or an import; `verify` re-hashes the run file first."""
     run, imported = RunFolder(path), ImportFolder(path)
     if imported.observations.exists() and not run.study.exists():
         loaded = imported.load()
         losses = (*loaded.warnings, *map(str, loaded.errors))
-        return Rebuilt(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)
+        return RebuiltDatasheet(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
@@ -62,4 +62,4 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         *missing_usage(datasheet),
         *(pending_calls(coverage.headline, waiting) if plan.study.decides is None else ()),
     ]
-    return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))
+    return RebuiltDatasheet(datasheet, results, tuple(map(str, shortfalls)))

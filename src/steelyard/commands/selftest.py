@@ -48,7 +48,7 @@ TOLERANCES = {
 
 
 @dataclass(frozen=True)
-class Gate:
+class SelftestCheck:
     """One planted value against what the laboratory found."""
 
     judge: str
@@ -64,7 +64,7 @@ class Gate:
     passed: bool
 
 
-def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
+def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
     """Measure the planted judges in `folder` and hold every figure against its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
@@ -80,17 +80,17 @@ def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
     ]
 
 
-def _unmoved(sheet: Datasheet, judge: Judge) -> Gate:
+def _unmoved(sheet: Datasheet, judge: Judge) -> SelftestCheck:
     """The planted strict protocol moves the threshold alone."""
     estimate = _need(
         sheet.find(judge.name, RESOLUTION_RATIO.id, "ladder", protocol="strict"), RESOLUTION_RATIO.id
     )
     interval = estimate.interval
     covers = interval is not None and (interval.low or 0) <= 1 <= (interval.high or 1)
-    return Gate("probit strict", "resolution ratio", "1", "in interval", _number(estimate), covers)
+    return SelftestCheck("probit strict", "resolution ratio", "1", "in interval", _number(estimate), covers)
 
 
-def _instrument(folder: Path) -> Iterator[Gate]:
+def _instrument(folder: Path) -> Iterator[SelftestCheck]:
     """The joint fit of three replicates of the ladder must find the planted parameters."""
     config = StudyConfig(
         name="instrument",
@@ -108,35 +108,41 @@ def _instrument(folder: Path) -> Iterator[Gate]:
         estimate = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
         true = float(getattr(planted, metric))
         passed = estimate.value is not None and abs(estimate.value - true) < tolerance
-        yield Gate("probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate), passed)
+        yield SelftestCheck(
+            "probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate), passed
+        )
 
 
-def _first(sheet: Datasheet) -> Iterator[Gate]:
+def _first(sheet: Datasheet) -> Iterator[SelftestCheck]:
     yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
     yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
     net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
-    yield Gate("first", "position test", "slot 1", "flagged", str(net.finding), net.finding == "flagged")
+    yield SelftestCheck(
+        "first", "position test", "slot 1", "flagged", str(net.finding), net.finding == "flagged"
+    )
 
 
-def _tie(sheet: Datasheet) -> Iterator[Gate]:
+def _tie(sheet: Datasheet) -> Iterator[SelftestCheck]:
     dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
-    yield Gate("tie", DARK_CURRENT.id, "0", "0", _shown(dark), dark.value == 0)
+    yield SelftestCheck("tie", DARK_CURRENT.id, "0", "0", _with_counts(dark), dark.value == 0)
     yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
 
 
-def _coin(sheet: Datasheet) -> Iterator[Gate]:
+def _coin(sheet: Datasheet) -> Iterator[SelftestCheck]:
     for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
         estimate = _between_equals(sheet, "coin", metric)
         interval = estimate.interval
         covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
-        yield Gate("coin", metric, "0.500", "in interval", _shown(estimate), covers)
+        yield SelftestCheck("coin", metric, "0.500", "in interval", _with_counts(estimate), covers)
     net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
-    yield Gate("coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged")
+    yield SelftestCheck(
+        "coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged"
+    )
     reading = str(net.reading)
-    yield Gate("coin", "reading", "none", "not mixed", reading, reading != "mixed")
+    yield SelftestCheck("coin", "reading", "none", "not mixed", reading, reading != "mixed")
 
 
-def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
+def _probit(sheet: Datasheet, judge: Judge) -> Iterator[SelftestCheck]:
     """Each rate must lie where its parameters put it, given the number of pairs."""
     provider = Planted(judge)
     for protocol in ("base", "strict"):
@@ -144,7 +150,9 @@ def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
         yield from _probit_arm(sheet, judge.name, protocol, parameters)
 
 
-def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Parameters) -> Iterator[Gate]:
+def _probit_arm(
+    sheet: Datasheet, name: str, protocol: str, parameters: Parameters
+) -> Iterator[SelftestCheck]:
     cells = expected_pair_rates(parameters)
     for metric in (
         STABLE_CROSS_SENSITIVITY.id,
@@ -163,19 +171,23 @@ def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Paramete
             yield _rate(estimate, protocol, expected_rates(parameters, float(estimate.group["delta"])).better)
 
 
-def _rate(estimate: Estimate, protocol: str, expected: float) -> Gate:
+def _rate(estimate: Estimate, protocol: str, expected: float) -> SelftestCheck:
     """Calls of a pair may agree wholly, so pairs, not calls, are counted as independent."""
     reach = WIDTH * sqrt(expected * (1 - expected) / estimate.n_units)
     passed = estimate.value is not None and abs(estimate.value - expected) <= reach
     delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == TARGET_SENSITIVITY.id else ""
     accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
     judge = "probit" if protocol == "base" else f"probit {protocol}"
-    return Gate(judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _shown(estimate), passed)
+    return SelftestCheck(
+        judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _with_counts(estimate), passed
+    )
 
 
-def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> Gate:
+def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> SelftestCheck:
     estimate = _between_equals(sheet, judge, metric)
-    return Gate(judge, metric, f"{value:g}", f"{value:g}", _shown(estimate), estimate.value == value)
+    return SelftestCheck(
+        judge, metric, f"{value:g}", f"{value:g}", _with_counts(estimate), estimate.value == value
+    )
 
 
 def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
@@ -192,7 +204,7 @@ def _number(estimate: Estimate) -> str:
     return "undefined" if estimate.value is None else f"{estimate.value:.3f}"
 
 
-def _shown(estimate: Estimate) -> str:
+def _with_counts(estimate: Estimate) -> str:
     return (
         "undefined"
         if estimate.value is None

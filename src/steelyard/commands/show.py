@@ -12,14 +12,14 @@ from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.datasheet.examples.example import Example
 from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.errors import UnknownNameError
-from steelyard.run_folder.call_examples import Evidence
+from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ShowRequest:
     """What to show."""
 
     judge: str | None = None
@@ -33,7 +33,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Shown:
+class JudgeExamples:
     """What was chosen of one judge."""
 
     judge: str
@@ -44,38 +44,38 @@ class Shown:
     """The chosen ones, most telling first."""
 
 
-def show(folder: Path, wanted: Wanted) -> list[Shown]:
+def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
     """The calls that were asked for, judge by judge."""
-    with _evidence(folder) as evidence:
-        calls = evidence.observations
-        under_test = [name for name in calls.judges if name not in evidence.baselines]
-        if wanted.judge is not None:
-            _require("judge", wanted.judge, [*under_test, *sorted(evidence.baselines)])
-        if wanted.probe is not None:
-            known = {*evidence.probes, *calls.shown.probe.tolist()}
-            _require("probe", wanted.probe, sorted(known))
-        judges = [wanted.judge] if wanted.judge else under_test or calls.judges
-        return [_of_judge(evidence, judge, wanted) for judge in judges]
+    with _open_calls(folder) as run_calls:
+        calls = run_calls.observations
+        under_test = [name for name in calls.judges if name not in run_calls.baselines]
+        if request.judge is not None:
+            _require("judge", request.judge, [*under_test, *sorted(run_calls.baselines)])
+        if request.probe is not None:
+            known = {*run_calls.probes, *calls.shown.probe.tolist()}
+            _require("probe", request.probe, sorted(known))
+        judges = [request.judge] if request.judge else under_test or calls.judges
+        return [_of_judge(run_calls, judge, request) for judge in judges]
 
 
-def _of_judge(evidence: Evidence, judge: str, wanted: Wanted) -> Shown:
-    mine = evidence.observations.of_judge(judge)
+def _of_judge(run_calls: RunCalls, judge: str, request: ShowRequest) -> JudgeExamples:
+    mine = run_calls.observations.of_judge(judge)
     cases = ExampleSelector(mine)
-    among = None if wanted.probe is None else evidence.of_probe(wanted.probe, mine)
-    chosen = cases.choose(wanted.outcome, wanted.limit, evidence.seed, among)
-    matching = cases.count(wanted.outcome, among)
-    return Shown(judge, matching, [evidence.exhibit(case) for case in chosen])
+    among = None if request.probe is None else run_calls.of_probe(request.probe, mine)
+    chosen = cases.choose(request.outcome, request.limit, run_calls.seed, among)
+    matching = cases.count(request.outcome, among)
+    return JudgeExamples(judge, matching, [run_calls.example(case) for case in chosen])
 
 
 @contextmanager
-def _evidence(folder: Path) -> Iterator[Evidence]:
+def _open_calls(folder: Path) -> Iterator[RunCalls]:
     run, imported = RunFolder(folder), ImportFolder(folder)
     if imported.observations.exists() and not run.study.exists():
-        yield Evidence.recorded(*imported.observed())
+        yield RunCalls.of_import(*imported.read_observations())
         return
     plan = load_plan(run)
     with run.store(read_only=True) as store:
-        yield Evidence.of_run(plan, RunRecord(store, plan.study.reference))
+        yield RunCalls.of_run(plan, RunRecord(store, plan.study.reference))
 
 
 def _require(noun: str, name: str, known: Sequence[str]) -> None:

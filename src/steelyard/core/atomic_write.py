@@ -13,7 +13,7 @@ from steelyard.errors import StoreError
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def write_text(path: Path, text: str | Iterable[str]) -> None:
+def atomic_write_text(path: Path, text: str | Iterable[str]) -> None:
     """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
     with atomic_write(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as stream:
         stream.writelines([text] if isinstance(text, str) else text)

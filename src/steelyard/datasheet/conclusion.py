@@ -175,7 +175,7 @@ class Finding:
     judge: str
     """Name on the datasheet."""
     title: str
-    """What was asked: `Zero point`, `Position`, …"""
+    """What was asked: `Dark current`, `Position`, …"""
     status: str = field(metadata={"key": "word"})
     """`clear`, `flagged`, `inconclusive`, `measured` or `undefined`; `word` in `datasheet.json`."""
     sentence: str
@@ -192,9 +192,9 @@ class Finding:
 
 
 def also_flagged(fact: Reason) -> str:
-    """`; zero point and sensitivity are flagged with it`, or nothing."""
+    """`; this also flags dark current and sensitivity`, or nothing."""
     if not fact.brings:
         return ""
     *others, last = (title.lower() for title in fact.brings)
-    listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-    return f"; {listed} flagged with it"
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"; this also flags {listed}"

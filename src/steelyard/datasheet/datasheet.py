@@ -17,6 +17,7 @@ from steelyard.datasheet.examples.example import Example
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_against, partial_words
+from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
@@ -25,8 +26,15 @@ from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/2"
 OLD_SCHEMA = "steelyard.datasheet/1"
-"""Still read; it has the status word `underpowered` where this one has `inconclusive`."""
-_STATUS_KEYS = ("finding", "word")
+"""Still read: its words are replaced by those of this one."""
+_NEW_WORDS = {
+    ("finding", "underpowered"): INCONCLUSIVE,
+    ("word", "underpowered"): INCONCLUSIVE,
+    ("title", "Zero point"): titles.DARK_CURRENT,
+    ("reading", "Zero point"): titles.DARK_CURRENT,
+    ("brings", "Zero point"): titles.DARK_CURRENT,
+}
+"""Key and word of the old schema to the word of this one."""
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = (
@@ -227,7 +235,7 @@ class Datasheet:
         """The datasheet that was written; a ValueError says where the body is none."""
         schema = mapping(body, "").get("schema")
         if schema == OLD_SCHEMA:
-            body = _with_new_status(body)
+            body = _with_new_words(body)
         elif schema != SCHEMA:
             raise ValueError(f"schema: found {json.dumps(schema)}, expected {json.dumps(SCHEMA)}")
         study = {"profile": "", **mapping(body.get("study"), "study")}
@@ -252,13 +260,10 @@ def _named_in(sentence: Any) -> str | None:
     return sentence.removeprefix(before).removesuffix(after) if isinstance(sentence, str) else None
 
 
-def _with_new_status(body: Any) -> Any:
-    """A body of the old schema with the status words of this one, wherever it has one."""
+def _with_new_words(body: Any, key: str = "") -> Any:
+    """A body of the old schema with the words of this one."""
     if isinstance(body, list):
-        return [_with_new_status(each) for each in body]
-    if not isinstance(body, dict):
-        return body
-    return {
-        key: INCONCLUSIVE if key in _STATUS_KEYS and value == "underpowered" else _with_new_status(value)
-        for key, value in body.items()
-    }
+        return [_with_new_words(each, key) for each in body]
+    if isinstance(body, dict):
+        return {name: _with_new_words(value, name) for name, value in body.items()}
+    return _NEW_WORDS.get((key, body), body) if isinstance(body, str) else body

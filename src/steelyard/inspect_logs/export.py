@@ -12,7 +12,7 @@ from typing import Any
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.errors import ConfigError, StoreError
 from steelyard.inspect_logs.messages import MARK, UNSCORED, chat_messages, require_inspect
-from steelyard.run_folder.call_examples import Evidence
+from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord
@@ -90,10 +90,10 @@ def _scores(run: RunFolder) -> Scores:
     scores: Scores = {}
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     with run.store(read_only=True) as store:
-        evidence = Evidence.of_run(plan, RunRecord(store, plan.study.reference))
-        for seen in evidence.observations:
+        run_calls = RunCalls.of_run(plan, RunRecord(store, plan.study.reference))
+        for seen in run_calls.observations:
             if len(seen.stimulus.texts) == 1:
-                words = evidence.raw(seen)
+                words = run_calls.record(seen)
                 named = scores.setdefault(seen.stimulus.id, {})
                 named[_scorer(seen)] = _score(seen, words.reply or words.message, seen.judge in baselines)
     return scores

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from steelyard.errors import ConfigError, DataError, PermanentError, TransientError
+from steelyard.errors import CallError, ConfigError, DataError
 from steelyard.inspect_logs.messages import MARK, UNSCORED, require_inspect
 from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.retry import retry
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import INSTRUCTIONS, read_part
@@ -31,30 +33,33 @@ from steelyard.verdicts.verdict import Decided, Failed, Verdict
 from steelyard.verdicts.vote import RULES
 
 
-class Line:
-    """One judge's provider, open while somebody is inside; `async with` enters."""
+class SharedProvider:
+    """One judge's provider, shared by concurrent calls and open while any of them is in flight.
+
+    Inspect does not tell when it has scored its last sample, so the last call closes the provider.
+    """
 
     def __init__(self, judge: Judge) -> None:
         """Nothing is opened before the first call."""
         self._judge = judge
-        self._inside = 0
+        self._calls = 0
         self._opening: asyncio.Future[Provider] | None = None
-        self._places = asyncio.Semaphore()
+        self._slots = asyncio.Semaphore()
 
     async def __aenter__(self) -> Self:
-        if not self._inside:
+        if not self._calls:
             alone = model_info(self._judge.address).sequential
-            self._places = asyncio.Semaphore(1 if alone else RunLimits().concurrency)
-            self._opening = asyncio.ensure_future(_opened(self._judge))
-        self._inside += 1
+            self._slots = asyncio.Semaphore(1 if alone else RunLimits().concurrency)
+            self._opening = asyncio.ensure_future(_open_provider(self._judge))
+        self._calls += 1
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._inside -= 1
+        self._calls -= 1
         opening = self._opening
-        if self._inside or opening is None:
+        if self._calls or opening is None:
             return
         self._opening = None
         if opening.done() and not opening.cancelled() and opening.exception() is None:
@@ -63,27 +68,23 @@ class Line:
             opening.cancel()
 
     async def ask(self, trial: Trial) -> Reply:
-        """One call, once there is a place for it."""
+        """One call, once a slot is free."""
         assert self._opening is not None
         provider = await asyncio.shield(self._opening)
         prime_provider(provider, [trial])
-        async with self._places:
+        async with self._slots:
             return await provider.ask(trial.presentation())
 
 
-async def _opened(judge: Judge) -> Provider:
+async def _open_provider(judge: Judge) -> Provider:
     provider = connect(judge)
     await provider.open()
     return provider
 
 
-LONGEST_WAIT = 60.0
-"""Seconds between two tries, at most."""
-
-
 @dataclass(frozen=True)
-class Said:
-    """What a judge said of a sample."""
+class JudgeAnswer:
+    """The answer of a judge on a sample."""
 
     verdict: Verdict
     """The verdict, or why there is none."""
@@ -103,23 +104,28 @@ class JudgeCall:
     """True where the whole run is judged, False where its last words are."""
     attempts: int
     """Tries of one call."""
-    _lines: dict[str, Line] = field(default_factory=dict)
+    _providers: dict[str, SharedProvider] = field(default_factory=dict)
 
-    async def said(self, state: Any) -> Said:
+    async def judge_sample(self, state: Any) -> JudgeAnswer:
         """The verdict on a sample, as Inspect's solvers left it."""
-        return await self._said(
+        return await self._judge_trial(
             Trial(self.judge, "base", original_of(self._item(state), self.task), self.task)
         )
 
-    async def _said(self, trial: Trial) -> Said:
-        made = trial.judge.composition
-        if made is not None:
-            every = await asyncio.gather(*map(self._said, trial.members))
-            return Said(RULES[made.rule]([one.verdict for one in every], False), _joined(trial, every))
+    async def _judge_trial(self, trial: Trial) -> JudgeAnswer:
+        composition = trial.judge.composition
+        if composition is not None:
+            answers = await asyncio.gather(*map(self._judge_trial, trial.members))
+            return JudgeAnswer(
+                RULES[composition.rule]([answer.verdict for answer in answers], False),
+                _join_replies(trial, answers),
+            )
         reply = await self._reply(trial)
         if isinstance(reply, Failed):
-            return Said(reply, None)
-        return Said(READERS.build(trial.judge.protocols["base"].reader)(reply, self.task.scale), reply.text)
+            return JudgeAnswer(reply, None)
+        return JudgeAnswer(
+            READERS.build(trial.judge.protocols["base"].reader)(reply, self.task.scale), reply.text
+        )
 
     def _item(self, state: Any) -> Item:
         """The sample as it is judged."""
@@ -133,22 +139,18 @@ class JudgeCall:
         return Item(name, state.input_text, (render_transcript(run),), str(state.sample_id), transcript=run)
 
     async def _reply(self, trial: Trial) -> Reply | Failed:
-        """What the judge says, or why it says nothing; a wrong key or an absent server is raised."""
+        """The reply, or why there is none; a wrong key or an absent server is raised."""
         if trial.overflows:
             return Failed("context_overflow")
-        line = self._lines.setdefault(trial.judge.name, Line(trial.judge))
-        async with line:
-            for tries in range(1, self.attempts + 1):
-                try:
-                    return await line.ask(trial)
-                except PermanentError as error:
-                    return Failed(error.reason)
-                except TransientError as error:
-                    if tries == self.attempts:
-                        return Failed(error.reason)
-                    pause = RunLimits().backoff * 2.0 ** (tries - 1)
-                    await asyncio.sleep(min(LONGEST_WAIT, max(pause, error.retry_after or 0.0)))
-        raise AssertionError("a try ends in a reply or an error")
+        limits = RunLimits(attempts=self.attempts)
+        provider = self._providers.setdefault(trial.judge.name, SharedProvider(trial.judge))
+        async with provider:
+            try:
+                return await retry(
+                    partial(provider.ask, trial), limits, asyncio.Event(), limits.trial_timeout
+                )
+            except CallError as error:
+                return Failed(error.reason)
 
 
 def judge_call(
@@ -165,18 +167,18 @@ def judge_call(
     if isinstance(parsed, Pairwise):
         raise ConfigError("inspect_scorer: scale is 'pairwise', expected binary or a range such as 1-6.")
     asked = parse_judge(judge, Path(), parsed, transcripts=runs)
-    for one in asked.asked:
-        connect(one)  # refuses wrong models and options before anything is asked
+    for answer in asked.asked:
+        connect(answer)  # refuses wrong models and options before anything is asked
     words = read_part(rubric, Path(), "inspect_scorer: rubric")
     return JudgeCall(asked, Task(instruction or INSTRUCTIONS[False], words, parsed), runs, attempts)
 
 
-def _joined(trial: Trial, every: list[Said]) -> str | None:
-    """What the members said, each under its name; None where none of them replied."""
+def _join_replies(trial: Trial, answers: list[JudgeAnswer]) -> str | None:
+    """Replies of the members, each under its name; None if none replied."""
     named = [
-        f"{member.judge.name}: {one.words}"
-        for member, one in zip(trial.members, every, strict=True)
-        if one.words is not None
+        f"{member.judge.name}: {answer.words}"
+        for member, answer in zip(trial.members, answers, strict=True)
+        if answer.words is not None
     ]
     return "\n\n".join(named) or None
 
@@ -207,12 +209,12 @@ def scoring(call: JudgeCall) -> Callable[[Any, Any], Awaitable[Any]]:
 
     async def score(state: Any, target: Any) -> Any:
         del target
-        return inspect_score(call, await call.said(state))
+        return inspect_score(call, await call.judge_sample(state))
 
     return score
 
 
-def inspect_score(call: JudgeCall, said: Said) -> Any:
+def inspect_score(call: JudgeCall, judge_sample: JudgeAnswer) -> Any:
     """A verdict as Inspect's score; what has none is unscored, with the reason."""
     from inspect_ai.scorer import Score
 
@@ -222,9 +224,9 @@ def inspect_score(call: JudgeCall, said: Said) -> Any:
         "fingerprint": judge.fingerprint("base"),
         "call": {"judge": judge.name, "protocol": "base", "replicate": 0},
     }
-    if isinstance(said.verdict, Decided):
-        value = said.verdict.value
-        return Score(value=int(value), answer=value, explanation=said.words, metadata={MARK: known})
-    reason = UNSCORED.get(type(said.verdict), "grader_failed")
-    told = {MARK: {**known, "reason": reason_of(said.verdict)}}
-    return Score(value=float("nan"), explanation=said.words, reason=reason, metadata=told)
+    if isinstance(judge_sample.verdict, Decided):
+        value = judge_sample.verdict.value
+        return Score(value=int(value), answer=value, explanation=judge_sample.words, metadata={MARK: known})
+    reason = UNSCORED.get(type(judge_sample.verdict), "grader_failed")
+    metadata = {MARK: {**known, "reason": reason_of(judge_sample.verdict)}}
+    return Score(value=float("nan"), explanation=judge_sample.words, reason=reason, metadata=metadata)

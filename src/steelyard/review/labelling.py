@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from steelyard.core.atomic_write import write_text
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
@@ -17,7 +17,7 @@ from steelyard.review.progress import Agreement, agreement
 from steelyard.review.review_writer import task_words
 from steelyard.review.votes import UNDONE, by_stimulus, in_force
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import thaw
+from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
@@ -97,7 +97,9 @@ class LabelSession:
     def task(self) -> dict[str, str]:
         """Instruction and rubric of the study, where it was frozen."""
         known = self.folder.study.exists()
-        return task_words(thaw(self.folder.study).task) if known else {"instruction": "", "rubric": ""}
+        return (
+            task_words(load_snapshot(self.folder.study).task) if known else {"instruction": "", "rubric": ""}
+        )
 
     def item(self, name: str) -> Stimulus | None:
         """A drawn item."""
@@ -192,7 +194,7 @@ class LabelSession:
     def write(self) -> Path:
         """The labels as a file of the folder."""
         path = self.folder.path / LABELS
-        write_text(path, list(self.lines()))
+        atomic_write_text(path, list(self.lines()))
         return path
 
 

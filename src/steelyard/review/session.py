@@ -39,12 +39,12 @@ from steelyard.review.votes import (
 )
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import thaw
+from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.authoring import Asked
+from steelyard.store.authoring import AuthoringCall
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.transcript import Transcript
@@ -154,7 +154,7 @@ class ReviewSession:
                 written = [AuthoredStimulus.of(row) for row in store.authored().values()]
             rows += [(w, held.get(f"{w.stimulus.lineage.parent}/{ORIGINAL}")) for w in written]
         known = {row.stimulus.id for row, _ in rows}
-        arrived = (AuthoredStimulus.arrived(body) for body in self.log.arrivals())
+        arrived = (AuthoredStimulus.from_arrival(body) for body in self.log.arrivals())
         rows += [row for row in arrived if row[0].stimulus.id not in known]
         waits = self._waits(held.values())
         return {
@@ -183,19 +183,19 @@ class ReviewSession:
                 self._standings = newest, items, counted_anew
             return self._standings[2]
 
-    def asked_about(self, name: str) -> list[Asked]:
+    def asked_about(self, name: str) -> list[AuthoringCall]:
         """What authors and validators were asked about a stimulus, and what they said."""
         if not self.folder.database.exists():
             return []
         with self.folder.store(read_only=True) as store:
-            return store.asked_about(name)
+            return store.authoring_calls(name)
 
     @property
     def task(self) -> dict[str, str]:
         """Instruction, rubric and scale that the judges are given."""
         noted = self.log.noted(TASK)
         if noted is None and self.folder.study.exists():
-            noted = task_words(thaw(self.folder.study).task)
+            noted = task_words(load_snapshot(self.folder.study).task)
         return {"instruction": "", "rubric": "", **(noted or {})}
 
     # What may be done

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from steelyard.core.atomic_write import write_text
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import canonical_json
 from steelyard.errors import DataError
 from steelyard.stimuli.authored.brief import LABEL_FLIP
@@ -143,7 +143,7 @@ def write_stimuli(path: Path, stimuli: Iterable[Stimulus]) -> None:
     held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)} if path.exists() else {}
     held |= {stimulus.id: stimulus for stimulus in stimuli}
     lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in StimulusSet.of(held.values())]
-    write_text(path, "".join(line + "\n" for line in lines))
+    atomic_write_text(path, "".join(line + "\n" for line in lines))
 
 
 def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:

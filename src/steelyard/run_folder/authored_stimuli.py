@@ -49,7 +49,7 @@ class AuthoredStimulus:
         return {**body, "by_validator": True} if self.by_validator else body
 
     @classmethod
-    def arrived(cls, body: str) -> tuple[AuthoredStimulus, Stimulus]:
+    def from_arrival(cls, body: str) -> tuple[AuthoredStimulus, Stimulus]:
         """The inverse of `arrival`."""
         read = json.loads(body)
         return cls._of(read), Stimulus.from_json(read["original"])
@@ -65,7 +65,9 @@ class AuthoredStimulus:
         return cls(Stimulus.from_json(body["stimulus"]), tries, body.get("by_validator", False))
 
 
-def tally(written: Iterable[AuthoredStimulus], stimuli: Iterable[Stimulus]) -> tuple[ProbeReport, ...]:
+def count_by_probe(
+    written: Iterable[AuthoredStimulus], stimuli: Iterable[Stimulus]
+) -> tuple[ProbeReport, ...]:
     """One report for each probe, by name; `stimuli` hold what people decided."""
     decided = {stimulus.id: stimulus for stimulus in stimuli}
     probes: dict[str, list[tuple[AuthoredStimulus, Stimulus]]] = {}
@@ -100,12 +102,12 @@ def _buckets(stimuli: Iterable[Stimulus]) -> tuple[Bucket, ...]:
     filled: Counter[str] = Counter()
     for stimulus in stimuli:
         if isinstance(stimulus.expectation, Label):
-            wanted[_asked(stimulus)] += 1
+            wanted[_requested_level(stimulus)] += 1
             filled[stimulus.expectation.value] += stimulus.lineage.review != REJECTED
     return tuple(Bucket(level, filled[level], wanted[level]) for level in sorted(wanted, key=int))
 
 
-def _asked(stimulus: Stimulus) -> str:
+def _requested_level(stimulus: Stimulus) -> str:
     """The level that a text was written for, which need not be the one it is kept at."""
     answers = parse_scale(stimulus.scale or "").answers
     return answers[int(stimulus.id.rpartition("/")[2]) % len(answers)]

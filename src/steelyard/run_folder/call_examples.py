@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Mask, distinct
-from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText, truncate
 from steelyard.datasheet.examples.explain import explain
@@ -18,57 +17,43 @@ from steelyard.datasheet.findings.findings import examples_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
+from steelyard.run_folder.call_record import CallRecord, call_records
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
+from steelyard.store.run_store import RunStore
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 CALLS = 6
-"""Calls of one stimulus that an exhibit shows."""
-
-
-@dataclass(frozen=True)
-class Raw:
-    """What lies behind a verdict; nothing of it is known of a verdict that was recorded elsewhere."""
-
-    reply: str | None = None
-    """The reply as it came."""
-    attempts: int | None = None
-    """How often the call was made."""
-    message: str | None = None
-    """What the server or the network said to a call that failed."""
-    reader: str | None = None
-    """How the reply was read."""
+"""Calls of one stimulus that an example shows."""
 
 
 Place = tuple[str, str]
-"""Name of a stimulus, and a protocol."""
+"""Id of a stimulus, and a protocol."""
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Every call of a folder, whoever made it."""
+class RunCalls:
+    """Every call of a run folder or an import, from which examples are made."""
 
     observations: Observations
     """What was read."""
     seed: int
-    """Seed of the study: chance that chooses exhibits comes from it."""
+    """Seed of the study, which breaks ties between examples."""
     baselines: Collection[str] = ()
-    """Judges that stand beside those under test."""
+    """Baselines among the judges."""
     probes: Mapping[str, Collection[Place]] = field(default_factory=dict)
-    """Probe to what it shows, stimuli that it shares with others included."""
-    raw: Callable[[Observation], Raw] = lambda _: Raw()
-    """What lies behind an observation."""
+    """Probe to its stimuli and protocols, stimuli that it shares with others included."""
+    record: Callable[[Observation], CallRecord] = CallRecord
+    """The record of an observation."""
 
     @classmethod
-    def of_run(cls, plan: Plan, record: RunRecord) -> Evidence:
-        """The evidence of a run folder."""
+    def of_run(cls, plan: Plan, record: RunRecord) -> RunCalls:
+        """The calls of a run folder."""
         probes: dict[str, set[Place]] = {spec.name: set() for spec in plan.study.probes}
         questions = plan.trials.questions
         shown = np.unique(plan.use * len(questions) + plan.trials.question)
@@ -78,11 +63,11 @@ class Evidence:
                 probes.setdefault(probe, set()).add(place)
         baselines = {judge.name for judge in plan.study.judges if judge.baseline}
         observations = record.observations(plan.trials)
-        return cls(observations, plan.study.seed, baselines, probes, _Replies(plan, record).raw)
+        return cls(observations, plan.study.seed, baselines, probes, _RunRecords(plan, record.store).of)
 
     @classmethod
-    def recorded(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> Evidence:
-        """The evidence of an import: verdicts without texts and replies."""
+    def of_import(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> RunCalls:
+        """The calls of an import: verdicts without texts and replies."""
         return cls(observations, seed, baselines)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:
@@ -99,42 +84,42 @@ class Evidence:
             calls.stimulus, calls.protocol
         ]
 
-    def exhibit(self, case: CallGroup, reading: str = "") -> Example:
-        """The case with its texts and raw replies."""
-        stimulus, call = case.stimulus, case.calls[0]
-        unchanged = telling(case.unchanged, CALLS // 2)
-        calls = telling(case.calls, CALLS - len(unchanged))
-        texts = [case.unchanged[0].stimulus] if case.unchanged else []
+    def example(self, group: CallGroup, reading: str = "") -> Example:
+        """The group with its texts and raw replies."""
+        stimulus, call = group.stimulus, group.calls[0]
+        unchanged = select_calls(group.unchanged, CALLS // 2)
+        calls = select_calls(group.calls, CALLS - len(unchanged))
+        texts = [group.unchanged[0].stimulus] if group.unchanged else []
         return Example(
             judge=call.judge,
             protocol=call.protocol,
             probe=stimulus.probe,
-            outcome=case.outcome,
-            why=explain(case),
-            reader=self.raw(call).reader,
+            outcome=group.outcome,
+            why=explain(group),
+            reader=self.record(call).reader,
             shown=tuple(_text(each) for each in [*texts, stimulus]),
             calls=tuple(self._call(each) for each in [*unchanged, *calls]),
-            left_out=len(case.unchanged) + len(case.calls) - len(unchanged) - len(calls),
+            left_out=len(group.unchanged) + len(group.calls) - len(unchanged) - len(calls),
             reading=reading,
         )
 
     def _call(self, call: Observation) -> ExampleCall:
-        raw, paired = self.raw(call), len(call.stimulus.texts) == 2
+        record, is_pair = self.record(call), len(call.stimulus.texts) == 2
         return ExampleCall(
             id=call.stimulus.id,
-            order=call.order if paired else None,
+            order=call.order if is_pair else None,
             replicate=call.replicate,
-            reply=raw.reply,
-            verdict=answer_word(call.verdict),
-            winner=call.winner if paired else None,
-            reason=reason_of(call.verdict),
-            attempts=raw.attempts if raw.reply is None else None,
-            message=raw.message,
+            reply=record.reply,
+            verdict=record.verdict,
+            winner=call.winner if is_pair else None,
+            reason=record.reason,
+            attempts=record.attempts if record.reply is None else None,
+            message=record.message,
         )
 
 
-def telling(calls: Sequence[Observation], limit: int) -> list[Observation]:
-    """At most so many calls, in their order, every order and answer among them as far as there is room."""
+def select_calls(calls: Sequence[Observation], limit: int) -> list[Observation]:
+    """At most so many calls, in their order, with as many different orders and answers as fit."""
     first: dict[tuple[str, str, str | None], Observation] = {}
     for call in calls:
         first.setdefault((call.order, answer_word(call.verdict), reason_of(call.verdict)), call)
@@ -155,99 +140,63 @@ def _text(stimulus: Stimulus) -> ExampleText:
 
 
 @dataclass(frozen=True, eq=False)
-class _Replies:
-    """The replies of a run, by observation."""
+class _RunRecords:
+    """Records of the calls of a run."""
 
     plan: Plan
-    record: RunRecord
+    store: RunStore
 
-    def raw(self, call: Observation) -> Raw:
-        """What lies behind it."""
+    def of(self, call: Observation) -> CallRecord:
+        """The record of one observation."""
         place = call.judge, call.protocol, call.stimulus.id, call.order
         row = self.plan.trials.find(place, call.replicate)
         assert row is not None, place
-        trial = self.plan.trials[row]
-        if trial.members:
-            return self._common(trial)
-        reader = reader_words(trial.judge.protocols[trial.protocol].reader)
-        stored = self.record.replies([trial]).get(trial.key)
-        if stored is not None:
-            return Raw(reply_words(stored.reply), stored.attempts, reader=reader)
-        failure = self.record.store.failures([trial.key]).get(trial.key)
-        return Raw(reader=reader) if failure is None else Raw(None, failure.attempts, failure.message, reader)
-
-    def _common(self, trial: Trial) -> Raw:
-        """What the members of a judge that is made of others replied, one after the other."""
-        replies = self.record.replies(trial.calls)
-        heard = [(call, reply_words(replies[call.key].reply)) for call in trial.calls if call.key in replies]
-        lines = [
-            f"{call.judge.name}, {call.order}, repeat {call.replicate}: {words}" for call, words in heard
-        ]
-        failures = self.record.store.failures([call.key for call in trial.calls])
-        lost = [failures[call.key].message for call in trial.calls if call.key in failures]
-        rule = trial.judge.composition.rule if trial.judge.composition else ""
-        return Raw("\n".join(lines) or None, message=lost[0] if lost else None, reader=f"{rule} of members")
+        return call_records(self.store, [(call, self.plan.trials[row])])[0]
 
 
-def reader_words(reader: Spec) -> str:
-    """The reader with its settings: `json`, `regex (pattern: …)`."""
-    settings = ", ".join(f"{name}: {value}" for name, value in sorted(reader.args.items()))
-    return f"{reader.name} ({settings})" if settings else reader.name
+EXAMPLES_PER_READING = 3
+"""Examples behind a flagged reading."""
+MANY_READINGS = 24
+"""Flagged readings of a datasheet above which each has one example."""
 
 
-def reply_words(reply: Reply) -> str:
-    """The text of a reply, and what came beside it that a reader may have read."""
-    parts = [reply.text] if reply.text else []
-    if reply.scores is not None:
-        parts.append(f"scores: {', '.join(f'{score:g}' for score in reply.scores)}")
-    if reply.logprobs:
-        likely = sorted(reply.logprobs.items(), key=lambda each: -each[1])[:5]
-        parts.append("log-probabilities: " + ", ".join(f"{token!r} {value:.3f}" for token, value in likely))
-    if reply.finish != "stop":
-        parts.append(f"[finish: {reply.finish}]")
-    return "\n".join(parts)
-
-
-PER_READING = 3
-"""Exhibits behind a flagged reading."""
-MANY = 24
-"""Flagged readings of a datasheet from which on each has one exhibit."""
-
-
-def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
-    """The datasheet with the calls behind it; what can not be shown is a fault, and the figures stand."""
+def with_examples(datasheet: Datasheet, run_calls: RunCalls) -> Datasheet:
+    """The datasheet with examples of its calls; an error in them is a fault, and the figures stand."""
     faults = Faults()
-    exhibits: list[Example] = []
+    examples: list[Example] = []
     for judge in datasheet.judges:
         if not judge.baseline:
-            make = partial(_of_judge, datasheet, evidence, judge.name)
-            exhibits += faults.guarded(judge.name, "exhibits", make, lambda _: [])
-    return replace(datasheet, exhibits=tuple(exhibits), faults=(*datasheet.faults, *faults.found))
+            make = partial(_of_judge, datasheet, run_calls, judge.name)
+            examples += faults.guarded(judge.name, "exhibits", make, lambda _: [])
+    return replace(datasheet, exhibits=tuple(examples), faults=(*datasheet.faults, *faults.found))
 
 
-def _of_judge(datasheet: Datasheet, evidence: Evidence, judge: str) -> list[Example]:
-    cases = ExampleSelector(evidence.observations.of_judge(judge))
-    shown = (*_flagged(datasheet, evidence, judge, cases), *_lost(evidence, cases))
-    return [truncate(exhibit) for exhibit in shown]
+def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[Example]:
+    selector = ExampleSelector(run_calls.observations.of_judge(judge))
+    shown = (
+        *_flagged_examples(datasheet, run_calls, judge, selector),
+        *_failure_examples(run_calls, selector),
+    )
+    return [truncate(example) for example in shown]
 
 
-def _flagged(
-    datasheet: Datasheet, evidence: Evidence, judge: str, cases: ExampleSelector
+def _flagged_examples(
+    datasheet: Datasheet, run_calls: RunCalls, judge: str, selector: ExampleSelector
 ) -> Iterator[Example]:
     flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
-    limit = PER_READING if len(flagged) <= MANY else 1
+    limit = EXAMPLES_PER_READING if len(flagged) <= MANY_READINGS else 1
     estimates = datasheet.look_up.of_judge(judge)
     for reading in flagged:
         if reading.judge == judge:
-            for case in examples_behind(reading, cases, estimates, limit, evidence.seed):
-                yield evidence.exhibit(case, reading.title)
+            for group in examples_behind(reading, selector, estimates, limit, run_calls.seed):
+                yield run_calls.example(group, reading.title)
 
 
-def _lost(evidence: Evidence, cases: ExampleSelector) -> Iterator[Example]:
-    """For each reason why a call has no verdict, one that ended so."""
-    calls = cases.observations
+def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterator[Example]:
+    """An example of each reason why calls have no verdict."""
+    calls = selector.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):
         for number in distinct(calls.verdict[calls.ended(kind)]).tolist():
-            (case,) = cases.choose(outcome, 1, evidence.seed, calls.verdict == number)
-            lost = [call for call in case.calls if call.verdict == calls.verdicts[number]]
-            yield evidence.exhibit(replace(case, calls=tuple(lost[:1])), titles.FAILURES)
+            (group,) = selector.choose(outcome, 1, run_calls.seed, calls.verdict == number)
+            failed = [call for call in group.calls if call.verdict == calls.verdicts[number]]
+            yield run_calls.example(replace(group, calls=tuple(failed[:1])), titles.FAILURES)

@@ -16,8 +16,8 @@ from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
-from steelyard.run_folder.call_examples import reader_words
-from steelyard.run_folder.run_facts import quantile, refusals, waiting_times
+from steelyard.run_folder.call_record import reader_words
+from steelyard.run_folder.run_facts import latencies, quantile, rejected_fields
 from steelyard.runner.answers import Answers
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
@@ -77,13 +77,16 @@ def _settings(judge: Judge) -> Iterator[tuple[str, str]]:
     options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
     for name, value in {**judge.decoding.extra, **options}.items():
         if value is not None:
-            yield name, HIDDEN if _SECRET.search(name) else truncate_text(_told(value), SETTING)
+            yield name, HIDDEN if _SECRET.search(name) else truncate_text(_setting_text(value), SETTING)
 
 
-def _told(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     """A value without what its own keys would hide."""
     if isinstance(value, Mapping):
-        parts = ((key, HIDDEN if _SECRET.search(str(key)) else _told(inner)) for key, inner in value.items())
+        parts = (
+            (key, HIDDEN if _SECRET.search(str(key)) else _setting_text(inner))
+            for key, inner in value.items()
+        )
         return ", ".join(f"{key}: {inner}" for key, inner in parts)
     return str(value)
 
@@ -116,13 +119,13 @@ def _service(answers: Answers, rows: Ints, counts: Mapping[Verdict, int]) -> Ser
     for number, many in zip(numbers.tolist(), calls.tolist(), strict=True):
         if model := answers.services.values[number].model:
             served[model] += many
-    latencies = waiting_times(answers, heard)
+    times_taken = latencies(answers, heard)
     return Service(
         calls=len(heard),
         served={truncate_text(str(name), SETTING): number for name, number in sorted(served.items())},
-        latency_p50=quantile(latencies, 0.5),
-        latency_p95=quantile(latencies, 0.95),
-        refused=dict(sorted(refusals(answers, heard).items())),
+        latency_p50=quantile(times_taken, 0.5),
+        latency_p95=quantile(times_taken, 0.95),
+        refused=dict(sorted(rejected_fields(answers, heard).items())),
         failed=dict(sorted((v.reason, n) for v, n in counts.items() if isinstance(v, Failed))),
         unreadable=dict(sorted((v.reason, n) for v, n in counts.items() if isinstance(v, Unreadable))),
     )

@@ -25,7 +25,7 @@ from steelyard.metrics.faults import Faults
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import more_rows
+from steelyard.run_folder.sample_size_hint import sample_size_hint
 from steelyard.runner.costs import CallRates
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
@@ -39,13 +39,13 @@ from steelyard.trials.call_count import CallCount
 from steelyard.trials.judge import Judge
 
 
-def arguments(words: Sequence[str]) -> Iterator[str]:
-    """The words that no option stands before: the study file, where there is one."""
+def positional_words(words: Sequence[str]) -> Iterator[str]:
+    """Words of a command that belong to no option: the study file, if there is one."""
     return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
 
 
-def without(words: Iterable[str], *options: str) -> Iterator[str]:
-    """The words without these options and their values."""
+def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
+    """Words of a command without these options and their values."""
     skip = False
     for word in words:
         if not skip and word not in options:
@@ -54,8 +54,8 @@ def without(words: Iterable[str], *options: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Cure:
-    """A cured judge of a study."""
+class RemedyJudge:
+    """A judge with its remedy, made of judges of the study."""
 
     definition: str
     """As a study file has it."""
@@ -65,36 +65,36 @@ class Cure:
     """The judge, made of judges of the study."""
 
     @classmethod
-    def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> Cure | None:
-        """The remedy for what weighs most against a judge, where it is a judge that can be measured."""
+    def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
+        """The remedy for the first fault of a judge; None if it is no judge that can be measured."""
         if verdict.word != CARE or not verdict.facts:
             return None
-        cured = remedy_for(sheet, verdict.judge, verdict.facts[0].title)
-        if cured is None or cured.definition is None:
+        remedy = remedy_for(sheet, verdict.judge, verdict.facts[0].title)
+        if remedy is None or remedy.definition is None:
             return None
         known = {judge.name: judge for judge in study.judges}
 
         def parse(given: Given) -> Judge:
-            made = CompositeJudge.of(given)
-            assert made is not None, given
-            return made.judge(parse, known, study.task.scale)
+            composite = CompositeJudge.of(given)
+            assert composite is not None, given
+            return composite.judge(parse, known, study.task.scale)
 
-        return cls(cured.definition, cured.title, parse(yaml.safe_load(cured.definition)))
+        return cls(remedy.definition, remedy.title, parse(yaml.safe_load(remedy.definition)))
 
     def address(self, written: Mapping[str, str]) -> str | None:
         """As the command line has it, its members as they were written there; None where it can not."""
         body: Any = yaml.safe_load(self.definition)
         return address_of(body, written)
 
-    def calls_in(self, study: Study, beside: Iterable[Judge] = ()) -> int:
+    def count_in_study(self, study: Study, beside: Iterable[Judge] = ()) -> int:
         """Calls on the built-in stimuli, with those of other judges beside."""
         return sum(count_calls(study, (*beside, self.judge)))
 
-    def shown_in(self, plan: Plan) -> bool:
+    def is_covered_by(self, plan: Plan) -> bool:
         """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
         return {one.name for one in self.judge.asked} <= {judge.name for judge in plan.trials.judges}
 
-    def calls_on(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
+    def count_in_plan(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
         """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
         asked = {one.name for one in self.judge.asked}
         judges = {judge.name: judge for judge in beside}
@@ -125,7 +125,7 @@ RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
-    path = _Path(sheet, plan, record)
+    path = _NextSteps(sheet, plan, record)
     verdicts = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
     return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
 
@@ -147,7 +147,7 @@ def _recorded(sheet: Datasheet, verdict: Conclusion) -> str:
 
 
 @dataclass(frozen=True)
-class _Path:
+class _NextSteps:
     """What can be done from here."""
 
     sheet: Datasheet
@@ -158,39 +158,39 @@ class _Path:
 
     def verdicts(self) -> tuple[Conclusion, ...]:
         """Every verdict with its next step."""
-        return tuple(self._told(verdict) for verdict in self.sheet.verdicts)
+        return tuple(self._with_step(verdict) for verdict in self.sheet.verdicts)
 
-    def _told(self, verdict: Conclusion) -> Conclusion:
+    def _with_step(self, verdict: Conclusion) -> Conclusion:
         run = self.sheet.facts
         if run.partial:
             unread = verdict.word == UNFIT and _of_failures(verdict)
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
-            return self._resumed(verdict, purpose, self._unanswered)
+            return self._resume_step(verdict, purpose, self._unanswered)
         if verdict.so == NO_SERVER:
-            return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
+            return self._resume_step(verdict, "have the failed calls asked again", self._unanswered)
         if verdict.word in (TOO_LITTLE, UNFIT) and _of_failures(verdict):
-            return self._again(verdict, f"{TRY_FIRST}, then measure again")
-        cured = verdict.word in (UNFIT, CARE)
+            return self._repeat_step(verdict, f"{TRY_FIRST}, then measure again")
+        needs_change = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
-        profile = self._study.profile if own else self._size(cured)
-        cure = Cure.of(self.sheet, verdict, self._study)
-        if cure is not None and profile is not None:
-            return self._cured(verdict, cure, profile)
-        if own and cured:
-            return self._again(verdict, "after the change, measure again")
+        profile = self._study.profile if own else self._size(needs_change)
+        remedy = RemedyJudge.of(self.sheet, verdict, self._study)
+        if remedy is not None and profile is not None:
+            return self._remedy_step(verdict, remedy, profile)
+        if own and needs_change:
+            return self._repeat_step(verdict, "after the change, measure again")
         if own:
-            rows = more_rows(self.sheet, verdict.judge)
+            rows = sample_size_hint(self.sheet, verdict.judge)
             if rows is None:
                 return replace(verdict, next=NextStep(GATE))
-            purpose = f"{rows.told}, and measure again"
-            return self._measured(verdict, purpose, self._study.profile, rows.growth)
+            purpose = f"{rows.advice}, and measure again"
+            return self._measure_step(verdict, purpose, self._study.profile, rows.growth)
         if profile is None and verdict.so != STILL_UNKNOWN:
             return replace(verdict, next=NextStep(GATE))
         if profile in (None, self._study.profile):
             # Merit that the largest profile leaves open lies on its limit: only a change decides it.
-            return self._again(verdict, "after the change, measure again")
+            return self._repeat_step(verdict, "after the change, measure again")
         size = f"measure at {profile} size"
-        return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
+        return self._measure_step(verdict, f"after the change, {size}" if needs_change else size, profile)
 
     @property
     def _unanswered(self) -> int | None:
@@ -203,67 +203,69 @@ class _Path:
     def _study(self) -> Study:
         return self.plan.study
 
-    def _size(self, cured: bool) -> str | None:
+    def _size(self, needs_change: bool) -> str | None:
         """The profile of the next measurement: at least standard, and larger where nothing is to be cured."""
         mine = self._study.profile
-        return mine if cured and mine != "quick" else LARGER.get(mine)
+        return mine if needs_change and mine != "quick" else LARGER.get(mine)
 
-    def _cured(self, verdict: Conclusion, cure: Cure, profile: str) -> Conclusion:
+    def _remedy_step(self, verdict: Conclusion, remedy: RemedyJudge, profile: str) -> Conclusion:
         """The judge with its remedy, measured in a folder of its own."""
         study, words = self._study, self._study.command
-        file = None if words is None else next(iter(arguments(words)), None)
-        address = None if words is None else cure.address(self._written(words))
+        file = None if words is None else next(iter(positional_words(words)), None)
+        address = None if words is None else remedy.address(self._judge_arguments(words))
         beside = () if address else _measured_judges(study)
         calls = None
         if self._countable:
-            alike = profile == study.profile and cure.shown_in(self.plan)
+            alike = profile == study.profile and remedy.is_covered_by(self.plan)
             shown = study.source is not None or alike
             calls = (
-                cure.calls_on(self.plan, beside) if shown else cure.calls_in(self._resized(profile), beside)
+                remedy.count_in_plan(self.plan, beside)
+                if shown
+                else remedy.count_in_study(self._resized(profile), beside)
             )
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile", "--until"] if study.source is None else []
             words = (
-                *without(words, *dropped),
+                *without_options(words, *dropped),
                 *(("-j", address) if address else ()),
                 *(("--profile", profile) if study.source is None else ()),
             )
-        purpose = f"measure it with its remedy, {cure.title}"
+        purpose = f"measure it with its remedy, {remedy.title}"
         if words is None:
-            purpose += f": {cure.definition}"
+            purpose += f": {remedy.definition}"
         elif not address:
-            purpose += f": add {cure.definition} to the judges{f' of {file}' if file else ''}, then"
-        return self._priced(verdict, purpose, words, calls, self._at_rate(calls, (*beside, cure.judge)))
+            purpose += f": add {remedy.definition} to the judges{f' of {file}' if file else ''}, then"
+        return self._priced(verdict, purpose, words, calls, self._at_rate(calls, (*beside, remedy.judge)))
 
-    def _written(self, words: Sequence[str]) -> dict[str, str]:
+    def _judge_arguments(self, words: Sequence[str]) -> dict[str, str]:
         """Measured judges by name, as the command line has them; none where a study file does."""
         judges = _measured_judges(self._study)
         given = [value for option, value in pairwise(words) if option == "-j"]
-        if not given and not list(arguments(words)):
+        if not given and not list(positional_words(words)):
             given = [judge.name for judge in judges]  # those of a command that names none
         alike = len(given) == len(judges)
         return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
 
-    def _resumed(self, verdict: Conclusion, purpose: str, calls: int | None) -> Conclusion:
+    def _resume_step(self, verdict: Conclusion, purpose: str, calls: int | None) -> Conclusion:
         """The same command, which asks only what has no reply."""
         due = self._rates.pending_cost(submitted(self.record.store))
         return self._priced(verdict, purpose, self._study.command, calls, due)
 
-    def _again(self, verdict: Conclusion, purpose: str) -> Conclusion:
+    def _repeat_step(self, verdict: Conclusion, purpose: str) -> Conclusion:
         """The same study in a new folder, for the old one would only replay its replies."""
-        told = f"{purpose}; the new folder asks every call afresh"
-        return self._measured(verdict, told, self._study.profile, afresh=True)
+        purpose = f"{purpose}; the new folder asks every call afresh"
+        return self._measure_step(verdict, purpose, self._study.profile, afresh=True)
 
-    def _measured(
+    def _measure_step(
         self, verdict: Conclusion, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
     ) -> Conclusion:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
         if words is not None and self._study.source is None:
-            words = (*without(words, "--out", "--profile", "--until"), "--profile", profile)
+            words = (*without_options(words, "--out", "--profile", "--until"), "--profile", profile)
         elif words is not None:
-            words = tuple(without(words, "--out"))
+            words = tuple(without_options(words, "--out"))
         if words is not None and afresh:
             words = (*words, "--out", new_folder(self._study))
         if profile not in self.known:

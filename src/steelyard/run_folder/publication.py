@@ -12,8 +12,8 @@ from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import Look
 from steelyard.datasheet.sequential import look_at
 from steelyard.metrics.faults import Faults
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus, tally
-from steelyard.run_folder.call_examples import Evidence, with_exhibits
+from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
+from steelyard.run_folder.call_examples import RunCalls, with_examples
 from steelyard.run_folder.instrument_cards import instrument_cards, services
 from steelyard.run_folder.next_step import with_next_steps
 from steelyard.run_folder.published_files import (
@@ -68,9 +68,9 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     )
     if study.looks is not None:
         sheet = _with_looks(sheet, study.looks, observations)
-    written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.all_stimuli)
+    written = count_by_probe(map(AuthoredStimulus.of, record.store.authored().values()), plan.all_stimuli)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
-    return with_exhibits(_with_instruments(sheet, plan, record), Evidence.of_run(plan, record))
+    return with_examples(_with_instruments(sheet, plan, record), RunCalls.of_run(plan, record))
 
 
 def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observations) -> Datasheet:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.atomic_write import atomic_write, write_text
+from steelyard.core.atomic_write import atomic_write, atomic_write_text
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.results import Column, Results
@@ -42,7 +42,7 @@ def read_datasheet(folder: Path) -> Datasheet:
 
 def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     """Write JSON, Markdown and one HTML page; the datasheet comes back with what could not be drawn."""
-    write_text(folder / JSON, datasheet.dumps())
+    atomic_write_text(folder / JSON, datasheet.dumps())
     faults = Faults()
     for path, render in (
         (folder / MARKDOWN, partial(markdown.render, datasheet)),
@@ -52,11 +52,11 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
         if text is None:
             path.unlink(missing_ok=True)  # one of an earlier sitting would tell of other figures
         else:
-            write_text(path, text)
+            atomic_write_text(path, text)
     if not faults.found:
         return datasheet
     datasheet = replace(datasheet, faults=(*datasheet.faults, *faults.found))
-    write_text(folder / JSON, datasheet.dumps())
+    atomic_write_text(folder / JSON, datasheet.dumps())
     return datasheet
 
 
@@ -93,8 +93,8 @@ def write_results(folder: Path, results: Results) -> None:
 
 
 def _write_texts(folder: Path, results: Results) -> None:
-    write_text(folder / CSV, results.csv())
-    write_text(folder / LINES, results.jsonl())
+    atomic_write_text(folder / CSV, results.csv())
+    atomic_write_text(folder / LINES, results.jsonl())
 
 
 def remove_results(folder: Path) -> None:
@@ -167,6 +167,6 @@ def _numbers(codes: Ints) -> Any:
     return pyarrow.Array.from_buffers(pyarrow.int64(), len(whole), [None, pyarrow.py_buffer(whole)])
 
 
-def sound(value: object) -> object:
+def valid_text(value: object) -> object:
     """Text that UTF-8 can spell."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

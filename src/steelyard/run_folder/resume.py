@@ -14,11 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.atomic_write import write_error, write_text
+from steelyard.core.atomic_write import write_error
 from steelyard.core.content_hash import NO_DIGESTS
 from steelyard.errors import ConfigError, StoreError
 from steelyard.run_folder.run_folder import JSON, RunFolder
-from steelyard.run_folder.snapshot import check_stimuli, freeze, freeze_plan, thaw, thaw_plan
+from steelyard.run_folder.snapshot import (
+    check_stimuli,
+    load_snapshot,
+    planned_trials,
+    restore_plan,
+    save_snapshot,
+)
 from steelyard.runner.planner import Plan
 from steelyard.runner.preflight import PREFLIGHT_CALLS
 from steelyard.runner.record import RunRecord
@@ -32,11 +38,11 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Unreadable
 
 
-def reread(folder: RunFolder, study: Study) -> None:
+def reread_replies(folder: RunFolder, study: Study) -> None:
     """Give judges of the folder the readers that the study has for them, where their replies gain by it."""
     if not (folder.study.exists() and folder.database.exists()):
         return
-    held = thaw(folder.study)
+    held = load_snapshot(folder.study)
     if study.extends(held):
         return
     wanted = {judge.name: judge for judge in study.judges}
@@ -52,13 +58,13 @@ def reread(folder: RunFolder, study: Study) -> None:
 def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None) -> None:
     """Take the corrected judges, where the replies of those that differ could not be read; `most` of each."""
     with folder.store() as store:
-        trials = thaw_plan(held, store.planned(), folder.stimuli).trials if store.has_plan else ()
+        trials = restore_plan(held, store.planned(), folder.stimuli).trials if store.has_plan else ()
         changed = {judge.name: judge for judge in corrected.judges}
-        arms = list(_arms(trials, changed))
+        arms = list(_by_protocol(trials, changed))
         record = RunRecord(store)
-        if all(_unread(arm, record, most) for arm in arms):
+        if all(_is_unreadable(arm, record, most) for arm in arms):
             store.refile(list(_moves(arms, changed, record, store)))
-            write_text(folder.study, freeze(corrected))
+            save_snapshot(folder.study, corrected)
 
 
 def _with_readers(held: Judge, wanted: Judge | None) -> Judge:
@@ -77,7 +83,7 @@ def _replaced(held: Judge, wanted: Judge | None) -> Judge:
     return wanted if wanted is not None and alike and not held.baseline else held
 
 
-def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
+def _by_protocol(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
     """Trials by judge and protocol, of those that are to be read in another way."""
     arms: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
@@ -88,7 +94,7 @@ def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Tr
     yield from arms.values()
 
 
-def _unread(arm: Sequence[Trial], record: RunRecord, most: int | None) -> bool:
+def _is_unreadable(arm: Sequence[Trial], record: RunRecord, most: int | None) -> bool:
     """Whether fewer than half of the replies could be parsed, as in a preflight; true without replies."""
     replies = record.replies(arm)
     if most is not None and len(replies) > most:
@@ -136,32 +142,32 @@ def _same_request(trial: Trial, judge: Judge, replies: Iterable[StoredReply]) ->
     return (before, after) == ("json", "text") and not any("{" in stored.reply.text for stored in replies)
 
 
-def prepare(folder: RunFolder, plan: Plan) -> Plan:
+def prepare_folder(folder: RunFolder, plan: Plan) -> Plan:
     """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
     study = plan.study
-    reread(folder, study)
-    held = require(folder, study)
-    if held is not None and held.hash == study.hash and not _half_grown(folder, study):
+    reread_replies(folder, study)
+    held = require_same_study(folder, study)
+    if held is not None and held.hash == study.hash and not _was_interrupted(folder, study):
         _check_written(folder, plan)
         check_stimuli(folder, plan)
-        _keep_plan(folder, plan)
+        _save_plan(folder, plan)
         looks = held.looks if study.looks is None else study.looks
         going_on = replace(study, command=held.command, decides=held.decides, looks=looks)
         if looks != held.looks:
-            write_text(folder.study, freeze(going_on))
+            save_snapshot(folder.study, going_on)
         return replace(plan, study=going_on)
     if study.looks:  # first, so that what is interrupted goes on at the larger profile
-        write_text(folder.study, freeze(study))
+        save_snapshot(folder.study, study)
     try:
         plan.all_stimuli.write(folder.stimuli)
     except OSError as error:
         raise write_error(folder.path, error) from error
-    write_text(folder.study, freeze(study))
-    _keep_plan(folder, plan)
+    save_snapshot(folder.study, study)
+    _save_plan(folder, plan)
     return plan
 
 
-def _half_grown(folder: RunFolder, study: Study) -> bool:
+def _was_interrupted(folder: RunFolder, study: Study) -> bool:
     """Whether `--until verdict` was interrupted between the study of a larger profile and its stimuli."""
     if not study.looks:
         return False
@@ -169,11 +175,11 @@ def _half_grown(folder: RunFolder, study: Study) -> bool:
         return store.study != study.hash
 
 
-def require(folder: RunFolder, study: Study) -> Study | None:
+def require_same_study(folder: RunFolder, study: Study) -> Study | None:
     """The study that lies here, if any; one that the other does not go on with is refused."""
     if not folder.study.exists():
         return None
-    held = thaw(folder.study)
+    held = load_snapshot(folder.study)
     check_replies(folder)
     _check_source(folder, held, study)
     if not study.extends(held) and not study.grows(held):
@@ -213,14 +219,14 @@ def _check_written(folder: RunFolder, plan: Plan) -> None:
         return
     with folder.store(read_only=True) as store:
         frozen = store.planned().stimuli if store.has_plan else plan.hashes
-    if frozen != plan.hashes and not _reviewed_anew(folder, plan):
+    if frozen != plan.hashes and not _was_reviewed_again(folder, plan):
         raise ConfigError(
             f"{folder.stimuli}: written stimuli were changed after the study was frozen; restore the file "
             "and review them anew with `steelyard review`, or choose another --out."
         )
 
 
-def _reviewed_anew(folder: RunFolder, plan: Plan) -> bool:
+def _was_reviewed_again(folder: RunFolder, plan: Plan) -> bool:
     """Whether the written stimuli are those of the newest version that a review was finished with."""
     if not folder.reviews.exists():
         return False
@@ -235,13 +241,13 @@ def _reviewed_anew(folder: RunFolder, plan: Plan) -> bool:
     )
 
 
-def _keep_plan(folder: RunFolder, plan: Plan) -> None:
+def _save_plan(folder: RunFolder, plan: Plan) -> None:
     """Once per study, whatever interrupted the first attempt; again where its calls are others."""
     with folder.store() as store:
         frozen = store.planned().key if store.has_plan else NO_DIGESTS
         same = np.array_equal(np.sort(frozen), np.sort(plan.trials.key))
         if store.study != plan.study.hash or not same:
-            store.freeze(plan.study.hash, freeze_plan(plan))
+            store.save_plan(plan.study.hash, planned_trials(plan))
 
 
 def _difference(held: Study, wanted: Study) -> str:

@@ -28,19 +28,19 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
     calls = answers.calls
     mine = np.flatnonzero(answers.answered & calls.where(lambda asked: not asked.judge.baseline))
     times = answers.received[mine]
-    latencies = waiting_times(answers, mine)
+    times_taken = latencies(answers, mine)
     coverage = record.coverage(plan.trials)
     return {
         "started": _clock(times.min()) if len(times) else None,
         "finished": _clock(times.max()) if len(times) and not coverage.headline.partial else None,
         **coverage.to_json(),
-        **_waiting(coverage.headline, record),
+        **_submitted_calls(coverage.headline, record),
         **({"decided": plan.study.decides} if plan.study.decides and coverage.headline.partial else {}),
-        "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
+        "latency_ms": {"p50": quantile(times_taken, 0.5), "p95": quantile(times_taken, 0.95)},
         "calls": len(mine),
-        **_counted(answers, mine),
+        **_token_counts(answers, mine),
         **_costs(answers, mine),
-        **_refused(answers, mine),
+        **_rejected(answers, mine),
         **_shortened(calls),
         **_rows(plan),
         **_authoring_facts(record.authoring),
@@ -60,7 +60,7 @@ def _rows(plan: Plan) -> dict[str, int]:
     return {"rows": len(shown), "unlabelled": unlabelled} if shown else {}
 
 
-def _waiting(coverage: Coverage, record: RunRecord) -> dict[str, int]:
+def _submitted_calls(coverage: Coverage, record: RunRecord) -> dict[str, int]:
     """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
     waiting = min(len(submitted(record.store)), coverage.planned - coverage.asked)
     return {"handed_in": waiting} if waiting > 0 else {}
@@ -84,7 +84,7 @@ def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:
         yield judge.name, rows[calls.of_judge(judge.name)]
 
 
-def _counted(answers: Answers, mine: Ints) -> dict[str, int]:
+def _token_counts(answers: Answers, mine: Ints) -> dict[str, int]:
     """Tokens; where there are any, those of cache and thoughts among them, and calls in batches."""
     numbers, calls = np.unique(answers.usage[mine], return_counts=True)
     used = [
@@ -104,15 +104,15 @@ def _counted(answers: Answers, mine: Ints) -> dict[str, int]:
     }
 
 
-def _refused(answers: Answers, mine: Ints) -> dict[str, Any]:
+def _rejected(answers: Answers, mine: Ints) -> dict[str, Any]:
     """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
     refusing = np.array([bool(service.refused) for service in answers.services.values], dtype=np.bool_)
     some = mine[refusing[answers.service[mine]]] if len(mine) else mine
-    refused = {name: dict(refusals(answers, rows)) for name, rows in _by_judge(answers, some)}
+    refused = {name: dict(rejected_fields(answers, rows)) for name, rows in _by_judge(answers, some)}
     return {"refused": refused} if refused else {}
 
 
-def refusals(answers: Answers, rows: Ints) -> Counter[str]:
+def rejected_fields(answers: Answers, rows: Ints) -> Counter[str]:
     """Calls of these rows by the sampling field that their server would not take."""
     refused: Counter[str] = Counter()
     numbers, first, calls = np.unique(answers.service[rows], return_index=True, return_counts=True)
@@ -151,7 +151,7 @@ def _clock(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def waiting_times(answers: Answers, rows: Ints) -> Floats:
+def latencies(answers: Answers, rows: Ints) -> Floats:
     """Milliseconds that calls took, sorted; how long one took in a batch nobody knows."""
     batched = np.array([usage.batched for usage in answers.usages.values], dtype=np.bool_)
     return np.sort(answers.latency_ms[rows[~batched[answers.usage[rows]]]])

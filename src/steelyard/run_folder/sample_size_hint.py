@@ -24,11 +24,11 @@ from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
-FIRST = 100
+FIRST_ROWS = 100
 """Rows to label where none is labelled."""
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
-RIGHT = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
+MERIT_METRICS = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
 """Figures that say whether a judge tells good from bad."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
@@ -40,49 +40,49 @@ UNEVEN = 3
 """Rows of one label for one of the other from which the other is rare."""
 RUN_RATES = (MISSED_FAILURES.id, FALSE_ALARMS.id)
 """Figures that say whether a judge of agents tells good runs from bad."""
-MOST = 1_000_000
+MAX_ROWS = 1_000_000
 """Rows beyond which a figure practically lies on its limit."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SampleSizeHint:
     """What rows of one's own want before they are judged again."""
 
-    told: str
+    advice: str
     """What to do to them."""
     growth: float = 1.0
     """Rows then, for one now."""
 
 
-def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
+def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     """What to add, with a number; None where rows with labels leave nothing open."""
     own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.is_overall]
     runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.is_overall and defined(e)]
     if not any(e.metric == ACCURACY.id and defined(e) for e in own) and runs:
         return _more_runs(runs)
     if not any(e.metric == ACCURACY.id and defined(e) for e in own):
-        width = decimal(half_width(EXPECTED, FIRST))
+        width = decimal(half_width(EXPECTED, FIRST_ROWS))
         here = max((e.n_units for e in own), default=0)
-        return Wanted(
-            f"label about {FIRST} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
-            max(1.0, FIRST / here) if here else 1.0,
+        return SampleSizeHint(
+            f"label about {FIRST_ROWS} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
+            max(1.0, FIRST_ROWS / here) if here else 1.0,
         )
     if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
-        return Wanted("add rows of the label that is missing, as many as there are of the other", 2.0)
+        return SampleSizeHint("add rows of the label that is missing, as many as there are of the other", 2.0)
     open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
     merit = [each for each in open_ones if each[1].metric == MERIT.id]
-    main = merit or [each for each in open_ones if each[1].metric in RIGHT]
+    main = merit or [each for each in open_ones if each[1].metric in MERIT_METRICS]
     if not open_ones:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
-    told = (
+    rows_text = (
         pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
     )
-    return Wanted(
-        f"add about {told}, which would decide “{metric_named(figure.metric).short}” in four runs of five if "
-        "the share stays",
+    return SampleSizeHint(
+        f"add about {rows_text}, which would decide “{metric_named(figure.metric).short}” in four runs of "
+        "five if the share stays",
         1 + wanted / max(1, figure.n_units),
     )
 
@@ -109,12 +109,12 @@ def rows_of_the_rarer(own: list[Estimate], rows: int) -> tuple[int | None, int |
     return (label, ceil(1 / left - rare)) if left > 0 else (None, None)
 
 
-def _more_runs(known: list[Estimate]) -> Wanted | None:
+def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     """Runs to add where edits say what each should come to; None where their figures leave nothing open."""
     rates = [e for e in known if e.metric in RUN_RATES]
     if len(rates) == 1:
         lack = "pass" if rates[0].metric == MISSED_FAILURES.id else "fail"
-        return Wanted(f"add runs that should {lack}, or a probe that makes them", 2.0)
+        return SampleSizeHint(f"add runs that should {lack}, or a probe that makes them", 2.0)
     needed = [
         (-(-max(1, e.calls_needed - e.n_calls) * max(1, e.n_units) // e.n_calls), e)
         for e in rates
@@ -123,7 +123,7 @@ def _more_runs(known: list[Estimate]) -> Wanted | None:
     if not needed:
         return None
     runs, figure = max(needed, key=_size)
-    return Wanted(
+    return SampleSizeHint(
         f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
         f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
         1 + round_up(runs) / max(1, figure.n_units),
@@ -142,4 +142,4 @@ def _rows(estimate: Estimate) -> int | None:
         return None
     calls = max(1, estimate.calls_needed - estimate.n_calls)
     rows = -(-calls * max(1, estimate.n_units) // estimate.n_calls)
-    return rows if rows <= MOST else None
+    return rows if rows <= MAX_ROWS else None

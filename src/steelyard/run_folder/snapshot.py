@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
 from steelyard.core.json_dataclasses import from_body
 from steelyard.core.registry import Spec
@@ -32,7 +33,12 @@ from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
 
-def freeze(study: Study) -> str:
+def save_snapshot(path: Path, study: Study) -> None:
+    """Write the study of a run folder."""
+    atomic_write_text(path, snapshot_text(study))
+
+
+def snapshot_text(study: Study) -> str:
     """`study.yaml` of the run folder: every effective value, prompts included."""
     body = {
         **FROZEN,
@@ -46,11 +52,11 @@ def freeze(study: Study) -> str:
             "rubric": study.task.rubric,
             "scale": scale_name(study.task.scale),
         },
-        **({} if study.source is None else {"data": _source(study.source)}),
+        **({} if study.source is None else {"data": _source_body(study.source)}),
         **({} if study.items_hash is None else {"items": study.items_hash}),
         **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
-        "judges": [_frozen(asdict(judge)) for judge in study.judges],
+        "judges": [_judge_body(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
         **({} if study.decides is None else {"decides": study.decides}),
         **({} if study.looks is None else {"looks": [look.to_json() for look in study.looks]}),
@@ -58,14 +64,14 @@ def freeze(study: Study) -> str:
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
 
 
-def thaw(path: Path) -> Study:
+def load_snapshot(path: Path) -> Study:
     """The study of a run folder."""
     body = read_yaml(path)
     try:
         frame = StudyConfig(
             name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
         )
-        judges = tuple(_thaw_judge(dict(judge)) for judge in body["judges"])
+        judges = tuple(_load_judge(dict(judge)) for judge in body["judges"])
         probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
         task = Task(
             str(body["task"]["instruction"]),
@@ -83,7 +89,7 @@ def thaw(path: Path) -> Study:
             frozen_items=body.get("items"),
             reference=body.get("reference"),
             writers=body.get("writers"),
-            source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
+            source=None if body.get("data") is None else _load_source(dict(body["data"])),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             decides=None if body.get("decides") is None else str(body["decides"]),
             looks=None if body.get("looks") is None else tuple(from_body(Look, o) for o in body["looks"]),
@@ -94,11 +100,11 @@ def thaw(path: Path) -> Study:
         ) from error
 
 
-def _source(source: DataSource) -> dict[str, Any]:
+def _source_body(source: DataSource) -> dict[str, Any]:
     return {**source.settings, "files": dict(source.files)}
 
 
-def _thaw_source(body: dict[str, Any]) -> DataSource:
+def _load_source(body: dict[str, Any]) -> DataSource:
     files = {str(path): str(digest) for path, digest in body.pop("files").items()}
     return DataSource(body, files)
 
@@ -109,22 +115,22 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _frozen(body: dict[str, Any]) -> dict[str, Any]:
+def _judge_body(body: dict[str, Any]) -> dict[str, Any]:
     """A judge as it is kept: what it is made of only where it is made of others, else its traits.
 
     A report needs no provider then: a plug-in that brought it may be gone.
     """
     made, traits = body.pop("composition"), body.pop("traits")
     if made is not None:
-        members = [_frozen(member) for member in made["members"]]
+        members = [_judge_body(member) for member in made["members"]]
         return {**body, "composition": {**made, "members": members}}
     return {**body, "traits": traits or provider_flags(f"{body['provider']}/{body['model']}")}
 
 
-def _thaw_judge(body: dict[str, Any]) -> Judge:
+def _load_judge(body: dict[str, Any]) -> Judge:
     made = body.pop("composition", None)
     if made is not None:
-        members = tuple(_thaw_judge(dict(member)) for member in made["members"])
+        members = tuple(_load_judge(dict(member)) for member in made["members"])
         body["composition"] = Composition(**{**made, "members": members})
     protocols = {}
     for name, protocol in body["protocols"].items():
@@ -137,7 +143,7 @@ STEP = 16_384
 """Trials that are handed over at a time."""
 
 
-def freeze_plan(plan: Plan) -> Iterator[PlannedTrial]:
+def planned_trials(plan: Plan) -> Iterator[PlannedTrial]:
     """Every trial of a plan, in its order."""
     probes = [tuple(sorted(use)) for use in plan.uses]
     trials = plan.trials
@@ -150,7 +156,7 @@ def freeze_plan(plan: Plan) -> Iterator[PlannedTrial]:
             yield PlannedTrial(hash_of(key), name, asked.protocol, stimulus, asked.order, replicate, probe)
 
 
-def thaw_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
+def restore_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
     """The plan from the stimuli of a folder; files that are not those of the plan are refused."""
     held = StimulusSet.read(path)
     stimuli = held.judged
@@ -184,7 +190,7 @@ def load_plan(folder: RunFolder) -> Plan:
             raise ConfigError(
                 f"{folder.path}: no {path.name} found, expected a run folder that `measure` wrote."
             )
-    study = thaw(folder.study)
+    study = load_snapshot(folder.study)
     with folder.store(read_only=True) as store:
         if store.study != study.hash:
             raise ConfigError(
@@ -192,7 +198,7 @@ def load_plan(folder: RunFolder) -> Plan:
             )
         planned = store.planned() if store.has_plan else None
     if planned is not None:
-        return thaw_plan(study, planned, folder.stimuli)
+        return restore_plan(study, planned, folder.stimuli)
     plan = make_plan(study)
     check_stimuli(folder, plan)
     return plan

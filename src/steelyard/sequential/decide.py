@@ -11,9 +11,9 @@ from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import complete
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.probes.probe import POINTWISE
-from steelyard.run_folder.resume import prepare
+from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import thaw
+from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.runner.budget import check_prices
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.limits import RunLimits
@@ -23,7 +23,7 @@ from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts, stop_reasons
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunResult
-from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, Look, write_decisions
+from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, InterimLook, write_decisions
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -31,16 +31,16 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
-EVERY = 5
+UNITS_PER_LOOK = 5
 """Pairs between two looks."""
 
-SILENT = 15
+MAX_UNREADABLE = 15
 """Pairs without a readable verdict after which a judge is asked no more."""
 
 PROFILE = "full"
 """Pairs are drawn from the whole catalogue; a later measurement with this profile finds its calls paid."""
 
-Drawn = tuple[Trial, ...]
+Unit = tuple[Trial, ...]
 """All calls on a pair."""
 
 
@@ -54,16 +54,16 @@ class Decisions(RunResult):
     """One per judge."""
 
 
-class Course:
+class JudgeSequence:
     """One judge on its way to a decision; every look can be rebuilt from the store."""
 
     def __init__(
-        self, judge: Judge, rule: DecisionRule, units: Sequence[Drawn], log: Callable[[], None]
+        self, judge: Judge, rule: DecisionRule, units: Sequence[Unit], log: Callable[[], None]
     ) -> None:
         self.judge = judge
         self.rule = rule
         self.units = units
-        self.looks: list[Look] = []
+        self.looks: list[InterimLook] = []
         self._log = log
 
     @property
@@ -79,24 +79,24 @@ class Course:
 
     def batches(self, record: RunRecord) -> Iterator[list[Trial]]:
         """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
-        calls, excluded, shares, heard = 0, 0, list[float](), False
-        for start in range(0, len(self.units), EVERY):
-            drawn = self.units[start : start + EVERY]
+        calls, excluded, shares, is_readable = 0, 0, list[float](), False
+        for start in range(0, len(self.units), UNITS_PER_LOOK):
+            sampled = self.units[start : start + UNITS_PER_LOOK]
             answered = record.store.answered()
-            still = [trial for unit in drawn for trial in unit if trial.key not in answered]
+            still = [trial for unit in sampled for trial in unit if trial.key not in answered]
             if still:
                 yield still
-            seen = record.by_trial([trial for unit in drawn for trial in unit])
-            heard = heard or any(_readable(observation) for observation in seen.values())
-            for unit in drawn:
+            seen = record.by_trial([trial for unit in sampled for trial in unit])
+            is_readable = is_readable or any(_readable(observation) for observation in seen.values())
+            for unit in sampled:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
                 share = share_of(self.rule, known) if len(known) == len(unit) else None
                 calls += len(known)
                 excluded += share is None
                 shares += [] if share is None else [share]
-            self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
+            self.looks.append(InterimLook.at(len(shares), excluded, calls, sum(shares)))
             self._log()
-            if self.looks[-1].side(self.rule.limit) or (not heard and excluded >= SILENT):
+            if self.looks[-1].side(self.rule.limit) or (not is_readable and excluded >= MAX_UNREADABLE):
                 return
 
 
@@ -113,7 +113,7 @@ def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float |
     return float(rule.share(pairs).mean()) if complete(pairs).all() else None
 
 
-def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Drawn]:
+def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
     """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
     units: dict[tuple[str, int], list[Trial]] = {}
     for trial in plan.trials:
@@ -136,11 +136,11 @@ def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[
     return [tuple(units[name]) for name in order[:cap]]
 
 
-def join(study: Study, folder: RunFolder) -> Study:
+def join_study(study: Study, folder: RunFolder) -> Study:
     """The study with what its folder holds already, so that deciding never narrows a measurement."""
     if not folder.study.exists():
         return study
-    held = thaw(folder.study)
+    held = load_snapshot(folder.study)
     named = {judge.name for judge in study.judges}
     judges = (*study.judges, *(judge for judge in held.judges if judge.name not in named))
     probes = (*held.probes, *(spec for spec in study.probes if spec not in held.probes))
@@ -171,7 +171,7 @@ def decide(
             )
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = prepare(folder, make_plan(_deciding(join(study, folder), study, rule)))
+        plan = prepare_folder(folder, make_plan(_deciding(join_study(study, folder), study, rule)))
         with folder.store() as store:
             return _run(plan, study.judges, folder, rule, cap, Runner(RunRecord(store), limits, progress))
 
@@ -184,22 +184,22 @@ def _run(
     cap: int | None,
     runner: Runner,
 ) -> Decisions:
-    courses: list[Course] = []
+    sequences: list[JudgeSequence] = []
     record = runner.record
 
     def log() -> None:
-        write_decisions(folder.decisions, [course.decision for course in courses])
+        write_decisions(folder.decisions, [sequence.decision for sequence in sequences])
 
-    courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
-    queues = [JudgeQueue(c.judge, c.trials, c.batches(record)) for c in courses]
+    sequences += [JudgeSequence(judge, rule, sample_units(plan, judge, rule, cap), log) for judge in judges]
+    queues = [JudgeQueue(c.judge, c.trials, c.batches(record)) for c in sequences]
     session = run_async(runner, lambda runner: runner.run_queues(queues))
     log()
-    trials = [trial for course in courses for trial in course.trials]
+    trials = [trial for sequence in sequences for trial in sequence.trials]
     observations = Observations.of(record.by_trial(trials).values())
     early = (
         stop_reasons(session, record.coverage(trials).headline, folder.path) if session.stop_errors else ()
     )
     names = [judge.name for judge in judges]
     errors = (*early, *judges_without_verdicts(names, observations, folder.path, session.aborted_judges))
-    decisions = tuple(course.decision for course in courses)
+    decisions = tuple(sequence.decision for sequence in sequences)
     return Decisions(session, errors, tuple(call_warnings(observations, folder.path)), folder, decisions)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.atomic_write import write_text
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs
@@ -26,7 +26,7 @@ from steelyard.stimuli.stimulus import Stimulus
 
 BUILT_IN = "built-in"
 """Where pairs of the catalogue are drawn."""
-DRAWN = {
+SAMPLED_FROM = {
     BUILT_IN: "the built-in pairs",
     PAIRWISE: "pairs of your data",
     POINTWISE: "single texts of your data",
@@ -122,8 +122,10 @@ def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
     known = decidable(form)
     if metric not in known:
         elsewhere = [other for other in (BUILT_IN, PAIRWISE, POINTWISE) if metric in decidable(other)]
-        hint = f" ({metric} belongs to {DRAWN[elsewhere[0]]})" if elsewhere else ""
-        raise _wrong(text, f"unknown metric {metric!r} of {DRAWN[form]}{hint}; known: {', '.join(known)}")
+        hint = f" ({metric} belongs to {SAMPLED_FROM[elsewhere[0]]})" if elsewhere else ""
+        raise _wrong(
+            text, f"unknown metric {metric!r} of {SAMPLED_FROM[form]}{hint}; known: {', '.join(known)}"
+        )
     limit = _number(match["limit"])
     if limit is None or not 0 < limit < 1:
         raise _wrong(text, f"found the limit {match['limit']}, expected a number between 0 and 1")
@@ -151,7 +153,7 @@ SCHEMA = "steelyard.decision/1"
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimLook:
     """The state of the sequence when it was looked at."""
 
     units: int
@@ -168,7 +170,7 @@ class Look:
     """Upper limit of the sequence."""
 
     @classmethod
-    def at(cls, units: int, excluded: int, calls: int, total: float) -> Look:
+    def at(cls, units: int, excluded: int, calls: int, total: float) -> InterimLook:
         """The look with its interval."""
         low, high = sequence_limits(total, units)
         return cls(units, excluded, calls, total, low, high)
@@ -197,13 +199,13 @@ class Decision:
     """What was to be decided."""
     cap: int
     """Pairs that may be drawn, at most."""
-    looks: tuple[Look, ...]
+    looks: tuple[InterimLook, ...]
     """Every look, in order."""
 
     @property
-    def last(self) -> Look:
+    def last(self) -> InterimLook:
         """The latest look."""
-        return self.looks[-1] if self.looks else Look.at(0, 0, 0, 0.0)
+        return self.looks[-1] if self.looks else InterimLook.at(0, 0, 0, 0.0)
 
     @property
     def verdict(self) -> str:
@@ -220,7 +222,7 @@ class Decision:
         return self.rule.holds(self.verdict) if decided else None
 
     @property
-    def sure(self) -> bool:
+    def is_robust(self) -> bool:
         """True where the verdict is the same whatever the excluded pairs would have shown."""
         last, limit = self.last, self.rule.limit
         drawn = last.units + last.excluded
@@ -247,7 +249,7 @@ class Decision:
                 "low": last.low,
                 "high": last.high,
             },
-            "same_if_excluded_counted": self.sure,
+            "same_if_excluded_counted": self.is_robust,
             "looks": [asdict(look) for look in self.looks],
         }
 
@@ -258,7 +260,7 @@ def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
     fresh = {(body["rule"], body["judge"]) for body in made}
     kept = [body for body in read_decisions(path) if (body["rule"], body["judge"]) not in fresh]
     ordered = sorted([*kept, *made], key=lambda body: (body["rule"], body["judge"]))
-    write_text(path, json.dumps({"schema": SCHEMA, "decisions": ordered}, indent=1) + "\n")
+    atomic_write_text(path, json.dumps({"schema": SCHEMA, "decisions": ordered}, indent=1) + "\n")
 
 
 def read_decisions(path: Path) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ def read_exchanges(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredExchange]:
     """Exchanges by their keys: these, or all of them."""
-    if not _present(connection, "exchanges"):
+    if not _has_table(connection, "exchanges"):
         return {}
     chosen = "" if keys is None else " WHERE key IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
@@ -120,7 +120,7 @@ def _characters(prompt: str) -> int:
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
     """The last failure of every exchange without a reply."""
-    if not _present(connection, "exchange_failures"):
+    if not _has_table(connection, "exchange_failures"):
         return {}
     rows = connection.execute(
         "SELECT exchange, reason, message, attempts FROM exchange_failures"
@@ -130,7 +130,7 @@ def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuthoringCall:
     """A question to an author or a validator about one stimulus, and what came back."""
 
     role: str
@@ -149,28 +149,32 @@ class Asked:
     """The text that came back."""
 
 
-def read_about(connection: sqlite3.Connection, brief: str) -> list[Asked]:
+def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall]:
     """Every question about a stimulus, in the order of the tries."""
-    if not _present(connection, "exchanges"):
+    if not _has_table(connection, "exchanges"):
         return []
     rows = connection.execute(
         "SELECT role, model, question, attempt, prompts.body, exchanges.body FROM exchanges"
         " JOIN prompts ON prompts.hash = exchanges.prompt WHERE brief = ? ORDER BY attempt, received",
         (brief,),
     )
-    return [_asked(*row) for row in rows]
+    return [_authoring_call(*row) for row in rows]
 
 
-def _asked(role: str, model: str, question: str, attempt: int, prompt: str, reply: str) -> Asked:
+def _authoring_call(
+    role: str, model: str, question: str, attempt: int, prompt: str, reply: str
+) -> AuthoringCall:
     sent = json.loads(prompt)
     messages = tuple((message["role"], message["content"]) for message in sent["messages"])
     temperature = sent["decoding"].get("temperature")
-    return Asked(role, model, question, attempt, temperature, messages, json.loads(reply).get("text", ""))
+    return AuthoringCall(
+        role, model, question, attempt, temperature, messages, json.loads(reply).get("text", "")
+    )
 
 
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
     """Every authored stimulus by id."""
-    if not _present(connection, "authored"):
+    if not _has_table(connection, "authored"):
         return {}
     rows = connection.execute("SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus")
     return {row[0]: AuthoredRow(*row) for row in rows}
@@ -178,14 +182,14 @@ def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
 
 def count_authored(connection: sqlite3.Connection) -> int:
     """How many authored stimuli there are."""
-    if not _present(connection, "authored"):
+    if not _has_table(connection, "authored"):
         return 0
     return int(connection.execute("SELECT count(*) FROM authored").fetchone()[0])
 
 
-def damaged(connection: sqlite3.Connection) -> Iterator[str]:
+def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     """One sentence per row that does not match its hash."""
-    if not _present(connection, "exchanges"):
+    if not _has_table(connection, "exchanges"):
         return
     columns = "SELECT key, role, fingerprint, prompt, attempt, body, digest FROM exchanges"
     for key, role, fingerprint, prompt, attempt, body, digest in connection.execute(columns):
@@ -198,7 +202,7 @@ def damaged(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"authored stimulus {parts[0]} does not match its digest"
 
 
-def _present(connection: sqlite3.Connection, table: str) -> bool:
+def _has_table(connection: sqlite3.Connection, table: str) -> bool:
     """A file of an earlier format that is only read has no such table."""
     rows = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
     return rows.fetchone() is not None

@@ -125,7 +125,7 @@ _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
     """A connection that may write; what it commits is on the disk."""
     connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
     try:
@@ -137,7 +137,7 @@ def connected(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def snapshot(path: Path) -> sqlite3.Connection:
+def connect_read_only(path: Path) -> sqlite3.Connection:
     """All reads from one moment, for a run may be going on beside them.
 
     Where the folder cannot be written, SQLite cannot keep its own files: take the file as it is.
@@ -158,13 +158,13 @@ def snapshot(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def usable(path: Path) -> Iterator[None]:
+def store_errors(path: Path) -> Iterator[None]:
     """Turn whatever a damaged file does to its reader into one sentence."""
     try:
         yield
     except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
         if _kind(error) in (*_NO_ROOM, *_IN_USE):
-            raise StoreError(f"{path}: {unwritable(error)}") from error
+            raise StoreError(f"{path}: {write_error_words(error)}") from error
         raise StoreError(
             f"{path}: not a usable run file ({error}); restore a copy or choose another --out."
         ) from error
@@ -183,7 +183,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def unwritable(error: Exception) -> str:
+def write_error_words(error: Exception) -> str:
     """What is said where a row cannot be written, or nothing be read for the same reason."""
     if _kind(error) in _IN_USE:
         return f"in use by another program ({error}): close that one, then run again to resume."

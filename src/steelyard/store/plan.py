@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.core.arrays import Digests, Ints
 from steelyard.core.content_hash import NO_DIGESTS, digests_in, digests_of, hash_of
-from steelyard.store.rows import NO_NUMBERS, Numbers
+from steelyard.store.rows import NO_NUMBERS, Numbering
 
 STEP = 16_384
 """Rows that are read at a time."""
@@ -95,7 +95,7 @@ def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
     where it changes.
     """
     starts, shared = _changes(connection)
-    orders = Numbers[str]()
+    orders = Numbering[str]()
     parts = list(_parts(connection, orders))
     position, key, replicate, order = map(list, zip(*parts, strict=True)) if parts else ([], [], [], [])
     run = np.searchsorted(starts, np.concatenate([NO_NUMBERS, *position]), "right") - 1
@@ -125,7 +125,7 @@ def _changes(connection: sqlite3.Connection) -> tuple[Ints, list[tuple[str, str,
 
 
 def _parts(
-    connection: sqlite3.Connection, orders: Numbers[str]
+    connection: sqlite3.Connection, orders: Numbering[str]
 ) -> Iterator[tuple[Ints, Digests, Ints, Ints]]:
     """Position, key, repeat and order of some rows at a time: a text of each, which SQLite joins quickest."""
     above = "SELECT min(position) FROM planned WHERE position > ?"
@@ -168,6 +168,6 @@ def _renumbered(codes: Ints) -> tuple[list[int], Ints]:
 
 def _distinct(values: list[Value]) -> tuple[tuple[Value, ...], Ints]:
     """Each value once, and the number of each."""
-    known = Numbers[Value]()
+    known = Numbering[Value]()
     numbers = known.of(values)
     return tuple(known), numbers

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError
-from steelyard.store.connection import connected
+from steelyard.store.connection import connect
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS decisions (
@@ -131,7 +131,7 @@ class ReviewLog:
         self.path = path
         self._lock = threading.RLock()
         try:
-            self._connection = connected(path)
+            self._connection = connect(path)
             try:
                 self._connection.executescript(_TABLES)
             except BaseException:

@@ -55,7 +55,7 @@ def chunks(cursor: sqlite3.Cursor) -> Iterator[tuple[tuple[Any, ...], ...]]:
         yield tuple(zip(*rows, strict=True))
 
 
-class Numbers(dict[Value, int]):
+class Numbering(dict[Value, int]):
     """Values, each with a number; those that are met first are numbered on."""
 
     def __missing__(self, value: Value) -> int:

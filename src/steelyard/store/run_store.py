@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from steelyard.store import authoring, batches, plan, trials
-from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
+from steelyard.store.authoring import AuthoredRow, AuthoringCall, StoredExchange
 from steelyard.store.batches import StoredBatch
-from steelyard.store.connection import connected, migrate, snapshot, transaction, usable
+from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
 from steelyard.store.plan import PlannedTrial, PlannedTrials
 from steelyard.store.replies import (
     FailureColumns,
@@ -40,8 +40,8 @@ class RunStore:
         self._bodies = ReplyBodies()
         self._sending: set[str] = set()
         """Hashes of prompts that are on their way there."""
-        with self._usable():
-            self._reader = snapshot(path) if read_only else connected(path)
+        with self._store_errors():
+            self._reader = connect_read_only(path) if read_only else connect(path)
             try:
                 if not read_only:
                     migrate(self._reader)
@@ -49,8 +49,8 @@ class RunStore:
                 self._reader.close()
                 raise
 
-    def _usable(self) -> AbstractContextManager[None]:
-        return usable(self.path)
+    def _store_errors(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
 
     # Writing
 
@@ -106,15 +106,15 @@ class RunStore:
         """Return when all the stimuli are on disk; none is there before."""
         await self._writer.submit([authoring.authored_row(row) for row in rows])
 
-    def freeze(self, study: str, planned: Iterable[PlannedTrial]) -> None:
+    def save_plan(self, study: str, planned: Iterable[PlannedTrial]) -> None:
         """Record study and plan, together; done before the first trial, and again when the study grows."""
-        with self._usable(), transaction(self._reader):
+        with self._store_errors(), transaction(self._reader):
             plan.replace_plan(self._reader, planned)
             self._reader.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (study,))
 
     def refile(self, moves: Iterable[tuple[Trial, Trial]]) -> None:
         """Put replies and failures under other trials with the same prompt; all of them, or none."""
-        with self._usable(), transaction(self._reader):
+        with self._store_errors(), transaction(self._reader):
             for old, new in moves:
                 trials.move(self._reader, old, new)
 
@@ -127,110 +127,110 @@ class RunStore:
 
     def answered(self) -> set[str]:
         """Keys of the trials that have a reply."""
-        with self._usable():
+        with self._store_errors():
             return trials.answered(self._reader)
 
     def replies(self, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
         """Replies by trial key: of these trials, or all of them."""
-        with self._usable():
+        with self._store_errors():
             return trials.read_replies(self._reader, keys)
 
     def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:
         """Replies in columns, some at a time: of these trials, or all of them."""
-        with self._usable():
+        with self._store_errors():
             yield from trials.reply_columns(self._reader, keys)
 
     def failures(self, keys: Iterable[str] | None = None) -> dict[str, StoredFailure]:
         """The last failure of every trial without a reply: of these trials, or all of them."""
-        with self._usable():
+        with self._store_errors():
             return trials.read_failures(self._reader, keys)
 
     def failure_columns(self) -> FailureColumns:
         """Every failure of a trial without a reply, in columns."""
-        with self._usable():
+        with self._store_errors():
             return trials.failure_columns(self._reader)
 
     def exchanges(self, keys: Iterable[str] | None = None) -> dict[str, StoredExchange]:
         """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
-        with self._usable():
+        with self._store_errors():
             return authoring.read_exchanges(self._reader, keys)
 
     def calls(self, keys: Iterable[str]) -> dict[str, StoredCall]:
         """Prompt, reply and failures of these trials."""
-        with self._usable():
+        with self._store_errors():
             return trials.read_calls(self._reader, keys)
 
-    def holding(self, text: str) -> list[str]:
+    def keys_containing(self, text: str) -> list[str]:
         """Keys of the trials whose reply holds a text."""
-        with self._usable():
-            return trials.read_holding(self._reader, text)
+        with self._store_errors():
+            return trials.keys_containing(self._reader, text)
 
     @property
     def version(self) -> tuple[int, int]:
         """Another after every change of the file that a read would see."""
-        with self._usable():
+        with self._store_errors():
             others = self._reader.execute("PRAGMA data_version").fetchone()[0]
             return int(others), self._reader.total_changes
 
     @property
     def size(self) -> tuple[int, int]:
         """Trials with a reply, and trials that have failed and have none."""
-        with self._usable():
+        with self._store_errors():
             return trials.read_size(self._reader)
 
-    def asked_about(self, brief: str) -> list[Asked]:
+    def authoring_calls(self, brief: str) -> list[AuthoringCall]:
         """What authors and validators were asked about a stimulus, and what they said."""
-        with self._usable():
+        with self._store_errors():
             return authoring.read_about(self._reader, brief)
 
     def exchange_failures(self) -> dict[str, StoredFailure]:
         """The last failure of every exchange without a reply."""
-        with self._usable():
+        with self._store_errors():
             return authoring.read_failures(self._reader)
 
     def authored(self) -> dict[str, AuthoredRow]:
         """Every stimulus that was written for the study, by id."""
-        with self._usable():
+        with self._store_errors():
             return authoring.read_authored(self._reader)
 
     @property
     def authored_count(self) -> int:
         """How many stimuli were written for the study."""
-        with self._usable():
+        with self._store_errors():
             return authoring.count_authored(self._reader)
 
     def batches(self, judge: str) -> list[StoredBatch]:
         """Calls of a judge that were handed in together, in order."""
-        with self._usable():
+        with self._store_errors():
             return list(batches.read(self._reader, judge))
 
     def submitted_calls(self) -> set[str]:
         """Ids of the calls in batches that were handed in and not collected."""
-        with self._usable():
+        with self._store_errors():
             return set(batches.submitted_calls(self._reader))
 
     @property
     def study(self) -> str | None:
         """Hash of the study whose trials lie here."""
-        with self._usable():
+        with self._store_errors():
             row = self._reader.execute("SELECT value FROM meta WHERE key = 'study'").fetchone()
         return None if row is None else str(row[0])
 
     @property
     def has_plan(self) -> bool:
         """False for a run file of a version that kept no plan."""
-        with self._usable():
+        with self._store_errors():
             return plan.has_plan(self._reader)
 
     def planned(self) -> PlannedTrials:
         """Every planned trial, in the order of the plan."""
-        with self._usable():
+        with self._store_errors():
             return plan.read_plan(self._reader)
 
     def verify(self) -> list[str]:
         """Re-hash the whole file; one sentence per damaged row, none when all is well."""
-        with self._usable():
+        with self._store_errors():
             pages = [line for (line,) in self._reader.execute("PRAGMA integrity_check") if line != "ok"]
             if pages:
                 return [f"SQLite: {line}" for line in pages]
-            return [*trials.damaged(self._reader), *authoring.damaged(self._reader)]
+            return [*trials.damaged_rows(self._reader), *authoring.damaged_rows(self._reader)]

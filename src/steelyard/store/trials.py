@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.core.arrays import Digests, Floats, Ints
 from steelyard.core.content_hash import NO_DIGESTS, content_hash, digests_of, plain
 from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
-from steelyard.store.rows import NO_NUMBERS, Numbers, Row, chunks, insert
+from steelyard.store.rows import NO_NUMBERS, Numbering, Row, chunks, insert
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 
@@ -95,7 +95,7 @@ def _call(
     return StoredCall(messages, decoding, reply, failures)
 
 
-def read_holding(connection: sqlite3.Connection, text: str) -> list[str]:
+def keys_containing(connection: sqlite3.Connection, text: str) -> list[str]:
     """Keys of the trials whose reply holds a text, in capitals or not; its other fields are no reply."""
     needle = text.casefold()
     if needle.isascii():
@@ -169,25 +169,25 @@ def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) ->
         "SELECT trial, body, latency_ms, received FROM replies" + chosen,
         () if keys is None else (json.dumps(list(keys)),),
     )
-    part, known = [], Numbers[str]()
+    part, known = [], Numbering[str]()
     for key, body, latency, received in chunks(rows):
         took, came = np.array(latency, dtype=np.float64), np.array(received, dtype=np.float64)
         part.append((digests_of(key), known.of(body), took, came))
         if len(part) == PARTS or len(known) > CONTENTS:
             yield _joined(part, known)
-            part, known = [], Numbers[str]()
+            part, known = [], Numbering[str]()
     if part:
         yield _joined(part, known)
 
 
-def _joined(part: list[tuple[Digests, Ints, Floats, Floats]], known: Numbers[str]) -> ReplyColumns:
+def _joined(part: list[tuple[Digests, Ints, Floats, Floats]], known: Numbering[str]) -> ReplyColumns:
     key, content, took, came = (np.concatenate(column) for column in zip(*part, strict=True))
     return ReplyColumns(key, tuple(reply_from(text, 0.0) for text in known), content, took, came)
 
 
 def failure_columns(connection: sqlite3.Connection) -> FailureColumns:
     """Every failure of a trial without a reply, in the order in which they came."""
-    known = Numbers[str]()
+    known = Numbering[str]()
     parts = [
         (digests_of(key), known.of(reason))
         for key, reason in chunks(connection.execute(f"SELECT trial, reason {_UNANSWERED} ORDER BY id"))
@@ -211,7 +211,7 @@ def read_failures(connection: sqlite3.Connection, keys: Iterable[str] | None) ->
 _UNANSWERED = "FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"
 
 
-def damaged(connection: sqlite3.Connection) -> Iterator[str]:
+def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     """One sentence for each prompt, trial and reply that is not what its hash says."""
     for key, body in connection.execute("SELECT hash, body FROM prompts"):
         if content_hash(json.loads(body)) != key:

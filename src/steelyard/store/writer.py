@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from steelyard.errors import StoreError
-from steelyard.store.connection import connected, transaction, unwritable, usable
+from steelyard.store.connection import connect, store_errors, transaction, write_error_words
 from steelyard.store.rows import Row, insert
 
 LARGEST_BATCH = 500
@@ -63,8 +63,8 @@ class Writer:
     def _start(self) -> None:
         if self._thread is not None:
             return
-        with usable(self._path):
-            connection = connected(self._path)
+        with store_errors(self._path):
+            connection = connect(self._path)
             try:
                 connection.execute(f"PRAGMA cache_size = -{CACHE}")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
@@ -112,7 +112,7 @@ def _commit(connection: sqlite3.Connection, rows: Iterable[Row]) -> StoreError |
         with transaction(connection):
             insert(connection, rows)
     except Exception as error:  # the writers wait for an answer, whatever went wrong
-        return StoreError(f"the run file {unwritable(error)}")
+        return StoreError(f"the run file {write_error_words(error)}")
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from steelyard.commands.view.viewed_run import AbsentError
+from steelyard.commands.view.viewed_run import NotFoundError
 from steelyard.errors import SteelyardError
 from steelyard.web.access import BODY_LIMIT, TooLongError
 from steelyard.web.refusal import refusal
@@ -51,7 +51,7 @@ async def _other_method(_: Request, error: Exception) -> Response:
 
 FAULTS: Mapping[Any, Handler] = {
     TooLongError: _too_long,
-    AbsentError: _nowhere,
+    NotFoundError: _nowhere,
     SteelyardError: _told,
     404: _absent,
     405: _other_method,

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from steelyard.core.text import replace_lone_surrogates
-from steelyard.datasheet.render.html.templates_of import templates_of
+from steelyard.datasheet.render.html.document import template_environment
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.version import __version__
@@ -36,7 +36,7 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
 @cache
 def environment() -> Environment:
     """The templates of the pages, and what they all may use."""
-    return templates_of(
+    return template_environment(
         "steelyard.web",
         version=__version__,
         shown=escape_keeping_lines,

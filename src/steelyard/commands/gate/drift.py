@@ -26,7 +26,7 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.family import Family, read_together
 from steelyard.metrics.findings import CLEAR, FLAGGED
 
-TOGETHER = "all"
+ALL_FIGURES = "all"
 """In the place of a metric: the check over all figures."""
 RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 
@@ -49,11 +49,13 @@ def drift_checks(
         # Calls without a reply are the network's, not the judge's, unless the policy asks.
         ours = FAILED_RATE.id in {rule.metric for rule in policy.rules}
         family = read_together([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
-        chosen, unpaired = _chosen(policy, family.rows, {check.metric for check in ruling.of(judge)})
-        asked = {id(row) for row in chosen}
+        selected, unpaired = _select(policy, family.rows, {check.metric for check in ruling.of(judge)})
+        asked = {id(row) for row in selected}
         moved = [row for row in family.rows if id(row) not in asked and row.finding == FLAGGED]
-        checks += _together(judge, family, tolerated=not moved and all(r.finding == CLEAR for r in chosen))
-        checks += [_check(judge, row, margin) for row in (*chosen, *moved)]
+        checks += _joint_check(
+            judge, family, tolerated=not moved and all(r.finding == CLEAR for r in selected)
+        )
+        checks += [_check(judge, row, margin) for row in (*selected, *moved)]
         reference_partial = old.partial(before.name)
         notes += [f"{reference}: {reference_partial}"] if reference_partial else []
         if before.instruments and after.instruments and before.instruments != after.instruments:
@@ -80,21 +82,21 @@ def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
     )
 
 
-def _chosen(
+def _select(
     policy: Policy, rows: Sequence[Comparison], asked: Collection[str]
 ) -> tuple[list[Comparison], list[str]]:
     """Figures of the policy that can be paired, and those of what was asked that can not."""
-    chosen: dict[int, Comparison] = {}
+    selected: dict[int, Comparison] = {}
     unpaired: dict[str, None] = {}
     for rule in policy.rules:
         figures = select(rule, rows)
         if not figures and rule.metric in asked:
             unpaired[rule.metric] = None
-        chosen.update({id(row): row for row in figures})
-    return list(chosen.values()), list(unpaired)
+        selected.update({id(row): row for row in figures})
+    return list(selected.values()), list(unpaired)
 
 
-def _together(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
+def _joint_check(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
     """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
     if family.p is None:
         return []
@@ -110,7 +112,7 @@ def _together(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,
-            metric=TOGETHER,
+            metric=ALL_FIGURES,
             value=family.p,
         )
     ]

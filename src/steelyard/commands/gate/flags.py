@@ -19,7 +19,7 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 
 NAMED_BY: Mapping[str, tuple[str, ...]] = {
-    titles.ZERO_POINT: ("dark_current",),
+    titles.DARK_CURRENT: ("dark_current",),
     titles.POSITION: ("net_slot_preference", "positional_false_preference"),
     titles.NOISE: ("flip_excess", "swap_flip_rate"),
     titles.SURFACE: ("stable_cross_sensitivity",),
@@ -61,7 +61,7 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
         known = named if policy.flags == UNNAMED else failed
         flags = [flag for flag in _flags(sheet, judge) if known.isdisjoint(flag.metrics)]
         if policy.flags == ALLOW:
-            notes += [f"{judge}: flagged, and allowed by the policy: {_listed(flags)}."] if flags else []
+            notes += [f"{judge}: flagged, and allowed by the policy: {_titles(flags)}."] if flags else []
         else:
             checks += [_check(judge, flag) for flag in flags]
         unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
@@ -69,7 +69,7 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
             checks.append(_check(judge, Flag("Verdict", "the datasheet calls it unfit", (MERIT.id,))))
         undecided = [flag for flag in _readings(sheet, judge, INCONCLUSIVE) if named.isdisjoint(flag.metrics)]
         if undecided:
-            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {_listed(undecided)}.")
+            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {_titles(undecided)}.")
     return replace(ruling, checks=tuple(checks), notes=tuple(notes))
 
 
@@ -102,5 +102,5 @@ def _check(judge: str, flag: Flag) -> Check:
     )
 
 
-def _listed(flags: list[Flag]) -> str:
+def _titles(flags: list[Flag]) -> str:
     return ", ".join(flag.title for flag in flags)

@@ -20,8 +20,14 @@ from steelyard.commands.gate.certificate import (
 from steelyard.commands.gate.drift import drift_checks
 from steelyard.commands.gate.flags import with_flags
 from steelyard.commands.gate.policy import PolicyLike, find_policy
-from steelyard.commands.gate.ruling import GATE_INCONCLUSIVE, Ruling, gated_judges, rule_on, withheld
-from steelyard.core.atomic_write import write_text
+from steelyard.commands.gate.ruling import (
+    GATE_INCONCLUSIVE,
+    Ruling,
+    apply_policy,
+    select_judges,
+    withhold_partial,
+)
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.errors import ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
@@ -42,20 +48,20 @@ def gate(
     """
     policy = find_policy(given)
     sheet = read_datasheet(folder)
-    names = gated_judges(sheet, judges, str(folder))
+    names = select_judges(sheet, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
-    ruling = rule_on(sheet, policy, names, policy.name or "policy")
+    ruling = apply_policy(sheet, policy, names, policy.name or "policy")
     if reference is not None:
         checks, notes = drift_checks(folder, reference, policy, ruling, margin)
         ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
-    ruling = withheld(with_flags(ruling, sheet, policy), sheet)
+    ruling = withhold_partial(with_flags(ruling, sheet, policy), sheet)
     certificate = folder / NAME
     try:
         if ruling.result == GATE_INCONCLUSIVE:
             certificate.unlink(missing_ok=True)
             return ruling, None
         body = issue(sheet, policy, ruling, now)
-        write_text(certificate, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        atomic_write_text(certificate, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     except (StoreError, OSError):
         return ruling, None
     return ruling, certificate

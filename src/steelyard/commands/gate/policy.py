@@ -26,7 +26,7 @@ from steelyard.stimuli.original import ORIGINAL
 SHIPPED = ("smoke", "default", "strict")
 """Policies that come with the laboratory, from lenient to strict."""
 VALID_FOR, FLAGS = "valid_for", "flags"
-AS_READ = "clear"
+CLEAR_ON_SHEET = "clear"
 """In the place of limits: those of the datasheet, which has to call the figure clear."""
 UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
 """Which flagged readings fail a judge: those that no rule names, none, or all."""
@@ -67,16 +67,16 @@ class PolicyRule:
     """Probe, where the rule names one."""
     group: Mapping[str, str | float]
     """Conditions that the rule names."""
-    as_read: bool = False
+    uses_sheet_limit: bool = False
     """True where the datasheet's own finding decides, by the datasheet's own limit."""
 
     @property
-    def allowed(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         """From where to where the figure may lie."""
         return -inf if self.low is None else self.low, inf if self.high is None else self.high
 
     @property
-    def bounded(self) -> bool:
+    def has_limit(self) -> bool:
         """Whether it sets, or takes over, a limit; a difference is tested and has none."""
         return self.low is not None or self.high is not None
 
@@ -109,7 +109,7 @@ class Policy:
 def find_policy(given: PolicyLike) -> Policy:
     """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
     if isinstance(given, Mapping):
-        return _parsed(given, "policy")
+        return _parse(given, "policy")
     if not isinstance(given, (str, Path)):
         raise ConfigError(
             f"policy: found {type(given).__name__}, expected a file, a mapping of rules, or one of "
@@ -132,10 +132,10 @@ def load_policy(path: Path) -> Policy:
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error
-    return replace(_parsed(body, str(path)), name=str(path))
+    return replace(_parse(body, str(path)), name=str(path))
 
 
-def _parsed(body: object, where: str) -> Policy:
+def _parse(body: object, where: str) -> Policy:
     if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
         raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
     return parse_policy(body, where)
@@ -156,16 +156,16 @@ def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
 
 
 def _rule(metric: object, entry: object, where: str) -> PolicyRule:
-    if isinstance(metric, str) and entry == AS_READ:
+    if isinstance(metric, str) and entry == CLEAR_ON_SHEET:
         limit = metric_named(metric).limit
         if limit is None:
-            return PolicyRule(metric, None, None, None, {}, as_read=True)
+            return PolicyRule(metric, None, None, None, {}, uses_sheet_limit=True)
         low, high = (end if isfinite(end) else None for end in limit.allowed)
-        return PolicyRule(metric, low, high, None, limit.group, as_read=True)
+        return PolicyRule(metric, low, high, None, limit.group, uses_sheet_limit=True)
     if not isinstance(metric, str) or not isinstance(entry, dict):
         raise ConfigError(
             f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, a list of them, or "
-            f"{AS_READ}."
+            f"{CLEAR_ON_SHEET}."
         )
     limits = checked(RuleConfig, entry, f"{where}: {metric}")
     if limits.max is None and limits.min is None:
@@ -185,7 +185,7 @@ def _valid_for(text: object, where: str) -> timedelta | None:
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-class Figure(Protocol):
+class MetricValue(Protocol):
     """What an estimate and a comparison have in common."""
 
     @property
@@ -206,7 +206,7 @@ SAME_CONTENT = "same_subset"
 WHOLE = (RUN, ORIGINAL)
 """What a rule without a probe means where there is such a figure: all calls, all items as they are."""
 
-F = TypeVar("F", bound=Figure)
+F = TypeVar("F", bound=MetricValue)
 
 
 def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
@@ -230,7 +230,7 @@ def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
     return named
 
 
-def select_read(rule: PolicyRule, figures: Iterable[Estimate]) -> list[Estimate]:
+def select_with_finding(rule: PolicyRule, figures: Iterable[Estimate]) -> list[Estimate]:
     """The figures of a rule that leaves the limit to the datasheet: those that it finds something of.
 
     Where it finds nothing of any, those that the rule names.
@@ -246,12 +246,12 @@ def _prefer(all_of_them: list[F], some: list[F]) -> list[F]:
     return some or all_of_them
 
 
-def _pools(wide: Figure, narrow: Figure) -> bool:
+def _pools(wide: MetricValue, narrow: MetricValue) -> bool:
     """True where one figure is the other, pooled over more."""
     return wide.probe == narrow.probe and set(wide.group.items()) < set(narrow.group.items())
 
 
-def unmatched(rule: PolicyRule, figures: Sequence[Figure], where: str) -> ConfigError:
+def no_match_error(rule: PolicyRule, figures: Sequence[MetricValue], where: str) -> ConfigError:
     """The sentence about a rule that fits no figure, with what there is."""
     metrics = sorted({figure.metric for figure in figures})
     if rule.metric not in metrics:

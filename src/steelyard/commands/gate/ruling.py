@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from steelyard.commands.gate.policy import Policy, PolicyRule, select, select_read, unmatched
+from steelyard.commands.gate.policy import Policy, PolicyRule, no_match_error, select, select_with_finding
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
@@ -42,7 +42,7 @@ PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, GATE_INCONCLUSIVE: 4}
-REACHES_OVER = "the interval reaches over the limit"
+ACROSS_LIMIT = "the interval reaches over the limit"
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def worst(results: Iterable[str]) -> str:
     return next(word for word in ORDER if word in words or word == PASS)
 
 
-def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
+def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
     """The judges that are named, or all that are no baselines."""
     own = [judge.name for judge in sheet.judges if not judge.baseline]
     known = [judge.name for judge in sheet.judges]
@@ -151,7 +151,7 @@ def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[s
     return tuple(wanted or own)
 
 
-def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
+def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
     """Hold every rule against every judge."""
     checks: list[Check] = []
     absent: dict[str, None] = {}
@@ -161,12 +161,14 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:
-                raise unmatched(rule, mine, where)
+                raise no_match_error(rule, mine, where)
             if not figures and rule.metric == MERIT.id:
                 checks.append(_unmeasured(judge, rule))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            checks += _enough(rule, [check(rule, estimate, of_agents=of_agents) for estimate in figures])
+            checks += _merit_checks(
+                rule, [check(rule, estimate, of_agents=of_agents) for estimate in figures]
+            )
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -179,7 +181,7 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
 
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
     """
-    figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
+    figures = select_with_finding(rule, mine) if rule.uses_sheet_limit else select(rule, mine)
     moving = (
         label_changing_probes() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
     )
@@ -195,7 +197,7 @@ def _unmeasured(judge: str, rule: PolicyRule) -> Check:
     return Check(judge, str(rule), "datasheet", GATE_INCONCLUSIVE, "undefined", why, metric=rule.metric)
 
 
-def _enough(rule: PolicyRule, checks: list[Check]) -> list[Check]:
+def _merit_checks(rule: PolicyRule, checks: list[Check]) -> list[Check]:
     """The checks that count: of merit, those that show it where none refutes it."""
     passed = [check for check in checks if check.result == PASS]
     if rule.metric != MERIT.id or not passed or any(check.result == FAIL for check in checks):
@@ -203,15 +205,15 @@ def _enough(rule: PolicyRule, checks: list[Check]) -> list[Check]:
     return passed
 
 
-def withheld(ruling: Ruling, sheet: Datasheet) -> Ruling:
+def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
     """No judge passes on a part of its calls: what was never asked could have gone either way.
 
     Nor does one fail on calls that ended where the figures themselves had them end.
     """
-    return replace(ruling, checks=tuple(_withheld(each, sheet) for each in ruling.checks))
+    return replace(ruling, checks=tuple(_withhold_partial(each, sheet) for each in ruling.checks))
 
 
-def _withheld(check: Check, sheet: Datasheet) -> Check:
+def _withhold_partial(check: Check, sheet: Datasheet) -> Check:
     partial, rule = sheet.unfinished(check.judge), sheet.facts.decided
     if partial is None or (check.result == FAIL and rule is None):
         return check
@@ -219,14 +221,14 @@ def _withheld(check: Check, sheet: Datasheet) -> Check:
         reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
     else:
         before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
-        reason = f"{before}{partial}; run the same command again to go on"
+        reason = f"{before}{partial}; run the same command again to continue"
     # What the plan asks for comes before further calls.
     return replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
 
 
 def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
     """One rule against one figure."""
-    result, reason, needed = _judge(rule, estimate)
+    result, reason, needed = _decide(rule, estimate)
     probe = probe_title(estimate.probe)
     return Check(
         judge=estimate.judge,
@@ -244,20 +246,24 @@ def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> C
     )
 
 
-def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
+def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
         return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
-    if estimate.interval is None and not (rule.as_read and estimate.finding):
+    if estimate.interval is None and not (rule.uses_sheet_limit and estimate.finding):
         return GATE_INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
-    read = estimate.finding if rule.as_read or rule.allowed == _limit_of(estimate) else None
-    word = read or estimate_word(estimate, rule.allowed)
+    read = estimate.finding if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
+    word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
-        tested = estimate.p is not None or not rule.bounded
+        tested = estimate.p is not None or not rule.has_limit
         return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
     if word != CLEAR:
-        reason = _open(rule, estimate)
-        undecided = REACHES_OVER if rule.bounded else "undecided on the datasheet"
-        return GATE_INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
+        reason = _undecidable_reason(rule, estimate)
+        undecided = ACROSS_LIMIT if rule.has_limit else "undecided on the datasheet"
+        return (
+            GATE_INCONCLUSIVE,
+            reason or undecided,
+            None if reason else _additional_calls(rule, estimate, read),
+        )
     apart = 0 if rule.metric == MERIT.id else estimate.left_out  # merit holds with them taken for chance
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
@@ -265,7 +271,7 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
             f"{pluralize(apart, 'call')} abstained, which it leaves out and accuracy counts",
             None,
         )
-    return PASS, f"the whole interval lies within{_aside(estimate)}", None
+    return PASS, f"the whole interval lies within{_abstention_note(estimate)}", None
 
 
 def _limit_of(estimate: Estimate) -> Span | None:
@@ -274,24 +280,24 @@ def _limit_of(estimate: Estimate) -> Span | None:
     return None if limit is None else limit.allowed
 
 
-def _open(rule: PolicyRule, estimate: Estimate) -> str | None:
+def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
     """Why no number of calls like these would decide; None where one may."""
     if estimate.reading == BY_CHANCE:
         return "beyond the limit, as answers by chance would be"
     whole = replace(estimate, bounds=None, excluded={})
-    decide = rule.bounded and estimate_word(whole, rule.allowed) != estimate_word(estimate, rule.allowed)
-    if decide or (rule.as_read and estimate.missing_decides):
+    decide = rule.has_limit and estimate_word(whole, rule.span) != estimate_word(estimate, rule.span)
+    if decide or (rule.uses_sheet_limit and estimate.missing_decides):
         return slot_doubt(estimate) or f"{numbers.excluded(estimate)}: {BY_LOSS}"
     return None
 
 
-def _missing(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
+def _additional_calls(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
     """Further calls that would decide; the datasheet's own forecast where its own limit is asked for."""
-    total = estimate.calls_needed if read else calls_needed(estimate, rule.allowed)
+    total = estimate.calls_needed if read else calls_needed(estimate, rule.span)
     return None if total is None else max(1, total - estimate.n_calls)
 
 
-def _aside(estimate: Estimate) -> str:
+def _abstention_note(estimate: Estimate) -> str:
     """How often a judge abstained that passes."""
     if estimate.left_out:
         return f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"

@@ -13,7 +13,7 @@ from steelyard.core.arrays import Ints, Mask
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
-from steelyard.run_folder.call_examples import Evidence
+from steelyard.run_folder.call_examples import RunCalls
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -54,7 +54,7 @@ class CallFilter:
                 yield field.name, value
 
 
-Place = tuple[str, str, str, str, int]
+CallPlace = tuple[str, str, str, str, int]
 """Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
 
 
@@ -63,12 +63,12 @@ NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
     """A short name of a call, the same whenever it is looked at."""
-    words = ",".join(_spelled(word) for word in (judge, protocol, stimulus, order))
+    words = ",".join(_json_text(word) for word in (judge, protocol, stimulus, order))
     return hashlib.sha256(f"[{words},{replicate}]".encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=100_000)
-def _spelled(word: str) -> str:
+def _json_text(word: str) -> str:
     """A name as JSON has it; names come again with every call."""
     return canonical_json(word)
 
@@ -98,13 +98,13 @@ class CallCounts:
 class CallIndex:
     """The calls of a run, each with how it ended."""
 
-    evidence: Evidence
+    run_calls: RunCalls
     """What was read."""
 
     @property
     def calls(self) -> Observations:
         """Every call, sorted by judge, protocol, stimulus, repeat and order."""
-        return self.evidence.observations
+        return self.run_calls.observations
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class CallIndex:
         return {name: number for number, name in enumerate(self.ids)}
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[CallPlace]:
         """What tells each call from every other."""
         calls = self.calls
         orders = ("uv", "vu")
@@ -159,15 +159,15 @@ class CallIndex:
     def probes(self) -> tuple[str, ...]:
         """Probes that have calls."""
         own = set(self.calls.shown.probe.tolist())
-        return tuple(sorted(own | {name for name, places in self.evidence.probes.items() if places}))
+        return tuple(sorted(own | {name for name, places in self.run_calls.probes.items() if places}))
 
     @cached_property
     def strata(self) -> tuple[str, ...]:
         """Strata that have calls."""
         return tuple(sorted(set(self.calls.shown.stratum.tolist())))
 
-    def mask(self, wanted: CallFilter, said: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
-        """The calls that pass all but the outcome; `said` gives the rows of calls whose reply has a text."""
+    def mask(self, wanted: CallFilter, search_replies: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
+        """The calls that pass all but the outcome; `search_replies` finds replies with a text."""
         calls, shown = self.calls, self.calls.shown
         keep: Mask = np.ones(len(calls), dtype=np.bool_)
         if wanted.judge:
@@ -175,14 +175,14 @@ class CallIndex:
         if wanted.protocol:
             keep = keep & _named(calls.protocol, calls.protocols, wanted.protocol)
         if wanted.probe and wanted.probe in self.probes:
-            keep = keep & self.evidence.of_probe(wanted.probe, calls)
+            keep = keep & self.run_calls.of_probe(wanted.probe, calls)
         for column, value in ((shown.kind, wanted.kind), (shown.stratum, wanted.stratum)):
             if value:
                 keep = keep & (column == value)[calls.stimulus]
         if wanted.delta:
             keep = keep & (shown.delta == _number(wanted.delta))[calls.stimulus]
         if wanted.text:
-            keep = keep & self._holding(wanted.text, said)
+            keep = keep & self._containing(wanted.text, search_replies)
         return keep
 
     @property
@@ -192,7 +192,7 @@ class CallIndex:
 
     def is_baseline(self, name: str) -> bool:
         """Whether a judge stands beside those under test."""
-        return name in self.evidence.baselines
+        return name in self.run_calls.baselines
 
     @cached_property
     def by_baseline(self) -> Mask:
@@ -223,11 +223,11 @@ class CallIndex:
         place = np.flatnonzero(self.calls.shown.ids == name)
         return np.flatnonzero(np.isin(self.calls.stimulus, place))
 
-    def taken(self, rows: Ints | Sequence[int]) -> list[Observation]:
+    def observations_at(self, rows: Ints | Sequence[int]) -> list[Observation]:
         """The calls of these rows."""
         return list(self.calls.take(np.asarray(rows, dtype=np.int64)))
 
-    def ended(self, row: int) -> list[str]:
+    def outcomes_of(self, row: int) -> list[str]:
         """Every outcome that a call is a case of."""
         return [outcome for outcome, mask in self.outcomes.items() if mask[row]]
 
@@ -240,13 +240,15 @@ class CallIndex:
             for each in self.calls.shown.stimuli
         ]
 
-    def _holding(self, text: str, said: Callable[[str], Ints]) -> Mask:
+    def _containing(self, text: str, search_replies: Callable[[str], Ints]) -> Mask:
         needle = text.casefold()
         shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
-        held: Mask = shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
-        held = held.copy()
-        held[said(text)] = True
-        return held
+        matches: Mask = (
+            shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
+        )
+        matches = matches.copy()
+        matches[search_replies(text)] = True
+        return matches
 
 
 def _named(column: Ints, names: Sequence[str], name: str) -> Mask:

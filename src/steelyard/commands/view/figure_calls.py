@@ -29,7 +29,7 @@ def figure_name(estimate: Estimate) -> str:
 def calls_behind(estimate: Estimate, index: CallIndex) -> Mask:
     """Which calls of a run a figure of its datasheet was counted from."""
     summed_up = str(estimate.group.get("of", estimate.metric))
-    return _Choice(estimate, metric_named(summed_up), index).mask()
+    return _CallSelector(estimate, metric_named(summed_up), index).mask()
 
 
 def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, tuple[str, ...]]:
@@ -41,7 +41,7 @@ def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, t
 
 
 @dataclass(frozen=True, eq=False)
-class _Choice:
+class _CallSelector:
     """The choice of calls by what a figure says of itself."""
 
     estimate: Estimate
@@ -76,7 +76,7 @@ class _Choice:
         if name in judges:
             return (name,)
         named = [str(value) for key, value in group.items() if key.startswith("judge_") and "of" not in group]
-        return named or set(judges) - set(self.index.evidence.baselines)
+        return named or set(judges) - set(self.index.run_calls.baselines)
 
     def _arms(self) -> Mask:
         calls, name = self.index.calls, self.estimate.group.get("protocol")
@@ -121,14 +121,14 @@ class _Choice:
         probe, items = self.estimate.probe, self.metric.basis.items
         if probe in self.index.probes and items is not Items.RUN:
             return self._of([probe])
-        planned = list(self.index.evidence.probes)
+        planned = list(self.index.run_calls.probes)
         if planned and items is Items.PROBES:
             return self._of(planned)
         return np.ones(len(self.index.calls.shown.stimuli), dtype=np.bool_)
 
     def _of(self, probes: Sequence[str]) -> Mask:
-        calls, evidence = self.index.calls, self.index.evidence
-        seen = [calls.stimulus[evidence.of_probe(probe, calls)] for probe in probes]
+        calls, run_calls = self.index.calls, self.index.run_calls
+        seen = [calls.stimulus[run_calls.of_probe(probe, calls)] for probe in probes]
         return np.isin(np.arange(len(calls.shown.stimuli)), np.concatenate(seen))
 
     def _better_in(self, slot: int) -> Mask:

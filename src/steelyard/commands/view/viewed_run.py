@@ -20,7 +20,7 @@ from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.metrics.estimate import Estimate
-from steelyard.run_folder.call_examples import Evidence
+from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import load_plan
@@ -37,7 +37,7 @@ PAUSE = 3.0
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedRun:
     """A run as it was at one moment."""
 
     index: CallIndex
@@ -96,7 +96,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedSheet:
     """A datasheet as it lies in a folder."""
 
     sheet: Datasheet
@@ -110,7 +110,7 @@ class Published:
         return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
 
 
-class AbsentError(SteelyardError):
+class NotFoundError(SteelyardError):
     """An address that leads to nothing here."""
 
 
@@ -121,11 +121,11 @@ class ViewedRun:
         """Refuse what is no run folder."""
         self.path, self._run, self._import = path, RunFolder(path), ImportFolder(path)
         self._lock = threading.Lock()
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedRun | None = None
         self._fault: Exception | None = None
         self._opening = threading.Event()
-        self._looked = 0.0
-        self._published: Published | None = None
+        self._checked_at = 0.0
+        self._published: PublishedSheet | None = None
         if not self._recorded and not self._run.database.exists():
             raise ConfigError(
                 f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
@@ -157,13 +157,13 @@ class ViewedRun:
         finally:
             self._opening.clear()
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedRun:
         """The run, read when it is first wanted and again when it has grown."""
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
                     self._loaded = self._read()
-        elif time.monotonic() - self._looked > PAUSE and self._lock.acquire(blocking=False):
+        elif time.monotonic() - self._checked_at > PAUSE and self._lock.acquire(blocking=False):
             threading.Thread(target=self._refresh, daemon=True).start()
         return self._loaded
 
@@ -175,18 +175,18 @@ class ViewedRun:
         except SteelyardError as error:
             self._fault = error
         finally:
-            self._looked = time.monotonic()
+            self._checked_at = time.monotonic()
             self._lock.release()
 
-    def _read(self) -> Loaded:
-        self._looked = time.monotonic()
+    def _read(self) -> LoadedRun:
+        self._checked_at = time.monotonic()
         if self._recorded:
-            return Loaded(CallIndex(Evidence.recorded(*self._import.observed())), None, (0, 0))
+            return LoadedRun(CallIndex(RunCalls.of_import(*self._import.read_observations())), None, (0, 0))
         state = self._state()
         plan = load_plan(self._run)
         with self._run.store(read_only=True) as store:
-            evidence = Evidence.of_run(plan, RunRecord(store, plan.study.reference))
-        loaded = Loaded(CallIndex(evidence), plan, state)
+            run_calls = RunCalls.of_run(plan, RunRecord(store, plan.study.reference))
+        loaded = LoadedRun(CallIndex(run_calls), plan, state)
         # The first page should not wait for them.
         _ = loaded.index.row, loaded.index.outcomes, loaded.planned_rows
         return loaded
@@ -216,19 +216,19 @@ class ViewedRun:
         return None if published is None else published.sheet
 
     @property
-    def published(self) -> Published | None:
+    def published(self) -> PublishedSheet | None:
         """The datasheet with its figures by name, read again when it is written anew."""
         path = self.path / JSON
         if not path.exists():
             return None
         written = path.stat().st_mtime_ns
         if self._published is None or self._published.written != written:
-            self._published = Published(read_datasheet(self.path), written)
+            self._published = PublishedSheet(read_datasheet(self.path), written)
         return self._published
 
     def figure(self, name: str) -> Estimate:
         """The figure of this name; refused where the datasheet has none."""
         published = self.published
         if published is None or name not in published.figures:
-            raise AbsentError("That figure is on no datasheet here: go back to the datasheet.")
+            raise NotFoundError("That figure is on no datasheet here: go back to the datasheet.")
         return published.figures[name]

@@ -61,7 +61,7 @@ def _told(side: Dropped) -> str:
         ("unreadable", side.unreadable),
         ("failed", side.failed),
         ("without a reference", side.no_reference),
-        ("held against another reference", side.other_reference),
+        ("compared with another reference", side.other_reference),
         ("abstained", side.abstained),
     )
     return ", ".join(f"{count} {word}" for word, count in counts if count)

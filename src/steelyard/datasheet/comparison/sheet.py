@@ -208,7 +208,7 @@ def _shown_to_both(row: Comparison) -> bool:
 def _unpaired(row: Comparison) -> str:
     """Why no unit of a figure has an answer of both."""
     if row.dropped_first.other_reference:
-        return "held against different references"
+        return "compared with different references"
     for name, side in (("A", row.dropped_first), ("B", row.dropped_second)):
         if side.no_reference:
             return f"{name} has no reference but its own verdicts, or none"

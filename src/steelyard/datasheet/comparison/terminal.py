@@ -121,7 +121,7 @@ class _Page(Printer):
                 losses.setdefault(dropped(row), []).append(label(row))
         if losses or self.sheet.asked_of_one():
             self.console.print()
-            self.line("Left out, for want of a verdict of both", "bold")
+            self.line("Left out: no verdict from both judges", "bold")
         for loss, names in losses.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             self.indented(f"{loss}: {shown}")

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from steelyard.datasheet.conclusion import Finding, Reason
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.merit import errs_towards, gives_reference, merit_clause
+from steelyard.datasheet.findings.pairs import favours, prefers_wording, reacts_to_nothing, sees_one_step
+from steelyard.datasheet.findings.run import lost_calls
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
@@ -208,11 +211,7 @@ def _zero_point(figures: JudgeEstimates) -> str | None:
     current = figures.find(DARK_CURRENT.id, protocol="base")
     if not defined(current):
         return None
-    scored = figures.find(DARK_CURRENT.id, protocol="base", kind=IDENTICAL) is None
-    scores = "gives texts without content more than the lowest score"
-    return (
-        f"{scores if scored else 'prefers one of two texts that do not differ'} in {times(current, 'call')}"
-    )
+    return reacts_to_nothing(figures, current)
 
 
 def _position(figures: JudgeEstimates) -> str | None:
@@ -220,10 +219,9 @@ def _position(figures: JudgeEstimates) -> str | None:
     share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
     if not defined(net) or not defined(share):
         return None
-    slot = "first" if (net.value or 0.0) > 0 else "second"
     return (
-        f"favours the {slot} text whatever it says: same slot in both orders for {times(share, 'pair')} of "
-        f"equals, net preference {figure(net)}"
+        f"{favours(net)} whatever it says: same slot in both orders for {times(share, 'pair')} of equals, "
+        f"net preference {figure(net)}"
     )
 
 
@@ -232,25 +230,20 @@ def _natural(figures: JudgeEstimates) -> str | None:
     net = figures.find(NET_SLOT_PREFERENCE.id, protocol="base")
     if not defined(net) or not defined(stays):
         return None
-    slot = "first" if (net.value or 0.0) > 0 else "second"
     return (
-        f"favours the {slot} text, net preference {figure(net)}: it names the same text in both orders for "
-        f"only {times(stays, 'pair')}"
+        f"{favours(net)}, net preference {figure(net)}: it names the same text in both orders for only "
+        f"{times(stays, 'pair')}"
     )
 
 
 def _surface(figures: JudgeEstimates) -> str | None:
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
-    if not defined(stable):
-        return None
-    return f"prefers one of two equally good wordings, in both orders, for {times(stable, 'pair')}"
+    return prefers_wording(stable) if defined(stable) else None
 
 
 def _sensitivity(figures: JudgeEstimates) -> str | None:
     seen = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
-    if not defined(seen):
-        return None
-    return f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
+    return sees_one_step(seen) if defined(seen) else None
 
 
 def _accuracy(figures: JudgeEstimates) -> str | None:
@@ -259,9 +252,7 @@ def _accuracy(figures: JudgeEstimates) -> str | None:
         return None
     kappa = next((e for m in (KAPPA.id, QWK.id) for e in _whole(figures, m) if defined(e)), None)
     beyond = "" if kappa is None else f"; {metric_named(kappa.metric).label} {figure(kappa)}"
-    return (
-        f"gives the reference answer in {times(right, 'call')}, {figure(right)}{beyond}{abstentions(right)}"
-    )
+    return f"{gives_reference(right)}{beyond}{abstentions(right)}"
 
 
 def _without_ties(figures: JudgeEstimates) -> str | None:
@@ -288,32 +279,19 @@ def _leniency(figures: JudgeEstimates) -> str | None:
     passed, failed = (figures.of_probe(ORIGINAL, metric.id, protocol="base") for metric in wrong_ways(shift))
     if not defined(passed) or not defined(failed):
         return None
-    side = "lenient" if (shift.value or 0.0) > 0 else "strict"
     up, down = times(passed, "call"), times(failed, "call")
-    return f"is {side}: passes {up} that should fail, fails {down} that should pass"
+    return f"{errs_towards(shift)}: passes {up} that should fail, fails {down} that should pass"
 
 
 def _failures(figures: JudgeEstimates) -> str | None:
-    lost = [
-        f"{word} in {times(rate, 'call')}"
-        for word, rate in (
-            ("no readable reply", figures.find(UNREADABLE_RATE.id)),
-            ("no reply at all", figures.find(FAILED_RATE.id)),
-        )
-        if rate is not None and rate.numerator
-    ]
-    return ", ".join(lost) or None
+    return ", ".join(lost_calls(map(figures.find, (UNREADABLE_RATE.id, FAILED_RATE.id)))) or None
 
 
 def _merit(figures: JudgeEstimates) -> str | None:
     known = [estimate for estimate in figures.merits() if defined(estimate)]
     if not known:
         return None
-    words = {estimate.finding for estimate in known}
-    sign = "does not tell" if FLAGGED in words else "tells"
-    if any(estimate.below_chance for estimate in known):
-        return f"says the opposite of what is right: {_merit_figures(known)}"
-    return f"{sign} good from bad: {_merit_figures(known)}"
+    return f"{merit_clause(known)}: {_merit_figures(known)}"
 
 
 def _merit_figures(known: list[Estimate]) -> str:
@@ -333,7 +311,7 @@ CAUSES = {titles.NO_TIES: _without_ties, titles.NOISE: _at_random}
 """Sentences about causes that no finding of that title speaks of."""
 SHORT: dict[str, Callable[[JudgeEstimates], str | None]] = {
     titles.MERIT: _merit,
-    titles.ZERO_POINT: _zero_point,
+    titles.DARK_CURRENT: _zero_point,
     titles.POSITION: _position,
     titles.NATURAL_PAIRS: _natural,
     titles.SURFACE: _surface,

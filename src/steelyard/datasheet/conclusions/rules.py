@@ -132,7 +132,7 @@ FAULTS = (
         _BOTH_ORDERS,
         (
             titles.NATURAL_PAIRS,
-            titles.ZERO_POINT,
+            titles.DARK_CURRENT,
             titles.NOISE,
             titles.SENSITIVITY,
             titles.ACCURACY,
@@ -160,7 +160,7 @@ FAULTS = (
         titles.LENIENCY,
         Gravity.BIASED,
         "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias.",
-        (titles.ZERO_POINT, titles.ACCURACY),
+        (titles.DARK_CURRENT, titles.ACCURACY),
     ),
     Rule(
         titles.SURFACE,
@@ -179,13 +179,13 @@ FAULTS = (
         titles.ROBUSTNESS,
         Gravity.BIASED,
         "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
-        (titles.ACCURACY, titles.ZERO_POINT),
+        (titles.ACCURACY, titles.DARK_CURRENT),
     ),
     Rule(
         titles.REPEATABILITY,
         Gravity.IMPRECISE,
         _STEADY,
-        (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
+        (titles.DARK_CURRENT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
         instead="Set the temperature to 0, or take a stronger model.",
     ),
     Rule(
@@ -194,7 +194,7 @@ FAULTS = (
         "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
     ),
     Rule(
-        titles.ZERO_POINT,
+        titles.DARK_CURRENT,
         Gravity.BIASED,
         "Say in the prompt that a tie is allowed, and show one; or ask in both orders and count a "
         "disagreement as a tie.",
@@ -204,7 +204,7 @@ FAULTS = (
         "Say in the prompt that a tie is allowed, and show one.",
     ),
     Rule(
-        titles.ZERO_POINT,
+        titles.DARK_CURRENT,
         Gravity.IMPRECISE,
         f"{_BOTH_ORDERS[:-1]}, or take the majority of three calls.",
         (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
@@ -213,13 +213,13 @@ FAULTS = (
         _STEADY,
     ),
     Rule(
-        titles.ZERO_POINT,
+        titles.DARK_CURRENT,
         Gravity.BIASED,
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
         when=only_empty_texts,
     ),
     Rule(
-        titles.ZERO_POINT,
+        titles.DARK_CURRENT,
         Gravity.BIASED,
         "Say in the prompt how to answer where there is nothing to judge, with an example.",
     ),

@@ -84,7 +84,7 @@ def _failed(case: CallGroup) -> str:
 def _plain(case: CallGroup) -> str:
     """Without an outcome that was asked for: how the calls stand to the reference."""
     if not case.held:
-        return f"answered {_answers(case.calls)}, held against nothing"
+        return f"answered {_answers(case.calls)}, compared with no reference"
     return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
 
 

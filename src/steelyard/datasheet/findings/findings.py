@@ -77,7 +77,7 @@ def _unread(title: str, fault: Fault) -> list[Finding]:
 
 QUESTIONS: dict[str, Callable[[JudgeEstimates], Answer | None]] = {
     titles.MERIT: merit,
-    titles.ZERO_POINT: zero_point,
+    titles.DARK_CURRENT: zero_point,
     titles.POSITION: position,
     titles.NOISE: noise,
     titles.SURFACE: surface,
@@ -130,7 +130,7 @@ BEHIND: dict[str, Behind] = {
     titles.MERIT: Behind(
         WRONG, lambda shown: (shown.delta > 0) | shown.original | shown.run | _natural(shown)
     ),
-    titles.ZERO_POINT: Behind(WRONG, lambda shown: shown.probe == "vacuum"),
+    titles.DARK_CURRENT: Behind(WRONG, lambda shown: shown.probe == "vacuum"),
     titles.POSITION: Behind(POSITIONAL, lambda shown: shown.delta == 0),
     titles.NOISE: Behind(FLIP, lambda shown: shown.paired),
     titles.SURFACE: Behind(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.answer import Answer, undefined_answer
@@ -35,15 +35,20 @@ def merit(figures: JudgeEstimates) -> Answer | None:
     known = [estimate for estimate in evidence if defined(estimate)]
     if not known:
         return undefined_answer(evidence[0]) if evidence else None
-    word = together(known)
-    opening = REVERSED if any(estimate.below_chance for estimate in known) else OPENINGS[word]
-    return word, f"{opening}: {'; '.join(measure(figures, estimate) for estimate in known)}"
+    measured = "; ".join(measure(figures, estimate) for estimate in known)
+    return merit_status(known), f"{merit_clause(known)}: {measured}"
 
 
-def together(known: Iterable[Estimate]) -> str:
-    """The word of several kinds of evidence: refuted where one refutes, else shown where one shows."""
+def merit_status(known: Iterable[Estimate]) -> str:
+    """The status of several kinds of evidence: refuted where one refutes, else shown where one shows."""
     words = {estimate.finding for estimate in known}
     return next((word for word in (FLAGGED, CLEAR) if word in words), INCONCLUSIVE)
+
+
+def merit_clause(known: Sequence[Estimate]) -> str:
+    """Whether the judge tells good from bad."""
+    reversed_ = any(estimate.below_chance for estimate in known)
+    return REVERSED if reversed_ else OPENINGS[merit_status(known)]
 
 
 def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
@@ -79,8 +84,7 @@ def accuracy(figures: JudgeEstimates) -> Answer | None:
     kappa = _first(figures, probe, KAPPA.id, QWK.id)
     word = _word(right, gain, kappa)
     parts = [
-        f"gives the reference answer in {times(right, 'call')} on {noun}, "
-        f"{figure(right)}{abstentions(right)}",
+        f"{gives_reference(right, f' on {noun}')}{abstentions(right)}",
         _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
         _flipped(figures),
@@ -89,14 +93,23 @@ def accuracy(figures: JudgeEstimates) -> Answer | None:
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
 
 
+def gives_reference(right: Estimate, on: str = "") -> str:
+    """How often the judge gives the reference answer."""
+    return f"gives the reference answer in {times(right, 'call')}{on}, {figure(right)}"
+
+
+def errs_towards(shift: Estimate) -> str:
+    """Which way the judge errs."""
+    return "is lenient" if (shift.value or 0.0) > 0 else "is strict"
+
+
 def leniency(figures: JudgeEstimates) -> Answer | None:
     """Which way errors go; nothing without two kinds of labels to err on."""
     shift = figures.of_probe(ORIGINAL, LENIENCY.id, protocol="base")
     if not defined(shift):
         return undefined_answer(shift)
-    up = (shift.value or 0.0) > 0
     words = {
-        FLAGGED: "is lenient" if up else "is strict",
+        FLAGGED: errs_towards(shift),
         CLEAR: "errs to neither side beyond the margin",
         INCONCLUSIVE: "too few data to say whether it is lenient or strict",
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.answer import Answer, limit_of, undefined_answer
 from steelyard.datasheet.findings.more_data import more_calls
@@ -39,16 +37,21 @@ def zero_point(figures: JudgeEstimates) -> Answer | None:
         if e is not None and e.value is not None
     )
     sentence = (
-        f"{_report_of_nothing(kinds)} in {times(pooled, 'call')}, {figure(pooled)} ({split}); "
+        f"{reacts_to_nothing(figures, pooled)}, {figure(pooled)} ({split}); "
         f"limit {limit_of(DARK_CURRENT):g}{abstentions(pooled)}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
 
 
-def _report_of_nothing(kinds: Sequence[Estimate | None]) -> str:
-    if any(e is not None and e.group["kind"] in SCORED_KINDS for e in kinds):
-        return "gives a response without content more than the lowest score"
-    return "reports a preference where there is none"
+def reacts_to_nothing(figures: JudgeEstimates, pooled: Estimate) -> str:
+    """What the judge does where there is nothing to judge, and how often."""
+    paired = figures.find(DARK_CURRENT.id, protocol="base", kind="identical") is not None
+    does = (
+        "prefers one of two texts that do not differ"
+        if paired
+        else "gives texts without content more than the lowest score"
+    )
+    return f"{does} in {times(pooled, 'call')}"
 
 
 def position(figures: JudgeEstimates) -> Answer | None:
@@ -58,7 +61,7 @@ def position(figures: JudgeEstimates) -> Answer | None:
     if net is None or net.value is None:
         return undefined_answer(net)
     words = {
-        "flagged": f"favours slot {1 if net.value > 0 else 2} between equals",
+        "flagged": f"{favours(net)} between equals",
         "clear": "treats the two slots alike within the margin",
         "inconclusive": "too few data to say whether a slot is favoured",
     }
@@ -67,6 +70,11 @@ def position(figures: JudgeEstimates) -> Answer | None:
     same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
     phrase = words.get(word, "slots compared")
     return word, f"{phrase}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
+
+
+def favours(net: Estimate) -> str:
+    """Which slot the judge favours."""
+    return f"favours the {'first' if (net.value or 0.0) > 0 else 'second'} text"
 
 
 def noise(figures: JudgeEstimates) -> Answer | None:
@@ -104,11 +112,12 @@ def surface(figures: JudgeEstimates) -> Answer | None:
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     noise = "; too near to that to be told from noise"
     rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
-    sentence = (
-        f"keeps to one of two equally good wordings in both orders for {times(stable, 'pair')}, "
-        f"{figure(stable)}{chance}{rest}"
-    )
-    return stable.finding or "undefined", sentence
+    return stable.finding or "undefined", f"{prefers_wording(stable)}, {figure(stable)}{chance}{rest}"
+
+
+def prefers_wording(stable: Estimate) -> str:
+    """For how many pairs the judge prefers one wording, whatever the order."""
+    return f"prefers one of two equally good wordings, in both orders, for {times(stable, 'pair')}"
 
 
 def sensitivity(figures: JudgeEstimates) -> Answer | None:
@@ -121,9 +130,13 @@ def sensitivity(figures: JudgeEstimates) -> Answer | None:
     floor = limit_of(TARGET_SENSITIVITY)
     return (
         first.finding or "undefined",
-        f"sees a difference of one step in {times(first, 'call')}, {figure(first)}, "
-        f"floor {floor:g}{missed}{more_calls(first)}",
+        f"{sees_one_step(first)}, floor {floor:g}{missed}{more_calls(first)}",
     )
+
+
+def sees_one_step(seen: Estimate) -> str:
+    """How often the judge sees a difference of one step."""
+    return f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
 
 
 def _missed_by(ties: Estimate) -> str:

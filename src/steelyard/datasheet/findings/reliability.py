@@ -12,7 +12,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import decimal, defined, figure, reason, times, undefined
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, TOLERATED_LOSS
 from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
@@ -47,7 +47,7 @@ def robustness(figures: JudgeEstimates) -> Answer | None:
             (f"{probe_label(p)} ({_named(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
-        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
+        _listed("too few items to decide:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
         f"not measured: {unmeasured}" if unmeasured else "",
         _family(estimates.values()),
     ]
@@ -82,7 +82,10 @@ def repeatability(figures: JudgeEstimates) -> Answer | None:
     limit = f", floor {floor.value:g}" if floor else ""
     apart = f"; {pluralize(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
     more = more_calls(held, of_agents=figures.of_agents)
-    return held.finding or MEASURED, f"{sentence}{beside}{limit}{apart}{more}"
+    word = held.finding or MEASURED
+    if word == CLEAR and held.left_out > TOLERATED_LOSS * (held.n_calls + held.left_out):
+        word = MEASURED  # the scores are steady, and whether one is given is not
+    return word, f"{sentence}{beside}{limit}{apart}{more}"
 
 
 def _between_equals(figures: JudgeEstimates) -> Answer | None:

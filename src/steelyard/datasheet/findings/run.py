@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from steelyard.core.text import pluralize
 from steelyard.datasheet.estimate_index import JudgeEstimates
@@ -80,14 +80,20 @@ def failures(figures: JudgeEstimates) -> Answer | None:
         sentence = f"each of {pluralize(known[0].n_calls, 'call')} ended in a verdict"
         return CLEAR, f"{sentence}{abstentions(known[0])}"
     word = worst(*(rate.finding or CLEAR for rate in known))
-    parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
+    parts = lost_calls(known)
     declines = abstentions(known[0])
     needed = max(known, key=lambda rate: (rate.finding == INCONCLUSIVE, rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
     # Where one rate is flagged already, more calls are no remedy for it.
     more = more_calls(needed) if word == INCONCLUSIVE else ""
-    return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
+    return word, f"{', '.join(parts)}; such a call is never a score{declines}{depends}{more}"
+
+
+def lost_calls(rates: Iterable[Estimate | None]) -> list[str]:
+    """How many calls brought no verdict, and for which reason."""
+    words = {UNREADABLE_RATE.id: "no readable reply", FAILED_RATE.id: "no reply at all"}
+    return [f"{words[rate.metric]} in {times(rate, 'call')}" for rate in rates if rate and rate.numerator]
 
 
 def _probe(estimate: Estimate) -> str:

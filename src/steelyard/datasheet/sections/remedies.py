@@ -32,7 +32,7 @@ REMEDIES_QUESTION = (
 )
 
 CURES: Mapping[str, Sequence[str]] = {
-    titles.ZERO_POINT: (ORDERS, PROTOCOL, MAJORITY),
+    titles.DARK_CURRENT: (ORDERS, PROTOCOL, MAJORITY),
     titles.POSITION: (ORDERS,),
     titles.NOISE: (MAJORITY, ORDERS),
     titles.SURFACE: (PROTOCOL, JURY),

@@ -85,7 +85,7 @@ def _zero_point(index: FigureRows) -> Section:
     rows += index.row(VACUUM, MEAN_SCORE, {"protocol": "base"}, headline=True)
     rows += index.parts(VACUUM, MEAN_SCORE, named, depth=1)
     question = "Does it name a winner" if index.form == "pairwise" else "Does it reward a response"
-    return Section(titles.ZERO_POINT, f"{question} when there is nothing to judge?", tuple(rows))
+    return Section(titles.DARK_CURRENT, f"{question} when there is nothing to judge?", tuple(rows))
 
 
 def _same_quality(index: FigureRows) -> Section:

@@ -68,7 +68,7 @@ class Summary:
 
     @property
     def measured_questions(self) -> str:
-        """`zero point, position, length`: what some judge has an answer to, each question once."""
+        """`dark current, position, length`: what some judge has an answer to, each question once."""
         answered = (finding.title for finding in self.datasheet.findings if finding.status != "undefined")
         return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
 

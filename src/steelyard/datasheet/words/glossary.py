@@ -30,7 +30,9 @@ INTERVALS: dict[str, str] = {
         "logarithm where the figure has an end."
     ),
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole clusters.",
-    "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole clusters, both arms at once.",
+    "bootstrap_cluster_paired": (
+        "Percentiles of a bootstrap that draws whole clusters, both conditions at once."
+    ),
     "random_mixture": (
         "Clusters show no spread: as if as many random verdicts as the data allow were mixed in; to the "
         "other side, right ones."
@@ -103,7 +105,7 @@ FINDINGS: dict[str, str] = {
     "clear": "the data rule out an effect beyond the limit",
     "flagged": "the data show an effect beyond the limit",
     "inconclusive": "the data cannot tell; more calls would",
-    "measured": "a figure that has no limit to be held against",
+    "measured": "a figure that has no limit to be compared with",
     "undefined": "the figure cannot be formed; the reason is given",
 }
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 MERIT = "Merit"
-ZERO_POINT = "Zero point"
+DARK_CURRENT = "Dark current"
 NO_TIES = "No ties"
-"""A cause, not a reading: a judge that never answers tie is flagged under Zero point."""
+"""A cause, not a reading: a judge that never answers tie is flagged under Dark current."""
 POSITION = "Position"
 NOISE = "Noise"
 SURFACE = "Surface"

@@ -91,6 +91,7 @@ ICC = Metric(
 )
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
+NO_TWO_SCORES = "no input has two scores"
 ONE_VERDICT = "every verdict is the same"
 ONE_SCORE = "every score is the same"
 
@@ -113,7 +114,10 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
 def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
     again = _pairs(context, SELF_AGREEMENT, _answered(scores))
-    again = again if again.value is None else replace(again, left_out=abstained(scores))
+    if again.value is not None:
+        again = replace(again, left_out=abstained(scores))
+    elif _most_repeats(scores) > 1:
+        again = context.undefined(SELF_AGREEMENT, NO_TWO_SCORES, "comparison", scores.lost())
     estimates = [again, _flip_rate(context, scores)]
     if not np.all(scores.binary):
         ordinal = scores.where(~scores.binary)
@@ -141,8 +145,7 @@ def unit_of_input(scores: Scores) -> Ints:
 
 
 def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate:
-    rows = _answered(scores)
-    counts = input_counts(rows)
+    counts = input_counts(scores)
     equal, pairs = equal_pairs(counts)
     events = equal if metric == SELF_AGREEMENT else pairs - equal
     asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli))
@@ -155,9 +158,13 @@ def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate
     return share(context, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
 
 
+def _most_repeats(scores: Scores) -> int:
+    """Calls on the input that was asked most often."""
+    return int(np.bincount(scores.stimulus).max(initial=0))
+
+
 def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
-    rows = _answered(scores)
-    counts = input_counts(rows)
+    counts = input_counts(scores)
     repeated = counts.sum(-1) > 1
     flipped = repeated & (np.count_nonzero(counts, axis=-1) > 1)
     calls = counts.sum(-1)[repeated]

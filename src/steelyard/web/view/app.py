@@ -17,16 +17,16 @@ from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import AbsentError, Loaded, ViewedRun
+from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
+from steelyard.datasheet.render.html.chart_file import chart_svg
+from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import page_policy
-from steelyard.datasheet.render.html.figure_file import figure_svg
-from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
@@ -70,7 +70,7 @@ class ViewPages:
                 Route("/run/{run:int}/stimulus", self.stimulus),
                 Route("/run/{run:int}/map", self.map),
                 Route("/run/{run:int}/progress", self.progress),
-                Route("/run/{run:int}/figures/{name}.svg", self.figure_file),
+                Route("/run/{run:int}/figures/{name}.svg", self.chart_file),
                 Route("/run/{run:int}/files/{name}", self.files),
                 Route("/static/{name}", asset),
             ],
@@ -80,7 +80,7 @@ class ViewPages:
     def _run(self, request: Request) -> tuple[ViewedRun, Links]:
         number = request.path_params["run"]
         if number >= len(self.runs):
-            raise AbsentError(f"There is no run {number} here.")
+            raise NotFoundError(f"There is no run {number} here.")
         return self.runs[number], self._links(number)
 
     # Pages
@@ -110,7 +110,7 @@ class ViewPages:
                 published.sheet,
                 calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
                 home="/",
-                figure_file=links.figure_file,
+                chart_file=links.chart_file,
             )
             self._sheets[links.run] = published.written, text
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
@@ -159,7 +159,7 @@ class ViewPages:
         rows = loaded.index.of_stimulus(detail.observation.stimulus.id).tolist()
         twins = [
             loaded.index.ids[row]
-            for row, seen in zip(rows, loaded.index.taken(rows), strict=True)
+            for row, seen in zip(rows, loaded.index.observations_at(rows), strict=True)
             if (seen.judge, seen.protocol) == (detail.observation.judge, detail.observation.protocol)
         ]
         place = twins.index(detail.id)
@@ -241,11 +241,11 @@ class ViewPages:
         run, _ = self._run(request)
         return JSONResponse(_far(run))
 
-    def figure_file(self, request: Request) -> Response:
+    def chart_file(self, request: Request) -> Response:
         """A figure of the datasheet as an SVG file."""
         run, _ = self._run(request)
         sheet = run.sheet
-        drawn = () if sheet is None else figures(summarise(sheet))
+        drawn = () if sheet is None else charts(summarise(sheet))
         wanted = next(
             (each for each in drawn if each.id == request.path_params["name"] and each.panels), None
         )
@@ -253,7 +253,7 @@ class ViewPages:
             return refusal(404, "There is no such figure on this datasheet.")
         headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
         return Response(
-            replace_lone_surrogates(figure_svg(wanted)), media_type="image/svg+xml", headers=headers
+            replace_lone_surrogates(chart_svg(wanted)), media_type="image/svg+xml", headers=headers
         )
 
     def files(self, request: Request) -> Response:
@@ -269,7 +269,7 @@ class ViewPages:
         return answer
 
 
-def _behind(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> int:
+def _behind(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> int:
     """Calls behind the figure that a list is of, whatever else it is filtered by."""
     return int(calls_behind(run.figure(wanted.figure), loaded.index).sum()) if wanted.figure else 0
 

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from steelyard.commands.view.call_detail import details
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import Loaded, ViewedRun
+from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError
@@ -27,29 +27,29 @@ PART = 500
 """Calls that are sent at once."""
 
 
-def passing(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> Mask:
+def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
     """The calls that pass a filter, whatever their outcome."""
     keep = loaded.index.mask(wanted, lambda text: _said(run, loaded, text))
     return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 
 
-def _said(run: ViewedRun, loaded: Loaded, text: str) -> Ints:
+def _said(run: ViewedRun, loaded: LoadedRun, text: str) -> Ints:
     """Rows of the calls whose reply holds a text."""
     if text not in loaded.searches:
         with run.store() as store:
-            keys = [] if store is None else store.holding(text)
+            keys = [] if store is None else store.keys_containing(text)
         if len(loaded.searches) >= REMEMBERED:
             loaded.searches.clear()
         loaded.searches[text] = loaded.rows(keys)
     return loaded.searches[text]
 
 
-def _chosen(run: ViewedRun, wanted: CallFilter) -> tuple[Loaded, list[int]]:
+def _chosen(run: ViewedRun, wanted: CallFilter) -> tuple[LoadedRun, list[int]]:
     loaded = run.load()
     return loaded, loaded.index.rows(passing(run, loaded, wanted), wanted.outcome).tolist()
 
 
-def _row(loaded: Loaded, row: int, seen: Observation) -> dict[str, object]:
+def _row(loaded: LoadedRun, row: int, seen: Observation) -> dict[str, object]:
     shown = seen.stimulus
     return {
         "id": loaded.index.ids[row],
@@ -64,13 +64,15 @@ def _row(loaded: Loaded, row: int, seen: Observation) -> dict[str, object]:
         "label": label_word(shown.expectation),
         "verdict": answer_word(seen.verdict),
         "reason": reason_of(seen.verdict),
-        "outcomes": " ".join(loaded.index.ended(row)),
+        "outcomes": " ".join(loaded.index.outcomes_of(row)),
     }
 
 
 def _csv(run: ViewedRun, wanted: CallFilter) -> Response:
     loaded, rows = _chosen(run, wanted)
-    lines = (_row(loaded, row, seen) for row, seen in zip(rows, loaded.index.taken(rows), strict=True))
+    lines = (
+        _row(loaded, row, seen) for row, seen in zip(rows, loaded.index.observations_at(rows), strict=True)
+    )
     return StreamingResponse(_lines(lines), media_type="text/csv; charset=utf-8")
 
 

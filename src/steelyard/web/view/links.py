@@ -51,7 +51,7 @@ class Links:
         query = "" if wanted is None else urlencode(dict(wanted.parts()))
         return f"/run/{self.run}/files/{name}" + (f"?{query}" if query else "")
 
-    def figure_file(self, name: str) -> str:
+    def chart_file(self, name: str) -> str:
         """A figure of the datasheet as a file."""
         return f"/run/{self.run}/figures/{name}.svg"
 

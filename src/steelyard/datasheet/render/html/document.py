@@ -1,4 +1,4 @@
-"""One HTML document: a template with the house style, the theme switch and a closed content policy."""
+"""One HTML document from a template: style sheet, theme switch and content security policy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from steelyard.core.content_hash import short_hash
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import also_flagged
-from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
-from steelyard.datasheet.render.html.templates_of import templates_of
-from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS
+from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS, metric_named
+from steelyard.datasheet.words.text import capital
 
 PACKAGE = "steelyard.datasheet.render.html"
 
@@ -34,7 +36,7 @@ def document(template: str, **content: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    return templates_of(
+    return template_environment(
         PACKAGE,
         also_flagged=also_flagged,
         words=SYMBOLS,
@@ -62,3 +64,17 @@ def _policy(*scripts: str) -> str:
     allowed = " ".join(f"'sha256-{value}'" for value in hashes)
     closed = "default-src 'none'; base-uri 'none'; form-action 'none'"
     return f"{closed}; style-src 'unsafe-inline'; script-src {allowed}"
+
+
+def template_environment(package: str, **names: Any) -> Environment:
+    """The templates of a package: every value is escaped, and an undefined name raises an error."""
+    environment = Environment(
+        loader=PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    words = {"n": numbers, "counted": pluralize, "plural": plural, "capital": capital}
+    environment.globals.update(**words, metric_named=metric_named, **names)
+    return environment

@@ -1,4 +1,4 @@
-"""The page: header, readings, summary, figures, every estimate, and how to read them."""
+"""The page of a datasheet: header, findings, charts, summary, every estimate, and how to read them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples import example
 from steelyard.datasheet.render.examples import examples_by_judge
-from steelyard.datasheet.render.html.cures import cures
+from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
-from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.render.html.remedy_guide import guide_sections
 from steelyard.datasheet.sections.collapsible import collapsible_sections
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, card_texts
 from steelyard.datasheet.sections.remedies import (
@@ -38,12 +38,12 @@ def render(
     faults: Faults | None = None,
     calls_of: Callable[[Estimate], str] | None = None,
     home: str = "",
-    figure_file: Callable[[str], str] | None = None,
+    chart_file: Callable[[str], str] | None = None,
 ) -> str:
-    """One HTML document, the same for the same datasheet; what can not be drawn is a fault.
+    """One HTML document, the same for the same datasheet; a chart that raises is a fault.
 
     In a viewer, `calls_of` gives the address of the calls behind a number, `home` that of all runs, and
-    `figure_file` that of a figure as a file.
+    `chart_file` that of a chart as a file.
     """
     summary = summarise(datasheet)
     sheet = summary.datasheet
@@ -53,11 +53,11 @@ def render(
         sheet=sheet,
         summary=summary,
         spent=cost_summary(datasheet.facts),
-        figures=figures(summary, faults),
+        charts=charts(summary, faults),
         sections=collapsible_sections(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
         remedies=remedy_tables(summary),
-        cures=cures(sheet.verdicts),
+        remedy_sections=guide_sections(sheet.verdicts),
         remedy_brief=remedy_brief,
         remedies_question=REMEDIES_QUESTION,
         remedies_measure=REMEDIES_COMMAND,
@@ -78,7 +78,7 @@ def render(
         methods=interval_meanings(each.method for estimate in every for each in estimate.intervals),
         findings=FINDINGS,
         calls_of=calls_of,
-        figure_file=figure_file,
+        chart_file=chart_file,
         home=home,
     )
 

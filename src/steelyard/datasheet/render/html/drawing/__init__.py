@@ -1,1 +1,1 @@
-"""What the drawings share."""
+"""Drawing primitives and plot types; they know no chart."""

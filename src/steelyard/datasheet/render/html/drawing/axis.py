@@ -1,163 +1,218 @@
-"""The axis of a channel: grid, line, ticks, labels and title."""
+"""Scales from data to pixels, axes with grid, ticks, labels and title, and the plot that they frame."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import ceil, copysign, floor, log10, sqrt
 
-from steelyard.datasheet.render.html.drawing.labels import Box
-from steelyard.datasheet.render.html.drawing.lettering import lettered, shortened, text_width
-from steelyard.datasheet.render.html.drawing.scale import Names, Scale, value_labels
-from steelyard.datasheet.render.html.drawing.spec import Spec, known
-from steelyard.datasheet.render.html.drawing.svg import Drawn, element, number
-
-KEYS = (
-    *("title", "values", "labels", "format", "tickCount", "grid", "ticks", "domain"),
-    *("labelColor", "labelFontSize", "labelPadding", "labelLimit", "minExtent"),
+from steelyard.datasheet.render.html.drawing.svg import (
+    Box,
+    SvgElement,
+    document,
+    draw_line,
+    draw_text,
+    text_width,
+    truncate_text,
 )
-"""What an axis may say of itself."""
-INK, MUTED, GRID = "var(--ink)", "var(--muted)", "var(--grid)"
-TICK, TITLE, APART = 4, 13, 8
-"""Length of a tick, size of a title, and pixels between labels and title."""
-LIMIT = 180
-"""Pixels of a label before it is cut, unless the axis says otherwise."""
+
+QUARTERS = (0, 0.25, 0.5, 0.75, 1)
+ROOT_TICKS = (0, 0.1, 0.25, 0.5, 0.75, 1)
+"""Ticks of a square-root axis."""
+TICK, TITLE_SIZE, TITLE_GAP = 4, 13, 8
+"""Length of a tick, font size of a title, and pixels between labels and title."""
+LETTER = 7.8
+"""Width of a letter of a name at the left, in the widest font of the page."""
+NAME_LIMIT = 190
+"""Pixels of a name at the left before it is truncated."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps numbers to pixels, linearly or by their square root, which keeps small shares apart."""
+
+    low: float
+    high: float
+    length: float
+    """Pixels between the two."""
+    upward: bool = False
+    """True for a vertical scale, whose pixels count from the top."""
+    root: bool = False
+    """True for a square-root scale."""
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high, here = (self._bend(each) for each in (self.low, self.high, value))
+        share = (here - low) / (high - low) if high != low else 0.5
+        return self.length * (1 - share if self.upward else share)
+
+    def _bend(self, value: float) -> float:
+        return copysign(sqrt(abs(value)), value) if self.root else value
+
+
+@dataclass(frozen=True)
+class NameScale:
+    """Maps names to pixels, each to the middle of its row (a categorical scale)."""
+
+    names: tuple[str, ...]
+    """From the top."""
+    length: float
+    """Pixels that they share."""
+
+    def __call__(self, name: str) -> float:
+        """The pixel of a name."""
+        return (self.names.index(name) + 0.5) * self.length / len(self.names)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis below or at the left of a plot."""
+    """A scale with its ticks, labels and title; names stand without a line."""
 
-    scale: Scale
-    """Where its values lie."""
-    said: Spec
-    """What the drawing says of it."""
-    upright: bool
-    """True for the vertical one."""
-    reach: float
-    """Pixels that its grid lines cross."""
+    scale: Scale | NameScale
+    title: str | None = None
+    ticks: Sequence[float] | None = None
+    """Values to mark; None for about one round value in 40 pixels."""
+    labels: Sequence[str] | None = None
+    """One text per tick; None for the values."""
+    grid: bool = True
+    signed: bool = False
+    """True where labels carry a plus sign."""
+    limit: float = NAME_LIMIT
+    """Pixels of a name before it is truncated; 0 for no limit."""
 
     @cached_property
     def marks(self) -> list[tuple[float, str]]:
-        """Pixel and text of each mark; where numbers would touch, every second one is left out."""
-        values, texts = self._values()
-        limit = self.said.get("labelLimit", LIMIT) if self.upright else 0
-        places = [self.scale.place(value) for value in values]
-        named = [
-            (place, shortened(text, self.size, limit))
-            for place, text in zip(places, texts, strict=True)
-            if place is not None
-        ]
-        if isinstance(self.scale, Names):
-            return named
-        shown = {place for place, _ in _apart(named, self.upright, self.size)}
-        return [(place, text if place in shown else "") for place, text in named]
-
-    def _values(self) -> tuple[Sequence[object], Sequence[str]]:
-        if isinstance(self.scale, Names):
-            return self.scale.names, [str(name) for name in self.scale.names]
-        values = self.said.get("values")
-        values = self.scale.ticks(self.said.get("tickCount")) if values is None else values
-        labels = self.said.get("labels") or value_labels(values, self.said.get("format"))
-        if len(labels) != len(values):
-            raise ValueError(
-                f"labels of an axis: found {len(labels)}, expected {len(values)}, one for each value"
-            )
-        return values, labels
+        """Pixel and label of each tick; where numbers would touch, every second label is empty."""
+        if isinstance(self.scale, NameScale):
+            names = self.scale.names
+            return [(self.scale(name), truncate_text(name, self._size, self.limit)) for name in names]
+        low, high = sorted((self.scale.low, self.scale.high))
+        ticks = round_values(low, high, ceil(self.scale.length / 40)) if self.ticks is None else self.ticks
+        labels = tick_labels(ticks, signed=self.signed) if self.labels is None else self.labels
+        if len(labels) != len(ticks):
+            raise ValueError(f"labels of an axis: found {len(labels)}, expected {len(ticks)}, one per tick")
+        named = [(self.scale(tick), label) for tick, label in zip(ticks, labels, strict=True)]
+        kept = {place for place, _ in _without_overlap(named, self.scale.upward, self._size)}
+        return [(place, label if place in kept else "") for place, label in named]
 
     @property
-    def size(self) -> float:
-        """Font size of the labels."""
-        return float(self.said.get("labelFontSize", 12))
+    def _size(self) -> int:
+        return 13 if isinstance(self.scale, NameScale) else 12
 
     @property
-    def gap(self) -> float:
+    def _vertical(self) -> bool:
+        return isinstance(self.scale, NameScale) or self.scale.upward
+
+    @property
+    def _gap(self) -> int:
         """Pixels between plot and labels."""
-        return float((TICK if self.said.get("ticks", True) else 0) + self.said.get("labelPadding", 4))
+        return 10 if isinstance(self.scale, NameScale) else TICK + 4
 
     @property
-    def extent(self) -> float:
-        """Pixels that ticks and labels take."""
-        longest = max((text_width(text, self.size) for _, text in self.marks), default=0.0)
-        room = self.gap + (longest if self.upright else self.size)
-        return max(room, float(self.said.get("minExtent", 0)))
+    def _extent(self) -> float:
+        """Pixels that ticks and labels take; names get the room of the widest font."""
+        if isinstance(self.scale, NameScale):
+            longest = LETTER * max(map(len, self.scale.names), default=0)
+            return self._gap + (min(longest, self.limit) if self.limit else longest)
+        widest = max((text_width(label, self._size) for _, label in self.marks), default=0.0)
+        return self._gap + (widest if self._vertical else self._size)
 
-    def grid(self) -> list[Drawn]:
+    def grid_lines(self, reach: float) -> list[SvgElement]:
         """Lines across the plot."""
-        if not self.said.get("grid", not isinstance(self.scale, Names)):
+        if isinstance(self.scale, NameScale) or not self.grid:
             return []
-        return [self._line(place, 0, self.reach, GRID) for place, _ in self.marks]
+        return [self._across(place, 0, reach, reach, "grid") for place, _ in self.marks]
 
-    def frame(self) -> list[Drawn]:
+    def frame(self, reach: float) -> list[SvgElement]:
         """The line of the axis with ticks, labels and title."""
-        drawn = [Drawn("", self._room())]
-        if self.said.get("ticks", True):
-            drawn += [self._line(place, -TICK, 0, MUTED) for place, _ in self.marks]
-        if self.said.get("domain", True):
-            drawn.append(self._domain())
-        drawn += [self._label(place, text) for place, text in self.marks if text]
-        title = self.said.get("title")
-        return [*drawn, self._title(str(title))] if title else drawn
+        length = self.scale.length
+        room = (
+            Box(-self._extent, 0, 0, length)
+            if self._vertical
+            else Box(0, reach, length, reach + self._extent)
+        )
+        drawn = [SvgElement("", room)]
+        if isinstance(self.scale, Scale):
+            drawn += [self._across(place, -TICK, 0, reach, "muted") for place, _ in self.marks]
+            ends = (
+                [(0.5, 0.0), (0.5, length)] if self._vertical else [(0.0, reach + 0.5), (length, reach + 0.5)]
+            )
+            drawn.append(draw_line(ends, role="muted"))
+        drawn += [self._label(place, label, reach) for place, label in self.marks if label]
+        return [*drawn, self._title(self.title, reach)] if self.title else drawn
 
-    def _room(self) -> Box:
-        """What ticks and labels take, at the least."""
-        if self.upright:
-            return Box(-self.extent, 0, 0, self.scale.length)
-        return Box(0, self.reach, self.scale.length, self.reach + self.extent)
-
-    def _line(self, place: float, start: float, end: float, colour: str) -> Drawn:
+    def _across(self, place: float, start: float, end: float, reach: float, role: str) -> SvgElement:
         """A line at right angles to the axis, on whole pixels."""
         at = round(place) + 0.5
-        if self.upright:
-            return _stroke(f"M{number(start)},{number(at)}H{number(end)}", Box(start, at, end, at), colour)
-        top, bottom = self.reach - end, self.reach - start
-        return _stroke(f"M{number(at)},{number(top)}V{number(bottom)}", Box(at, top, at, bottom), colour)
+        if self._vertical:
+            return draw_line([(start, at), (end, at)], role=role)
+        return draw_line([(at, reach - end), (at, reach - start)], role=role)
 
-    def _domain(self) -> Drawn:
-        length, at = self.scale.length, self.reach + 0.5
-        if self.upright:
-            return _stroke(f"M0.5,0V{number(length)}", Box(0, 0, 0, length), MUTED)
-        return _stroke(f"M0,{number(at)}H{number(length)}", Box(0, at, length, at), MUTED)
+    def _label(self, place: float, text: str, reach: float) -> SvgElement:
+        role = "ink" if isinstance(self.scale, NameScale) else "muted"
+        if self._vertical:
+            return draw_text(text, (-self._gap, place), role=role, size=self._size, align="right")
+        return draw_text(text, (place, reach + self._gap), role=role, size=self._size, baseline="top")
 
-    def _label(self, place: float, text: str) -> Drawn:
-        colour = self.said.get("labelColor", MUTED)
-        if self.upright:
-            return lettered(text, (-self.gap, place), colour=colour, size=self.size, align="right")
-        return lettered(text, (place, self.reach + self.gap), colour=colour, size=self.size, baseline="top")
-
-    def _title(self, text: str) -> Drawn:
-        away, middle = self.extent + APART, self.scale.length / 2
-        if self.upright:
-            at = (-away, middle)
-            return lettered(text, at, colour=INK, size=TITLE, baseline="bottom", upwards=True)
-        return lettered(text, (middle, self.reach + away), colour=INK, size=TITLE, baseline="top")
+    def _title(self, text: str, reach: float) -> SvgElement:
+        away, middle = self._extent + TITLE_GAP, self.scale.length / 2
+        if self._vertical:
+            return draw_text(text, (-away, middle), size=TITLE_SIZE, baseline="bottom", vertical=True)
+        return draw_text(text, (middle, reach + away), size=TITLE_SIZE, baseline="top")
 
 
-def axis_of(channel: str, layers: Sequence[Spec], scale: Scale | None, reach: float) -> Axis | None:
-    """The axis that the layers share on `x` or `y`: the first that one of them describes; None for none."""
-    used = [each["encoding"][channel] for each in layers if channel in each["encoding"]]
-    if scale is None or not used:
-        return None
-    said = next(
-        (encoding["axis"] for encoding in used if "axis" in encoding), {"title": used[0].get("field")}
-    )
-    if said is None:
-        return None
-    known(f"axis of {channel}", said, KEYS)
-    return Axis(scale, said, channel == "y", reach)
+def rate_axis(title: str | None, length: float, *, upward: bool = False, grid: bool = True) -> Axis:
+    """An axis from 0 to 1 with quarters marked."""
+    return Axis(Scale(0, 1, length, upward), title, QUARTERS, grid=grid)
 
 
-def _stroke(path: str, box: Box, colour: str) -> Drawn:
-    return Drawn(element("path", d=path, stroke=colour), box)
+def draw(
+    elements: Sequence[SvgElement],
+    *,
+    width: float,
+    height: float,
+    title: str,
+    label: str,
+    x: Axis | None = None,
+    y: Axis | None = None,
+) -> str:
+    """The elements over their axes as SVG; `label` describes them to screen readers (aria-label)."""
+    axes = [(axis, reach) for axis, reach in ((x, height), (y, width)) if axis is not None]
+    grid = [line for axis, reach in axes for line in axis.grid_lines(reach)]
+    frame = [part for axis, reach in axes for part in axis.frame(reach)]
+    return document([*grid, *frame, *elements], width=width, height=height, title=title, label=label)
 
 
-def _apart(named: Sequence[tuple[float, str]], upright: bool, size: float) -> Sequence[tuple[float, str]]:
+def round_values(low: float, high: float, count: int) -> list[float]:
+    """About so many round values from `low` to `high`, 1, 2 or 5 times a power of ten apart."""
+    if not low < high:
+        return [low]
+    rough = (high - low) / count
+    power = 10.0 ** floor(log10(rough))
+    times = rough / power
+    step = power * (10 if times >= sqrt(50) else 5 if times >= sqrt(10) else 2 if times >= sqrt(2) else 1)
+    digits = max(0, -floor(log10(step)))
+    first, last = ceil(round(low / step, 9)), floor(round(high / step, 9))
+    return [round(number * step, digits) for number in range(first, last + 1)]
+
+
+def tick_labels(values: Sequence[float], *, signed: bool = False) -> list[str]:
+    """The values with as many decimals as they need; zero has no sign."""
+    texts = (f"{value:{'+' if signed else ''},.6f}".rstrip("0").rstrip(".") for value in values)
+    return [text.replace("-", "−") if re.search("[1-9]", text) else "0" for text in texts]
+
+
+def _without_overlap(
+    named: Sequence[tuple[float, str]], vertical: bool, size: float
+) -> Sequence[tuple[float, str]]:
     """The labels, every second one left out until none touches the next."""
-    room = [size if upright else text_width(text, size) for _, text in named]
+    room = [size if vertical else text_width(text, size) for _, text in named]
     order = sorted(range(len(named)), key=lambda n: named[n][0])
     touching = any(
         named[after][0] - named[before][0] < (room[before] + room[after]) / 2 + TICK
         for before, after in pairwise(order)
     )
-    return _apart(named[::2], upright, size) if touching and len(named) > 1 else named
+    return _without_overlap(named[::2], vertical, size) if touching and len(named) > 1 else named

@@ -1,78 +1,201 @@
-"""The words in which a drawing is described, and the drawing of it as an SVG that follows the page's theme.
-
-A drawing is a list of layers: rows of data, a mark, and for each channel the field that decides it. The words
-are those of Vega-Lite, as many of them as the figures need; others are refused.
-"""
+"""A chart of the page: drawings, a legend, and the data behind them; the colour and marker of each judge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
 
-from steelyard.datasheet.render.html.drawing.axis import axis_of
-from steelyard.datasheet.render.html.drawing.marks import layer_of
-from steelyard.datasheet.render.html.drawing.scale import scale_of
-from steelyard.datasheet.render.html.drawing.spec import Spec
-from steelyard.datasheet.render.html.drawing.svg import Sheet
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
+from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.text import short_names
+from steelyard.metrics.estimate import Estimate
 
-TEXT: Spec = {"field": "text", "type": "nominal"}
-"""Text channel of every label."""
-QUARTERS = (0, 0.25, 0.5, 0.75, 1)
-
-ROLES = (
-    *("ink", "muted", "grid", "paper", "accent"),
-    *(f"series-{number}" for number in range(1, 9)),
-    *("stable", "slot-1", "slot-2", "one-sided", "other", "none"),
-    *("good", "bad", "wait", "share"),
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond"),
+    *("cross", "triangle-down", "triangle-right", "triangle-left"),
 )
-"""Colours by role; the style sheet gives each a value in the light and in the dark theme."""
+SHAPE_CHARACTERS = "●■▲◆✚▼▶◀"
+"""The shapes as characters, for a legend in text."""
+NAMED_JUDGES = 6
+"""Judges that are labelled by name in a scatter plot; more are numbered, with a legend."""
+SERIES = 8
+"""Colours before they repeat; shapes are then paired with other colours."""
+SAME_QUALITY: dict[str, str | float] = {"delta": 0, "kind": "same_subset"}
+"""Condition of the pairs that are equally good."""
 
 
-def colour(role: str) -> str:
-    """The colour of a role."""
-    if role not in ROLES:
-        raise KeyError(f"colour: found {role!r}, expected one of {', '.join(ROLES)}")
-    return f"var(--{role})"
+@dataclass(frozen=True)
+class LegendEntry:
+    """One entry of a legend."""
+
+    role: str
+    """Colour role."""
+    text: str
+    """What it stands for."""
+    sign: str = ""
+    """Characters in that colour; empty for a patch of colour."""
 
 
-def mark(kind: str, **options: Any) -> Spec:
-    """A mark: `rect`, `rule`, `line`, `point` or `text`, and how it looks."""
-    return {"type": kind, **options}
+@dataclass(frozen=True)
+class Panel:
+    """One drawing."""
+
+    svg: str
+    """Markup of the drawing."""
+    title: str = ""
+    """Heading above it; empty for a chart of one panel."""
 
 
-def layer(rows: Sequence[Mapping[str, Any]], drawn: Spec, **encoding: Spec) -> Spec:
-    """One layer with data of its own."""
-    return {"data": {"values": list(rows)}, "mark": drawn, "encoding": encoding}
+@dataclass(frozen=True)
+class Chart:
+    """Drawings with their words and their data."""
+
+    title: str
+    """What is plotted."""
+    caption: str
+    """How to read it."""
+    panels: tuple[Panel, ...]
+    """Drawings, in reading order."""
+    header: tuple[str, ...] = ()
+    """Column names of the data table."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """Data table."""
+    legend: tuple[LegendEntry, ...] = ()
+    """What colours and signs stand for, where labels do not say it."""
+    omitted: tuple[str, ...] = ()
+    """Judges that could not be drawn, and why."""
+    wide: bool = False
+    """True where the chart takes the whole width of the page."""
+    id: str = ""
+    """Anchor on the page; it is the name that the chart is registered under."""
 
 
-def rate_axis(field: str, title: str | None, *, grid: bool = True) -> Spec:
-    """A rate from 0 to 1 with quarters marked."""
-    axis = {"title": title, "values": QUARTERS, "format": ".2~f", "grid": grid}
-    return {"field": field, "type": "quantitative", "scale": {"domain": [0, 1], "nice": False}, "axis": axis}
+ChartFunction = Callable[[Summary], Chart | None]
+"""Draws a chart of a datasheet; None where there is nothing to draw."""
 
 
-ROOTS = (0, 0.1, 0.25, 0.5, 0.75, 1)
-"""Marks of a square-root axis."""
+def pairs_only(function: ChartFunction) -> ChartFunction:
+    """Decorator: draw only on sheets with probes of pairs of known quality."""
+    return _only_if(_has_pairs, function)
 
 
-def root_axis(field: str, title: str) -> Spec:
-    """A rate from 0 to 1 on a square-root axis, so that small shares stay apart."""
-    axis = {"title": title, "values": ROOTS, "format": ".2~f", "grid": True}
-    scale = {"type": "sqrt", "domain": [0, 1], "nice": False}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+def scores_only(function: ChartFunction) -> ChartFunction:
+    """Decorator: draw only on sheets of single texts."""
+    return _only_if(lambda sheet: sheet.form == "pointwise", function)
 
 
-def draw(layers: Sequence[Spec], *, width: int, height: int, title: str, label: str) -> str:
-    """The layers as an SVG element that carries its title and, for those who cannot see it, its content."""
-    ends = {"x": float(width), "y": float(height)}
-    scales = {channel: scale_of(channel, layers, end) for channel, end in ends.items()}
-    across = {"x": ends["y"], "y": ends["x"]}
-    axes = [axis for channel in ends if (axis := axis_of(channel, layers, scales[channel], across[channel]))]
-    sheet = Sheet(width, height)
-    for axis in axes:
-        sheet.add(*axis.grid())
-    for axis in axes:
-        sheet.add(*axis.frame())
-    for spec in layers:
-        sheet.add(*layer_of(spec, scales, ends).drawn())
-    return sheet.document(title, label)
+def _only_if(condition: Callable[[Datasheet], bool], function: ChartFunction) -> ChartFunction:
+    @wraps(function)
+    def conditional(summary: Summary) -> Chart | None:
+        return function(summary) if condition(summary.datasheet) else None
+
+    return conditional
+
+
+def _has_pairs(sheet: Datasheet) -> bool:
+    return sheet.form == "pairwise" and any(
+        estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
+    )
+
+
+@dataclass(frozen=True)
+class SeriesStyle:
+    """How one judge is drawn: colour and shape, so that either alone tells it apart."""
+
+    role: str
+    """Colour role."""
+    shape: str
+    """Shape of its marker."""
+    label: str
+    """Name, short enough for a chart."""
+    tag: str
+    """Label in a scatter plot: the name, or a number where there are many."""
+
+    def with_protocol(self, protocol: str) -> str:
+        """The name, and the protocol where it is not the base one."""
+        return self.label if protocol == "base" else f"{self.label}, {protocol}"
+
+
+def series_styles(summary: Summary) -> dict[str, SeriesStyle]:
+    """A style for each judge; baselines are grey."""
+    labels = short_names([judge.name for judge in all_judges(summary)])
+    styles: dict[str, SeriesStyle] = {}
+    for number, judge in enumerate(summary.measured):
+        label = labels[judge.name]
+        tag = str(number + 1) if len(summary.measured) > NAMED_JUDGES else label
+        styles[judge.name] = SeriesStyle(f"series-{number % SERIES + 1}", SHAPES[_shape(number)], label, tag)
+    for judge in summary.baselines:
+        styles[judge.name] = SeriesStyle("muted", "circle", labels[judge.name], labels[judge.name])
+    return styles
+
+
+def number_legend(summary: Summary) -> tuple[LegendEntry, ...]:
+    """The numbers of a crowded scatter plot; empty where judges are labelled by name."""
+    if len(summary.measured) <= NAMED_JUDGES:
+        return ()
+    return tuple(
+        LegendEntry(
+            f"series-{number % SERIES + 1}", judge.name, f"{SHAPE_CHARACTERS[_shape(number)]} {number + 1}"
+        )
+        for number, judge in enumerate(summary.measured)
+    )
+
+
+def _shape(number: int) -> int:
+    """Shapes move on by one when the colours repeat."""
+    return (number + number // SERIES) % len(SHAPES)
+
+
+def all_judges(summary: Summary) -> tuple[JudgeEntry, ...]:
+    """Measured judges, then baselines."""
+    return (*summary.measured, *summary.baselines)
+
+
+def protocols(judge: JudgeEntry) -> tuple[str, ...]:
+    """The judge's protocols, base first."""
+    return ("base", *(name for name in judge.protocols if name != "base"))
+
+
+def protocol_name(judge: JudgeEntry, protocol: str) -> str:
+    """The judge, and the protocol where it is not the base one."""
+    return judge.name if protocol == "base" else f"{judge.name}, {protocol}"
+
+
+def omission_note(judge: str, named: Iterable[tuple[str, Estimate | None]]) -> str:
+    """Why a judge is not drawn."""
+    for what, estimate in named:
+        if estimate is None:
+            return f"{judge}: {what} was not measured"
+        if numbers.undefined(estimate):
+            return f"{judge}: {what} is undefined ({numbers.reason(estimate)})"
+    return f"{judge}: nothing to draw"
+
+
+def interval_ends(estimate: Estimate) -> tuple[float, float]:
+    """Ends of the recommended interval, the value itself where an end is open or missing."""
+    at = estimate.value or 0.0
+    interval = estimate.interval
+    low = at if interval is None or interval.low is None else interval.low
+    high = at if interval is None or interval.high is None else interval.high
+    return low, high
+
+
+def data_cell(summary: Summary, estimate: Estimate | None) -> str:
+    """A figure with its counts, for a data table; an interval is never broken over two lines."""
+    if not numbers.defined(estimate):
+        return summary.absence(estimate)
+    unbroken = numbers.interval(estimate).replace(" ", "\N{NO-BREAK SPACE}")
+    return " ".join(part for part in (numbers.value(estimate), unbroken, numbers.counts(estimate)) if part)
+
+
+def aria_label(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """The data of a drawing as a sentence for screen readers."""
+    lines = [
+        f"{row[0]}: " + ", ".join(f"{name} {cell}" for name, cell in zip(header[1:], row[1:], strict=True))
+        for row in rows
+    ]
+    return "; ".join(lines) + "."

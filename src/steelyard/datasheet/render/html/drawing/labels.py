@@ -1,10 +1,12 @@
-"""Direct labels: a place beside each point that covers no other point or label."""
+"""Label placement: a place beside each point that covers no other point or label."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+
+from steelyard.datasheet.render.html.drawing.svg import Box
 
 LETTER, LINE = 8.0, 16.0
 """Width of a letter and height of a line, in pixels, at the figure's font size."""
@@ -16,28 +18,8 @@ LIFTS = (
 
 
 @dataclass(frozen=True)
-class Box:
-    """A rectangle in pixels."""
-
-    left: float
-    """Left edge."""
-    top: float
-    """Upper edge."""
-    right: float
-    """Right edge."""
-    bottom: float
-    """Lower edge."""
-
-    def overlap(self, other: Box) -> float:
-        """Area shared with another box."""
-        width = min(self.right, other.right) - max(self.left, other.left)
-        height = min(self.bottom, other.bottom) - max(self.top, other.top)
-        return max(0.0, width) * max(0.0, height)
-
-
-@dataclass(frozen=True)
-class Label:
-    """A placed text."""
+class PlacedLabel:
+    """Where a text stands."""
 
     text: str
     """What is written."""
@@ -51,20 +33,20 @@ class Label:
     """True where a thin line should lead back to the point."""
 
 
-def place(
+def place_labels(
     points: Sequence[tuple[float, float, str]],
     *,
     width: float,
     height: float,
     radius: float = 9.0,
     avoid: Sequence[Box] = (),
-) -> list[Label]:
+) -> list[PlacedLabel]:
     """Labels for points in pixels, each at the candidate that covers least; equal input, equal places."""
     marks = [Box(x - radius, y - radius, x + radius, y + radius) for x, y, _ in points]
     # Hiding a mark or another label is worse than crossing a whisker.
     taken = [*avoid, *marks, *marks, *marks]
     frame = Box(0, -LINE, width + 12, height + 4)
-    labels: list[Label] = []
+    labels: list[PlacedLabel] = []
     for x, y, text in points:
         options = list(_candidates(x, y, text, radius))
         best = min(range(len(options)), key=lambda n: (_cost(options[n][1], taken, frame), n))
@@ -80,7 +62,7 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
     return round(sum(box.overlap(other) for other in taken) + 3 * outside, 3)
 
 
-def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[Label, Box]]:
+def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[PlacedLabel, Box]]:
     size, gap = LETTER * len(text), radius + 3
     for lift in LIFTS:
         middle = y + lift * LINE
@@ -92,10 +74,10 @@ def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[
             if align == "center" and abs(lift) < 1:
                 continue
             box = Box(left, middle - LINE / 2, left + size, middle + LINE / 2)
-            yield Label(text, anchor, middle, align, far=abs(lift) > 1.3), box
+            yield PlacedLabel(text, anchor, middle, align, far=abs(lift) > 1.3), box
 
 
-def spread(heights: Sequence[float], *, gap: float = LINE, low: float, high: float) -> list[float]:
+def spread_labels(heights: Sequence[float], *, gap: float = LINE, low: float, high: float) -> list[float]:
     """Heights moved apart, so that lines of text written at them do not overlap; order is kept.
 
     All move as little as they can, in the sum of squares; where there is no room, the gaps are even.

@@ -1,111 +1,227 @@
-"""A scatter figure: two rates per judge with whiskers, direct labels, arrows between operating points."""
+"""A scatter plot of judges: two rates with error bars, direct labels, limits, arrows between points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import atan2, degrees, hypot
 
-from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Point
-from steelyard.datasheet.render.html.drawing.chart import colour, draw, mark
-from steelyard.datasheet.render.html.drawing.figure import (
-    Figure,
+from steelyard.datasheet.render.html.drawing.axis import QUARTERS, ROOT_TICKS, Axis, Scale, draw
+from steelyard.datasheet.render.html.drawing.chart import (
+    Chart,
     Panel,
-    cell,
-    crowd_key,
-    everyone,
-    limits,
-    looks,
-    spoken,
-    why_not,
+    SeriesStyle,
+    all_judges,
+    aria_label,
+    data_cell,
+    interval_ends,
+    number_legend,
+    omission_note,
+    series_styles,
 )
-from steelyard.datasheet.render.html.drawing.labels import Box, Label, place
-from steelyard.datasheet.render.html.drawing.spec import Spec
+from steelyard.datasheet.render.html.drawing.labels import place_labels
+from steelyard.datasheet.render.html.drawing.svg import (
+    Box,
+    PixelPoint,
+    SvgElement,
+    draw_line,
+    draw_marker,
+    draw_text,
+    error_bar,
+)
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
-ARROWHEAD = "M0,-1.1L0.6,0.8L0,0.4L-0.6,0.8Z"
-"""Points up; an equilateral triangle would not tell which of its corners leads."""
+WIDTH, HEIGHT = 430, 380
+"""Pixels of the plane."""
 
 
-def scatter(axes: Axes, points: Sequence[Point], avoid: Sequence[Box] = ()) -> list[Spec]:
-    """Whiskers below, marks above, labels last."""
-    whiskers = [line for point in points if not point.quiet for line in _whiskers(axes, point)]
-    return [*whiskers, *(_mark(axes, point) for point in points), *_labels(axes, points, avoid)]
+@dataclass(frozen=True)
+class ScatterPoint:
+    """One marker: two rates with their intervals."""
+
+    label: str
+    """What is written beside it."""
+    x: Estimate
+    """Rate on the horizontal axis."""
+    y: Estimate
+    """Rate on the vertical axis."""
+    style: SeriesStyle
+    """Colour and shape."""
+    size: float = 110.0
+    """Area of the marker in square pixels."""
+    baseline: bool = False
+    """True for baselines: small, grey, no error bars."""
+    hollow: bool = False
+    """True for a protocol other than base."""
+    protocol: str = "base"
+    """Protocol whose rates these are."""
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """The two values."""
+        return self.x.value or 0.0, self.y.value or 0.0
 
 
-def arrow(axes: Axes, start: Point, end: Point) -> list[Spec]:
-    """A line between two operating points with a head in its middle."""
-    (x, y), (x2, y2) = axes.pixel(start.at), axes.pixel(end.at)
-    role = colour(start.look.role)
-    # A mark is turned clockwise from north, in pixels.
-    turn = degrees(atan2(x2 - x, y - y2))
-    head = mark("point", shape=ARROWHEAD, angle=turn, size=120, fill=role, stroke=role, opacity=1)
+@dataclass(frozen=True)
+class RatePlane:
+    """Two rates from 0 to 1, linear or on square-root axes, which keep small shares apart."""
+
+    x_title: str
+    y_title: str
+    root: bool = False
+
+    @cached_property
+    def x(self) -> Scale:
+        """The horizontal scale."""
+        return Scale(0, 1, WIDTH, root=self.root)
+
+    @cached_property
+    def y(self) -> Scale:
+        """The vertical scale."""
+        return Scale(0, 1, HEIGHT, upward=True, root=self.root)
+
+    def at(self, values: tuple[float, float]) -> PixelPoint:
+        """The pixels of two rates."""
+        return self.x(values[0]), self.y(values[1])
+
+    def draw(self, elements: Sequence[SvgElement], *, title: str, label: str) -> str:
+        """The elements over both axes as SVG."""
+        ticks = ROOT_TICKS if self.root else QUARTERS
+        axes = {"x": Axis(self.x, self.x_title, ticks), "y": Axis(self.y, self.y_title, ticks)}
+        return draw(elements, width=WIDTH, height=HEIGHT, title=title, label=label, **axes)
+
+
+@dataclass(frozen=True)
+class LimitLines:
+    """The limits of the two rates on a datasheet; None for a rate without one."""
+
+    x: float | None
+    y: float | None
+
+    @classmethod
+    def of(cls, points: Sequence[ScatterPoint]) -> LimitLines:
+        """The limits of the first points that have one."""
+        return cls(_limit([point.x for point in points]), _limit([point.y for point in points]))
+
+    def elements(self, plane: RatePlane) -> list[SvgElement]:
+        """A dashed line for each limit, with its value."""
+        drawn: list[SvgElement] = []
+        if self.x is not None:
+            x = plane.x(self.x)
+            drawn.append(draw_line([(x, HEIGHT), (x, 0)], role="ink", dash=(2, 3)))
+            drawn.append(draw_text(f"limit {self.x:g}", (x + 4, 2), size=11, align="left", baseline="top"))
+        if self.y is not None:
+            y, text = plane.y(self.y), f"limit {self.y:g}"
+            drawn.append(draw_line([(0, y), (WIDTH, y)], role="ink", dash=(2, 3)))
+            drawn.append(draw_text(text, (WIDTH - 2, y - 2), size=11, align="right", baseline="bottom"))
+        return drawn
+
+    def boxes(self, plane: RatePlane) -> list[Box]:
+        """The room of their texts, which labels avoid."""
+        boxes = []
+        if self.x is not None:
+            boxes.append(Box(plane.x(self.x), 0, plane.x(self.x) + 60, 16))
+        if self.y is not None:
+            boxes.append(Box(WIDTH - 60, plane.y(self.y) - 16, WIDTH, plane.y(self.y)))
+        return boxes
+
+
+def _limit(estimates: Sequence[Estimate]) -> float | None:
+    limits = (metric_named(each.metric).limit_in(each.group, each.probe) for each in estimates)
+    return next((limit.value for limit in limits if limit is not None), None)
+
+
+def scatter(plane: RatePlane, points: Sequence[ScatterPoint], avoid: Sequence[Box] = ()) -> list[SvgElement]:
+    """Error bars below, markers above, labels last."""
+    bars = [bar for point in points if not point.baseline for bar in _error_bars(plane, point)]
+    markers = [
+        draw_marker(
+            point.style.shape,
+            plane.at(point.values),
+            role=point.style.role,
+            size=34 if point.baseline else point.size,
+            hollow=point.hollow,
+            edge=2.0 if point.hollow else 1.2,
+        )
+        for point in points
+    ]
+    anchors = [(*plane.at(point.values), point.label) for point in points]
+    styles = [("muted" if point.baseline else point.style.role, not point.baseline) for point in points]
+    return [*bars, *markers, *draw_labels(anchors, styles, WIDTH, HEIGHT, [*avoid, *_bar_boxes(bars)])]
+
+
+def draw_labels(
+    anchors: Sequence[tuple[float, float, str]],
+    styles: Sequence[tuple[str, bool]],
+    width: float,
+    height: float,
+    avoid: Sequence[Box],
+) -> list[SvgElement]:
+    """Labels beside their points, in the colour role of each and bold or not; a thin line to a far one."""
+    drawn: list[SvgElement] = []
+    placed = place_labels(anchors, width=width, height=height, avoid=avoid)
+    for (x, y, text), (role, bold), label in zip(anchors, styles, placed, strict=True):
+        if label.far:
+            drawn.append(draw_line([(x, y), (label.x, label.y)], role="muted", width=0.8))
+        size, weight = (13, 600) if bold else (12, None)
+        drawn.append(
+            draw_text(text, (label.x, label.y), role=role, size=size, weight=weight, align=label.align)
+        )
+    return drawn
+
+
+def arrow(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[SvgElement]:
+    """A line between two points with a head in its middle."""
+    (x, y), (x2, y2) = plane.at(start.values), plane.at(end.values)
+    role = start.style.role
+    # The head points up; it is rotated clockwise, in pixels.
+    angle = degrees(atan2(x2 - x, y - y2))
+    middle = ((x + x2) / 2, (y + y2) / 2)
     return [
-        axes.line(start.at, end.at, mark("rule", color=role, strokeWidth=1.8)),
-        axes.spot(axes.rates((x + x2) / 2, (y + y2) / 2), head),
+        draw_line([(x, y), (x2, y2)], role=role, width=1.8),
+        draw_marker("arrowhead", middle, role=role, size=120, edge=2, outline=role, angle=angle),
     ]
 
 
-def along(axes: Axes, start: Point, end: Point) -> list[Box]:
-    """The room that the line between two points takes, in small boxes."""
-    (x, y), (x2, y2) = axes.pixel(start.at), axes.pixel(end.at)
+def arrow_boxes(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[Box]:
+    """The room of the line between two points, in small boxes."""
+    (x, y), (x2, y2) = plane.at(start.values), plane.at(end.values)
     parts = max(2, round(hypot(x2 - x, y2 - y) / 8))
     places = [(x + (x2 - x) * n / parts, y + (y2 - y) * n / parts) for n in range(1, parts)]
     return [Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
 
 
-def _whiskers(axes: Axes, point: Point) -> list[Spec]:
-    (x, y), (x_low, x_high), (y_low, y_high) = point.at, limits(point.x), limits(point.y)
-    drawn = mark("rule", color=colour(point.look.role), strokeWidth=1.5, opacity=0.55)
-    return [axes.line((x_low, y), (x_high, y), drawn), axes.line((x, y_low), (x, y_high), drawn)]
+def _error_bars(plane: RatePlane, point: ScatterPoint) -> list[SvgElement]:
+    x, y = plane.at(point.values)
+    left, right = map(plane.x, interval_ends(point.x))
+    bottom, top = map(plane.y, interval_ends(point.y))
+    role = point.style.role
+    return [error_bar((left, y), (right, y), role), error_bar((x, bottom), (x, top), role)]
 
 
-def _reach(axes: Axes, point: Point) -> list[Box]:
-    """The room that the whiskers take."""
-    x, y = axes.pixel(point.at)
-    (x_low, x_high), (y_low, y_high) = limits(point.x), limits(point.y)
-    (left, bottom), (right, top) = axes.pixel((x_low, y_low)), axes.pixel((x_high, y_high))
-    return [Box(left, y - 2, right, y + 2), Box(x - 2, top, x + 2, bottom)]
-
-
-def _mark(axes: Axes, point: Point) -> Spec:
-    role, paper = colour(point.look.role), colour("paper")
-    fill, stroke, width = (paper, role, 2.0) if point.hollow else (role, paper, 1.2)
-    size = 34 if point.quiet else point.size
-    drawn = mark("point", shape=point.look.shape, size=size, fill=fill, stroke=stroke, strokeWidth=width)
-    return axes.spot(point.at, {**drawn, "opacity": 1})
-
-
-def _labels(axes: Axes, points: Sequence[Point], avoid: Sequence[Box]) -> list[Spec]:
-    pixels = [(*axes.pixel(point.at), point.label) for point in points]
-    whiskers = [box for point in points if not point.quiet for box in _reach(axes, point)]
-    placed = place(pixels, width=WIDTH, height=HEIGHT, avoid=[*avoid, *whiskers])
-    layers: list[Spec] = []
-    for point, label in zip(points, placed, strict=True):
-        if label.far:
-            leader = mark("rule", color=colour("muted"), strokeWidth=0.8)
-            layers.append(axes.line(point.at, axes.rates(label.x, label.y), leader))
-        layers.append(axes.words(axes.rates(label.x, label.y), label.text, _lettering(point, label)))
-    return layers
-
-
-def _lettering(point: Point, label: Label) -> Spec:
-    if point.quiet:
-        return mark("text", align=label.align, color=colour("muted"), fontSize=12)
-    return mark("text", align=label.align, color=colour(point.look.role), fontWeight=600)
+def _bar_boxes(bars: Sequence[SvgElement]) -> list[Box]:
+    """The room of error bars, four pixels wide."""
+    return [
+        Box(box.left, box.top - 2, box.right, box.bottom + 2)
+        if box.top == box.bottom
+        else Box(box.left - 2, box.top, box.right + 2, box.bottom)
+        for box in (bar.box for bar in bars)
+    ]
 
 
 @dataclass(frozen=True)
-class Crowd:
-    """Judges by two of their figures, with the data behind the marks."""
+class JudgeScatter:
+    """Judges by two of their figures, with the data behind the markers."""
 
     summary: Summary
     """Whose judges they are."""
     header: tuple[str, ...]
-    """Column names: the judge, what is drawn across, what is drawn up, and others."""
-    points: list[Point]
+    """Column names: the judge, the horizontal figure, the vertical figure, and others."""
+    points: list[ScatterPoint]
     """Judges that have both figures."""
     rows: tuple[tuple[str, ...], ...]
     """The data table."""
@@ -118,27 +234,26 @@ class Crowd:
         summary: Summary,
         header: tuple[str, ...],
         find: Callable[[str], Sequence[Estimate | None]],
-        size: Callable[[Estimate | None], float] = lambda _: Point.size,
-    ) -> Crowd:
-        """Every judge at the first two figures that are found of it; the last one may size its mark."""
-        look, points, rows, omitted = looks(summary), [], [], []
-        for judge in everyone(summary):
-            figures = find(judge.name)
-            x, y = figures[:2]
-            rows.append((judge.name, *(cell(summary, estimate) for estimate in figures)))
+        size: Callable[[Estimate | None], float] = lambda _: ScatterPoint.size,
+    ) -> JudgeScatter:
+        """Every judge at its first two estimates; the last one may set the size of its marker."""
+        styles, points, rows, omitted = series_styles(summary), [], [], []
+        for judge in all_judges(summary):
+            estimates = find(judge.name)
+            x, y = estimates[:2]
+            rows.append((judge.name, *(data_cell(summary, estimate) for estimate in estimates)))
             if numbers.defined(x) and numbers.defined(y):
-                mine = look[judge.name]
-                points.append(Point(mine.tag, x, y, mine, size(figures[-1]), quiet=judge.baseline))
+                style = styles[judge.name]
+                points.append(
+                    ScatterPoint(style.tag, x, y, style, size(estimates[-1]), baseline=judge.baseline)
+                )
             else:
-                omitted.append(why_not(judge.name, zip(header[1:3], (x, y), strict=True)))
+                omitted.append(omission_note(judge.name, zip(header[1:3], (x, y), strict=True)))
         return cls(summary, header, points, tuple(rows), tuple(omitted))
 
-    def figure(self, title: str, caption: str, layers: Sequence[Spec]) -> Figure:
-        """The figure with these layers; without a judge to draw, its words and data alone."""
-        description = spoken(self.header, self.rows)
-        drawn = (
-            draw(layers, width=WIDTH, height=HEIGHT, title=title, label=description) if self.points else ""
-        )
-        panels = (Panel(drawn),) if drawn else ()
-        key = crowd_key(self.summary)
-        return Figure(title, caption, panels, self.header, self.rows, key, self.omitted)
+    def chart(self, title: str, caption: str, plane: RatePlane, elements: Sequence[SvgElement]) -> Chart:
+        """The chart with these elements; without a judge to draw, its words and data alone."""
+        label = aria_label(self.header, self.rows)
+        panels = (Panel(plane.draw(elements, title=title, label=label)),) if self.points else ()
+        legend = number_legend(self.summary)
+        return Chart(title, caption, panels, self.header, self.rows, legend, self.omitted)

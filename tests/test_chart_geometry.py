@@ -1,4 +1,4 @@
-"""The geometry of figures: places of labels, axes and their inverse, limits, bars, names that fit."""
+"""The geometry of charts: places of labels, scales, limits, error bars in cells, names that fit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_datasheet import rate
-from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Bounds
-from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
-from steelyard.datasheet.render.html.drawing.labels import LETTER, LINE, Box, Label, place, spread
-from steelyard.datasheet.render.html.drawing.tiles import BOLD, Grid
+from steelyard.datasheet.render.html.drawing.chart import SeriesStyle
+from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
+from steelyard.datasheet.render.html.drawing.heatmap_grid import BOLD, HeatmapGrid
+from steelyard.datasheet.render.html.drawing.labels import (
+    LETTER,
+    LINE,
+    PlacedLabel,
+    place_labels,
+    spread_labels,
+)
+from steelyard.datasheet.render.html.drawing.scatter import (
+    HEIGHT,
+    WIDTH,
+    LimitLines,
+    RatePlane,
+    ScatterPoint,
+)
+from steelyard.datasheet.render.html.drawing.svg import Box
 from steelyard.datasheet.words.text import LONGEST, short_names
 from steelyard.metrics.estimate import Estimate, Interval
 
@@ -23,7 +37,7 @@ rates = st.floats(0, 1)
 pixels = st.tuples(st.floats(0, WIDTH), st.floats(0, HEIGHT))
 
 
-def box_of(label: Label) -> Box:
+def box_of(label: PlacedLabel) -> Box:
     size = LETTER * len(label.text)
     left = {"left": label.x, "right": label.x - size, "center": label.x - size / 2}[label.align]
     return Box(left, label.y - LINE / 2, left + size, label.y + LINE / 2)
@@ -46,22 +60,22 @@ def test_every_point_has_its_label_and_the_places_are_the_same_again(
     named: list[tuple[tuple[float, float], str]],
 ) -> None:
     points = [(x, y, text) for (x, y), text in named]
-    labels = place(points, width=WIDTH, height=HEIGHT)
+    labels = place_labels(points, width=WIDTH, height=HEIGHT)
     assert [label.text for label in labels] == [text for _, _, text in points]
-    assert labels == place(points, width=WIDTH, height=HEIGHT)
+    assert labels == place_labels(points, width=WIDTH, height=HEIGHT)
 
 
 def test_a_lone_label_stands_at_the_right_of_its_point_and_at_the_left_near_the_edge() -> None:
-    (label,) = place([(100, 100, "judge")], width=WIDTH, height=HEIGHT)
+    (label,) = place_labels([(100, 100, "judge")], width=WIDTH, height=HEIGHT)
     assert (label.align, label.y, label.far) == ("left", 100, False)
     assert label.x > 100
-    (edge,) = place([(WIDTH - 5, 100, "judge")], width=WIDTH, height=HEIGHT)
+    (edge,) = place_labels([(WIDTH - 5, 100, "judge")], width=WIDTH, height=HEIGHT)
     assert edge.align == "right"
 
 
 @pytest.mark.parametrize("count", [2, 4, 6, 8])
 def test_labels_of_one_place_cover_neither_each_other_nor_the_mark(count: int) -> None:
-    labels = place([(200, 190, f"judge{n}") for n in range(count)], width=WIDTH, height=HEIGHT)
+    labels = place_labels([(200, 190, f"judge{n}") for n in range(count)], width=WIDTH, height=HEIGHT)
     boxes = [box_of(label) for label in labels]
     mark = Box(191, 181, 209, 199)
     for number, box in enumerate(boxes):
@@ -70,8 +84,8 @@ def test_labels_of_one_place_cover_neither_each_other_nor_the_mark(count: int) -
 
 
 def test_a_label_makes_way_for_what_is_to_be_avoided() -> None:
-    free = box_of(place([(100, 100, "judge")], width=WIDTH, height=HEIGHT)[0])
-    (moved,) = place([(100, 100, "judge")], width=WIDTH, height=HEIGHT, avoid=[free])
+    free = box_of(place_labels([(100, 100, "judge")], width=WIDTH, height=HEIGHT)[0])
+    (moved,) = place_labels([(100, 100, "judge")], width=WIDTH, height=HEIGHT, avoid=[free])
     assert box_of(moved).overlap(free) == 0
 
 
@@ -79,7 +93,7 @@ def test_a_label_makes_way_for_what_is_to_be_avoided() -> None:
 @given(st.lists(st.floats(-50, 430), max_size=12))
 def test_lines_of_text_are_moved_apart_and_keep_their_order(heights: list[float]) -> None:
     """Twelve lines of sixteen pixels have room in 380."""
-    placed = spread(heights, low=0, high=HEIGHT)
+    placed = spread_labels(heights, low=0, high=HEIGHT)
     assert len(placed) == len(heights)
     assert all(-1e-6 <= height <= HEIGHT + 1e-6 for height in placed)
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
@@ -92,15 +106,15 @@ def test_lines_of_text_are_moved_apart_and_keep_their_order(heights: list[float]
 @given(st.lists(st.integers(0, 18), max_size=8, unique=True))
 def test_lines_that_have_room_stay_where_they_are(places: list[int]) -> None:
     heights = [20.0 * number for number in places]
-    assert spread(heights, low=0, high=HEIGHT) == pytest.approx(heights)
+    assert spread_labels(heights, low=0, high=HEIGHT) == pytest.approx(heights)
 
 
 def test_two_lines_part_evenly_and_more_than_fit_stand_evenly() -> None:
-    assert spread([100.0, 100.0], low=0, high=HEIGHT) == [92.0, 108.0]
-    assert spread([110.0, 100.0, 300.0], low=0, high=HEIGHT) == [113.0, 97.0, 300.0]
-    assert spread([0.0] * 3, low=0, high=HEIGHT) == [0.0, 16.0, 32.0]
-    assert spread([50.0] * 5, low=0, high=32) == [0.0, 8.0, 16.0, 24.0, 32.0]
-    assert spread([], low=0, high=HEIGHT) == []
+    assert spread_labels([100.0, 100.0], low=0, high=HEIGHT) == [92.0, 108.0]
+    assert spread_labels([110.0, 100.0, 300.0], low=0, high=HEIGHT) == [113.0, 97.0, 300.0]
+    assert spread_labels([0.0] * 3, low=0, high=HEIGHT) == [0.0, 16.0, 32.0]
+    assert spread_labels([50.0] * 5, low=0, high=32) == [0.0, 8.0, 16.0, 24.0, 32.0]
+    assert spread_labels([], low=0, high=HEIGHT) == []
 
 
 @few
@@ -110,7 +124,7 @@ def test_two_lines_part_evenly_and_more_than_fit_stand_evenly() -> None:
 )
 def test_no_other_places_are_nearer(heights: list[int], moves: list[int]) -> None:
     """Whoever moves a line within what is allowed moves it further away, in the sum of squares."""
-    placed = spread([float(height) for height in heights], low=0, high=HEIGHT)
+    placed = spread_labels([float(height) for height in heights], low=0, high=HEIGHT)
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
     other = {n: placed[n] + move for n, move in zip(order, moves, strict=False)}
     ranked = [other[n] for n in order]
@@ -123,63 +137,63 @@ def test_no_other_places_are_nearer(heights: list[int], moves: list[int]) -> Non
     assert far(placed) <= far([other[n] for n in range(len(heights))]) + 1e-6
 
 
-# Axes.
+# Scales.
 
 
 @few
 @given(rates, rates, st.booleans())
-def test_a_place_is_that_of_its_rates(x: float, y: float, roots: bool) -> None:
-    axes = Axes.of_roots("x", "y") if roots else Axes.named("x", "y")
-    across, down = axes.pixel((x, y))
+def test_rates_lie_within_the_plane(x: float, y: float, root: bool) -> None:
+    across, down = RatePlane("x", "y", root).at((x, y))
     assert 0 <= across <= WIDTH
     assert 0 <= down <= HEIGHT
-    assert axes.rates(across, down) == pytest.approx((x, y), abs=1e-9)
 
 
-def test_axes_by_hand() -> None:
-    plain, roots = Axes.named("x", "y"), Axes.of_roots("x", "y")
-    assert plain.pixel((0.25, 0.25)) == (WIDTH / 4, HEIGHT * 3 / 4)
-    assert roots.pixel((0.25, 0.25)) == (WIDTH / 2, HEIGHT / 2)
-    assert plain.pixel((0, 1)) == roots.pixel((0, 1)) == (0, 0)
-    # Beyond the axes a place has a rate with the sign of its side.
-    assert roots.rates(-WIDTH / 2, HEIGHT) == (-0.25, 0)
+def test_planes_by_hand() -> None:
+    plain, roots = RatePlane("x", "y"), RatePlane("x", "y", root=True)
+    assert plain.at((0.25, 0.25)) == (WIDTH / 4, HEIGHT * 3 / 4)
+    assert roots.at((0.25, 0.25)) == (WIDTH / 2, HEIGHT / 2)
+    assert plain.at((0, 1)) == roots.at((0, 1)) == (0, 0)
+    # A value below zero lies as far on the other side.
+    assert roots.at((-0.25, 0)) == (-WIDTH / 2, HEIGHT)
 
 
 @few
 @given(st.lists(rates, min_size=2, max_size=6, unique=True))
 def test_square_roots_keep_order_and_draw_small_rates_apart(values: list[float]) -> None:
-    plain, roots = Axes.named("x", "y"), Axes.of_roots("x", "y")
+    plain, roots = RatePlane("x", "y").x, RatePlane("x", "y", root=True).x
     ranked = sorted(values)
-    assert [roots.pixel((value, 0))[0] for value in ranked] == sorted(
-        roots.pixel((value, 0))[0] for value in ranked
-    )
-    assert all(roots.pixel((value, 0))[0] >= plain.pixel((value, 0))[0] - 1e-9 for value in ranked)
+    assert [roots(value) for value in ranked] == sorted(roots(value) for value in ranked)
+    assert all(roots(value) >= plain(value) - 1e-9 for value in ranked)
 
 
 BASE: dict[str, str | float] = {"protocol": "base"}
+
+
+def point(x: Estimate, y: Estimate) -> ScatterPoint:
+    return ScatterPoint("J", x, y, SeriesStyle("series-1", "circle", "J", "J"))
 
 
 def test_limits_are_those_of_the_declarations_and_of_the_first_that_has_one() -> None:
     limited = rate("J", "vacuum", "dark_current", BASE, 1, 10)
     part = rate("J", "vacuum", "dark_current", {**BASE, "slot": 1}, 1, 10)
     free = rate("J", "ladder", "tie_rate", BASE, 1, 10)
-    assert Bounds.of([None, free, limited], [free]) == Bounds(0.10, None)
-    assert Bounds.of([part], []) == Bounds(None, None)
-    assert Bounds(None, None).layers(Axes.named("x", "y")) == []
-    assert Bounds(None, None).room(Axes.named("x", "y")) == []
+    assert LimitLines.of([point(free, free), point(limited, free)]) == LimitLines(0.10, None)
+    assert LimitLines.of([point(part, free)]) == LimitLines(None, None)
+    assert LimitLines(None, None).elements(RatePlane("x", "y")) == []
+    assert LimitLines(None, None).boxes(RatePlane("x", "y")) == []
 
 
 def test_a_limit_is_a_line_and_its_value() -> None:
-    layers = Bounds(0.25, 0.5).layers(Axes.of_roots("x", "y"))
-    assert [layer["data"]["values"][0].get("text") for layer in layers] == [
-        None, "limit 0.25", None, "limit 0.5",
-    ]  # fmt: skip
-    across, down = Bounds(0.25, 0.25).room(Axes.of_roots("x", "y"))
+    roots = RatePlane("x", "y", root=True)
+    markup = "".join(each.markup for each in LimitLines(0.25, 0.5).elements(roots))
+    assert re.findall(">(limit [^<]*)<", markup) == ["limit 0.25", "limit 0.5"]
+    assert f'd="M{WIDTH / 2:g},{HEIGHT}L{WIDTH / 2:g},0"' in markup
+    across, down = LimitLines(0.25, 0.25).boxes(roots)
     assert (across.left, across.top) == (WIDTH / 2, 0)
     assert (down.right, down.bottom) == (WIDTH, HEIGHT / 2)
 
 
-# Bars.
+# Error bars in table cells.
 
 
 def numbers(svg: str) -> list[float]:
@@ -252,6 +266,6 @@ def test_names_are_cut_where_they_do_not_differ() -> None:
 )
 def test_a_heading_breaks_after_its_provider(name: str, lines: list[str]) -> None:
     letters = 12
-    grid = Grid(["row"], [name], [], 1)
+    grid = HeatmapGrid(["row"], [name], [], 1)
     vars(grid)["broad"] = int(letters * BOLD) + 5
     assert grid.heading(name) == lines

@@ -1,4 +1,4 @@
-"""Figure: what tie instructions buy and cost. False preference against sensitivity, lenient to strict."""
+"""Criterion chart: what tie instructions buy and cost; false preference against sensitivity."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Point
-from steelyard.datasheet.render.html.drawing.chart import draw
-from steelyard.datasheet.render.html.drawing.figure import (
+from steelyard.datasheet.render.html.drawing.chart import (
     SAME_QUALITY,
-    Figure,
-    Look,
+    Chart,
     Panel,
-    arm_name,
-    cell,
-    crowd_key,
-    everyone,
-    looks,
-    of_pairs,
+    SeriesStyle,
+    all_judges,
+    aria_label,
+    data_cell,
+    number_legend,
+    omission_note,
+    pairs_only,
+    protocol_name,
     protocols,
-    spoken,
-    why_not,
+    series_styles,
 )
-from steelyard.datasheet.render.html.drawing.scatter import along, arrow, scatter
+from steelyard.datasheet.render.html.drawing.scatter import (
+    RatePlane,
+    ScatterPoint,
+    arrow,
+    arrow_boxes,
+    scatter,
+)
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -54,14 +58,14 @@ CAPTION = (
 )
 CURVE_CAPTION = (
     "The best place is the upper left corner. Arrows run from the most lenient tie instruction to the "
-    "strictest; the filled mark is the base protocol. Crossbars are 95 % intervals of each rate on its own: "
-    "whether two arms differ is told by the shifts, which compare them pair by pair."
+    "strictest; the filled mark is the base protocol. Error bars are 95 % intervals of each rate on its own: "
+    "the shifts, which compare pair by pair, show whether two protocols differ."
 )
 
 
 @dataclass(frozen=True)
 class Plane:
-    """One drawing: two rates of every arm."""
+    """One panel: two rates of every protocol."""
 
     x: str
     """Column of the horizontal rate."""
@@ -77,24 +81,24 @@ PLANES = (
 )
 
 
-@of_pairs
-def criterion(summary: Summary) -> Figure:
+@pairs_only
+def criterion(summary: Summary) -> Chart:
     """Operating points, joined where a judge has more than one protocol."""
     curve = any(len(arms(summary, judge)) > 2 for judge in summary.measured)
     planes = PLANES if curve else PLANES[:1]
     columns = [name for plane in planes for name in (plane.x, plane.y)]
     header = ("judge", *columns, SHIFT)
-    rows = tuple(row for judge in everyone(summary) for row in _rows(summary, judge, columns))
+    rows = tuple(row for judge in all_judges(summary) for row in _rows(summary, judge, columns))
     title = CURVE_TITLE if curve else TITLE
-    drawn = [_drawing(summary, plane, title, spoken(header, rows)) for plane in planes]
+    drawings = [_drawing(summary, plane, title, aria_label(header, rows)) for plane in planes]
     panels = tuple(
         Panel(svg, f"{plane.y} against {plane.x}" if curve else "")
-        for plane, svg in zip(planes, drawn, strict=True)
+        for plane, svg in zip(planes, drawings, strict=True)
         if svg
     )
     caption = CURVE_CAPTION if curve else CAPTION
     omitted = tuple(_omitted(summary, planes[0]))
-    return Figure(title, caption, panels, header, rows, crowd_key(summary), omitted, wide=len(panels) > 1)
+    return Chart(title, caption, panels, header, rows, number_legend(summary), omitted, wide=len(panels) > 1)
 
 
 def arms(summary: Summary, judge: JudgeEntry) -> tuple[str, ...]:
@@ -115,61 +119,66 @@ def _two(
 
 
 def _drawing(summary: Summary, plane: Plane, title: str, label: str) -> str:
-    look = looks(summary)
-    axes = Axes.named(plane.across, plane.y)
-    drawn = [list(_points(summary, judge, look[judge.name], plane)) for judge in everyone(summary)]
-    points = [point for mine in drawn for point in mine]
+    styles = series_styles(summary)
+    rates = RatePlane(plane.across, plane.y)
+    curves = [list(_points(summary, judge, styles[judge.name], plane)) for judge in all_judges(summary)]
+    points = [point for curve in curves for point in curve]
     if not points:
         return ""
-    joined = [ends for mine in drawn for ends in _joined(mine) if ends[0].at != ends[1].at]
-    arrows = [spec for start, end in joined for spec in arrow(axes, start, end)]
-    room = [box for start, end in joined for box in along(axes, start, end)]
-    layers = [*arrows, *scatter(axes, points, room)]
-    return draw(layers, width=WIDTH, height=HEIGHT, title=title, label=label)
+    segments = [ends for curve in curves for ends in _segments(curve) if ends[0].values != ends[1].values]
+    arrows = [element for start, end in segments for element in arrow(rates, start, end)]
+    avoid = [box for start, end in segments for box in arrow_boxes(rates, start, end)]
+    return rates.draw([*arrows, *scatter(rates, points, avoid)], title=title, label=label)
 
 
-def _joined(points: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
-    """Neighbours along a curve; with own protocols, whose order is not known, each arm with base."""
-    graded = [point for point in points if point.arm in GRADED]
+def _segments(points: Sequence[ScatterPoint]) -> Iterator[tuple[ScatterPoint, ScatterPoint]]:
+    """Neighbours along a curve; with own protocols, whose order is not known, each of them with base."""
+    graded = [point for point in points if point.protocol in GRADED]
     yield from pairwise(graded)
-    base = next((point for point in points if point.arm == "base"), None)
+    base = next((point for point in points if point.protocol == "base"), None)
     if base is not None:
-        yield from ((base, point) for point in points if point.arm not in GRADED)
+        yield from ((base, point) for point in points if point.protocol not in GRADED)
 
 
-def _points(summary: Summary, judge: JudgeEntry, look: Look, plane: Plane) -> Iterator[Point]:
+def _points(summary: Summary, judge: JudgeEntry, style: SeriesStyle, plane: Plane) -> Iterator[ScatterPoint]:
     names = arms(summary, judge)
     for protocol in names:
         x, y = _two(summary, judge, protocol, plane)
         if numbers.defined(x) and numbers.defined(y):
-            label = _label(look, protocol, curve=len(names) > 2)
-            hollow = protocol != "base"
-            yield Point(label, x, y, look, quiet=judge.baseline, hollow=hollow, arm=protocol)
+            yield ScatterPoint(
+                _label(style, protocol, curve=len(names) > 2),
+                x,
+                y,
+                style,
+                baseline=judge.baseline,
+                hollow=protocol != "base",
+                protocol=protocol,
+            )
 
 
-def _label(look: Look, protocol: str, *, curve: bool) -> str:
+def _label(style: SeriesStyle, protocol: str, *, curve: bool) -> str:
     """On a curve the base point carries the judge's name and the others the protocol's."""
-    if look.tag != look.label:
-        return look.tag
-    return protocol if curve and protocol != "base" else look.arm(protocol)
+    if style.tag != style.label:
+        return style.tag
+    return protocol if curve and protocol != "base" else style.with_protocol(protocol)
 
 
 def _omitted(summary: Summary, plane: Plane) -> Iterator[str]:
-    for judge in everyone(summary):
+    for judge in all_judges(summary):
         if not arms(summary, judge):
             named = zip((plane.x, plane.y), _two(summary, judge, "base", plane), strict=True)
-            yield why_not(judge.name, named)
+            yield omission_note(judge.name, named)
 
 
 def _rows(summary: Summary, judge: JudgeEntry, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     order = [name for name in GRADED if name in judge.protocols or name == "base"]
     for protocol in (*order, *(name for name in judge.protocols if name not in GRADED)):
         estimates = [_estimate(summary, judge, protocol, column) for column in columns]
-        cells = [cell(summary, estimate) for estimate in estimates]
+        cells = [data_cell(summary, estimate) for estimate in estimates]
         if protocol == "base":
             yield (judge.name, *cells, "reference")
         elif any(estimate is not None for estimate in estimates[:2]):
             shift = summary.datasheet.find(
                 judge.name, CRITERION_SHIFT.id, "criterion", protocol=protocol, delta=0
             )
-            yield (arm_name(judge, protocol), *cells, cell(summary, shift))
+            yield (protocol_name(judge, protocol), *cells, data_cell(summary, shift))

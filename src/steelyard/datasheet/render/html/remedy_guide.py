@@ -1,4 +1,4 @@
-"""The sections of the guide on faults that a page's verdicts name, so that a page needs no other document."""
+"""Sections of the guide `fix-a-judge.md` on the faults of a page, so that it needs no other document."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ NAME = "fix-a-judge.md"
 
 _INLINE = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
-    (re.compile(r"\[([^\]]+)\]\(#([a-z-]+)\)"), r'<a href="#cure-\2">\1</a>'),
+    (re.compile(r"\[([^\]]+)\]\(#([a-z-]+)\)"), r'<a href="#remedy-\2">\1</a>'),
     (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"),
     (re.compile(r"\*([^*]+)\*"), r"<b>\1</b>"),
 )
 
 
-class Cure(NamedTuple):
+class GuideSection(NamedTuple):
     """One section of the guide."""
 
     anchor: str
-    """Its place on the page, without `cure-`."""
+    """Its place on the page, without `remedy-`."""
     title: str
     """Its heading."""
     paragraphs: tuple[Markup, ...]
     """Its text."""
 
 
-def cures(verdicts: Iterable[Conclusion]) -> list[Cure]:
-    """What the guide says of the faults in these verdicts, and of those it refers to, in its order."""
+def guide_sections(verdicts: Iterable[Conclusion]) -> list[GuideSection]:
+    """The sections of the guide on the faults in these verdicts, and those they link to, in order."""
     named = {fact.guide.partition("#")[2] for each in verdicts for fact in each.facts if fact.guide}
     every = _sections()
     for anchor in list(named):
         text = "".join(every[anchor].paragraphs) if anchor in every else ""
-        named |= set(re.findall('href="#cure-([a-z-]+)"', text))
-    return [cure for anchor, cure in every.items() if anchor in named]
+        named |= set(re.findall('href="#remedy-([a-z-]+)"', text))
+    return [section for anchor, section in every.items() if anchor in named]
 
 
 @cache
-def _sections() -> dict[str, Cure]:
+def _sections() -> dict[str, GuideSection]:
     """Every section by its anchor; none where the guide is not there."""
     sections = {}
     for section in re.split(r"^## ", _text(), flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
         anchor = title.strip().lower().replace(" ", "-")
         paragraphs = tuple(_rendered(part) for part in re.split(r"\n{2,}", body) if part.strip())
-        sections[anchor] = Cure(anchor, title.strip(), paragraphs)
+        sections[anchor] = GuideSection(anchor, title.strip(), paragraphs)
     return sections
 
 

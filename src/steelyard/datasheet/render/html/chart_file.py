@@ -1,4 +1,4 @@
-"""A figure of the page as a file of its own: drawings, titles and key, in the light colours."""
+"""A chart as an SVG file of its own: drawings, titles and legend, in the light colours."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from steelyard.datasheet.render.html.drawing.figure import Figure, Key, Panel
+from steelyard.datasheet.render.html.drawing.chart import Chart, LegendEntry, Panel
 
 MARGIN, HEADING, LINE = 16, 34, 22
 """Pixels around everything, for the title, and for a line of text."""
 WORD = 7.2
-"""Pixels of a letter of the key, about."""
+"""Pixels of a letter of the legend, about."""
 _COLOUR = re.compile(r"--([\w-]+):\s*(?:light-dark\(\s*([^,]+),[^)]*\)|([^;]+));")
 _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
 _ROLE = re.compile(r"var\(--([\w-]+)\)")
 
 
-def figure_svg(figure: Figure) -> str:
-    """The figure as an SVG document that needs nothing else."""
+def chart_svg(chart: Chart) -> str:
+    """The chart as a stand-alone SVG document."""
     parts, width, top = [], 0.0, float(MARGIN + HEADING)
-    for panel in figure.panels:
+    for panel in chart.panels:
         across, down = _size(panel)
         if panel.title:
             parts.append(_text(MARGIN, top + 14, panel.title, weight=600))
             top += LINE
         parts.append(panel.svg.replace("<svg ", f'<svg x="{MARGIN}" y="{top:g}" ', 1))
         width, top = max(width, across), top + down + MARGIN
-    width = max(width, len(figure.title) * 1.4 * WORD)
-    for line in _lines(figure.key, width):
-        parts.append(_key(line, top))
+    width = max(width, len(chart.title) * 1.4 * WORD)
+    for line in _lines(chart.legend, width):
+        parts.append(_legend_line(line, top))
         top += LINE
-    body = "\n".join([_text(MARGIN, MARGIN + 16, figure.title, size=18, weight=600), *parts])
+    body = "\n".join([_text(MARGIN, MARGIN + 16, chart.title, size=18, weight=600), *parts])
     across, down = width + 2 * MARGIN, top + MARGIN
     return _coloured(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{across:g}" height="{down:g}" '
         f'viewBox="0 0 {across:g} {down:g}" font-family="system-ui, sans-serif">\n'
-        f"<title>{escape(figure.title)}</title>\n"
+        f"<title>{escape(chart.title)}</title>\n"
         f'<rect width="100%" height="100%" fill="var(--paper)"/>\n{body}\n</svg>\n'
     )
 
@@ -54,11 +54,11 @@ def _text(x: float, y: float, words: str, *, size: int = 14, weight: int = 400, 
     )
 
 
-def _lines(key: tuple[Key, ...], width: float) -> list[list[tuple[float, Key]]]:
-    """The entries of a key with their places, as many in a line as there is room for."""
-    lines: list[list[tuple[float, Key]]] = []
+def _lines(legend: tuple[LegendEntry, ...], width: float) -> list[list[tuple[float, LegendEntry]]]:
+    """The entries of a legend with their places, as many in a line as there is room for."""
+    lines: list[list[tuple[float, LegendEntry]]] = []
     x = width
-    for entry in key:
+    for entry in legend:
         wide = 28 + WORD * len(entry.text + entry.sign)
         if not lines or x + wide > width:
             lines.append([])
@@ -68,7 +68,7 @@ def _lines(key: tuple[Key, ...], width: float) -> list[list[tuple[float, Key]]]:
     return lines
 
 
-def _key(line: list[tuple[float, Key]], top: float) -> str:
+def _legend_line(line: list[tuple[float, LegendEntry]], top: float) -> str:
     parts = []
     for x, entry in line:
         left = MARGIN + x

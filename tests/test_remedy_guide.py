@@ -1,4 +1,4 @@
-"""A page tells how to mend each fault that its verdicts name, in the words of the guide."""
+"""A page tells how to fix each fault that its verdicts name, in the words of the guide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.datasheet.conclusion import Conclusion, Reason
 from steelyard.datasheet.conclusions.rules import FAULTS, guide_to
-from steelyard.datasheet.render.html.cures import cures
+from steelyard.datasheet.render.html.remedy_guide import guide_sections
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
 
@@ -22,24 +22,30 @@ def verdict(*titles: str) -> Conclusion:
 @pytest.mark.parametrize("title", [rule.title for rule in FAULTS])
 def test_every_fault_has_its_section_word_for_word(title: str) -> None:
     """All words of the guide's section, without its marks."""
-    found = {cure.title: cure for cure in cures([verdict(title)])}
+    found = {section.title: section for section in guide_sections([verdict(title)])}
     assert title in found
     shown = " ".join(unescape(re.sub("<[^>]+>", "", text)) for text in found[title].paragraphs)
-    section = GUIDE.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", section).replace("*", "").replace("`", "")
+    written = GUIDE.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", written).replace("*", "").replace("`", "")
     assert shown.split() == plain.split()
 
 
 def test_only_what_is_named_and_what_it_refers_to_is_shown() -> None:
-    assert cures([verdict()]) == []
-    assert [cure.title for cure in cures([verdict("Natural pairs")])] == ["Position", "Natural pairs"]
+    assert guide_sections([verdict()]) == []
+    assert [section.title for section in guide_sections([verdict("Natural pairs")])] == [
+        "Position",
+        "Natural pairs",
+    ]
 
 
 def test_links_stay_on_the_page() -> None:
-    shown = cures([verdict(*(rule.title for rule in FAULTS))])
-    anchors = {f"#cure-{cure.anchor}" for cure in shown}
+    shown = guide_sections([verdict(*(rule.title for rule in FAULTS))])
+    anchors = {f"#remedy-{section.anchor}" for section in shown}
     links = {
-        link for cure in shown for text in cure.paragraphs for link in re.findall('href="([^"]+)"', text)
+        link
+        for section in shown
+        for text in section.paragraphs
+        for link in re.findall('href="([^"]+)"', text)
     }
     assert links
     assert links <= anchors

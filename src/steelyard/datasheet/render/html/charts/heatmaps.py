@@ -1,4 +1,4 @@
-"""Figure: judges against probes, a share in every tile with its interval and count."""
+"""Heat maps: a share of every judge on every probe, and the error correlation of every two judges."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.html.drawing.figure import (
-    Figure,
+from steelyard.datasheet.render.html.drawing.chart import (
+    Chart,
     Panel,
-    cell,
-    everyone,
-    looks,
-    of_scores,
-    spoken,
+    all_judges,
+    aria_label,
+    data_cell,
+    scores_only,
+    series_styles,
 )
-from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
+from steelyard.datasheet.render.html.drawing.heatmap_grid import HeatmapGrid, HeatmapTile, draw_heatmap
 from steelyard.datasheet.sections.summary import Summary, even_groups
+from steelyard.datasheet.sections.tables import judges_of
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
 from steelyard.datasheet.words.text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.probe_metadata import label_changing_probes
@@ -46,30 +48,38 @@ KEPT = (
 )
 
 
-@of_scores
-def accuracy(summary: Summary) -> Figure | None:
+CORRELATION_TITLE = "Errors in common"
+CORRELATION_HEADER = ("judges", ERROR_CORRELATION.name, "inputs")
+CORRELATION_CAPTION = (
+    "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
+    "jury of them gains nothing; near 0 it gains most. Brown is below zero."
+)
+
+
+@scores_only
+def accuracy(summary: Summary) -> Chart | None:
     """How often each judge is right on each probe."""
     return heatmap(summary, ACCURACY.id, RIGHT)
 
 
-@of_scores
-def invariance(summary: Summary) -> Figure | None:
+@scores_only
+def invariance(summary: Summary) -> Chart | None:
     """How often each judge keeps its verdict under each edit."""
     return heatmap(summary, INVARIANCE.id, KEPT)
 
 
-def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
+def heatmap(summary: Summary, metric: str, caption: str) -> Chart | None:
     """The share of every judge on every probe; None where no judge has one."""
-    shares = _Shares.of(summary, metric)
+    shares = _ShareTable.of(summary, metric)
     if not any(numbers.defined(estimate) for estimate in shares.found.values()):
         return None
     title = f"{capital(metric_named(metric).name)} by probe"
     panels = []
     for judges in shares.parts():
-        description = spoken(shares.header(judges), shares.rows(judges))
-        panels.append(Panel(draw_tiles(shares.grid(judges), title=title, label=description)))
+        description = aria_label(shares.header(judges), shares.rows(judges))
+        panels.append(Panel(draw_heatmap(shares.grid(judges), title=title, label=description)))
     header, rows = shares.header(shares.judges), shares.rows(shares.judges)
-    return Figure(title, caption, tuple(panels), header, rows, wide=True)
+    return Chart(title, caption, tuple(panels), header, rows, wide=True)
 
 
 def _asked_to_move(share: Estimate) -> bool:
@@ -78,7 +88,7 @@ def _asked_to_move(share: Estimate) -> bool:
 
 
 @dataclass(frozen=True)
-class _Shares:
+class _ShareTable:
     """One share of every judge on every probe."""
 
     summary: Summary
@@ -88,16 +98,16 @@ class _Shares:
     judges: Sequence[JudgeEntry]
 
     @classmethod
-    def of(cls, summary: Summary, metric: str) -> _Shares:
+    def of(cls, summary: Summary, metric: str) -> _ShareTable:
         """Shares of whole probes under the base protocol; items as they are belong to none."""
         shares = {
             (judge.name, e.probe): e
-            for judge in everyone(summary)
+            for judge in all_judges(summary)
             for e in summary.datasheet.of(judge.name, metric)
             if e.is_overall and e.probe != ORIGINAL and not _asked_to_move(e)
         }
         known = {judge for judge, _ in shares}
-        judges = [judge for judge in everyone(summary) if judge.name in known]
+        judges = [judge for judge in all_judges(summary) if judge.name in known]
         probes = list(dict.fromkeys(probe for _, probe in shares))
         votes = {
             e.probe: e for e in summary.datasheet.panel if e.metric == f"jury_{metric}" and e.probe in probes
@@ -114,7 +124,7 @@ class _Shares:
     def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[str, ...], ...]:
         """The data table."""
         return tuple(
-            (probe_title(probe), *(cell(self.summary, self.found.get((j.name, probe))) for j in judges))
+            (probe_title(probe), *(data_cell(self.summary, self.found.get((j.name, probe))) for j in judges))
             for probe in self.probes
         )
 
@@ -122,12 +132,12 @@ class _Shares:
         """Even groups of judges that fit the page, baselines in the last."""
         return even_groups(self.judges, self.grid(self.judges).capacity(PAGE))
 
-    def grid(self, judges: Sequence[JudgeEntry]) -> Grid:
+    def grid(self, judges: Sequence[JudgeEntry]) -> HeatmapGrid:
         """These judges as columns."""
-        look = looks(self.summary)
-        return Grid(
+        styles = series_styles(self.summary)
+        return HeatmapGrid(
             rows=[probe_title(probe) for probe in self.probes],
-            columns=[MAJORITY.name if judge is MAJORITY else look[judge.name].label for judge in judges],
+            columns=[MAJORITY.name if judge is MAJORITY else styles[judge.name].label for judge in judges],
             tiles=[
                 self._tile(row, column, probe, judge)
                 for row, probe in enumerate(self.probes)
@@ -136,17 +146,19 @@ class _Shares:
             apart=sum(not judge.baseline for judge in judges) or len(judges),
         )
 
-    def _tile(self, row: int, column: int, probe: str, judge: JudgeEntry) -> Tile:
+    def _tile(self, row: int, column: int, probe: str, judge: JudgeEntry) -> HeatmapTile:
         estimate = self.found.get((judge.name, probe))
         if estimate is None or numbers.undefined(estimate):
-            return Tile(row, column, "–" if estimate is None else "undefined")
+            return HeatmapTile(row, column, "–" if estimate is None else "undefined")
         if estimate.metric == INVARIANCE.id and never_varies(self._whole(judge, COMMONEST_ANSWER)):
-            return Tile(row, column, CONSTANT)
+            return HeatmapTile(row, column, CONSTANT)
         word = "" if judge.baseline else _word(self.summary, estimate)
         sign = MARKS.get(word, "")
         beside = self._same_items(judge, estimate) or _spelled(estimate)
         figure = f"{numbers.value(estimate)} {sign}".rstrip()
-        return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "share", word)
+        return HeatmapTile(
+            row, column, figure, beside, estimate.value, "muted" if judge.baseline else "share", word
+        )
 
     def _whole(self, judge: JudgeEntry, metric: Metric) -> Estimate | None:
         """A figure of all unchanged items."""
@@ -172,3 +184,39 @@ def _word(summary: Summary, estimate: Estimate) -> str:
         return estimate.finding or ""
     excess = summary.datasheet.find(estimate.judge, EXCESS_FLIP.id, estimate.probe, **estimate.group)
     return estimate.finding or (excess.finding if excess is not None else None) or ""
+
+
+@scores_only
+def correlated(summary: Summary) -> Chart | None:
+    """Every two judges; None where fewer than three make a list enough."""
+    correlations = {judges_of(e): e for e in summary.datasheet.panel if e.metric == ERROR_CORRELATION.id}
+    names = [judge.name for judge in summary.measured if any(judge.name in pair for pair in correlations)]
+    if len(names) < 3:
+        return None
+    rows = [(" + ".join(pair), data_cell(summary, e), str(e.n_units)) for pair, e in correlations.items()]
+    labels = [series_styles(summary)[name].label for name in names]
+    tiles = [
+        _correlation_tile(
+            row - 1, column, correlations.get((first, second)) or correlations.get((second, first))
+        )
+        for row, first in enumerate(names)
+        for column, second in enumerate(names[:row])
+    ]
+    grid = HeatmapGrid(labels[1:], labels[:-1], tiles, apart=len(labels))
+    svg = draw_heatmap(grid, title=CORRELATION_TITLE, label=aria_label(CORRELATION_HEADER, rows))
+    return Chart(
+        CORRELATION_TITLE,
+        CORRELATION_CAPTION,
+        (Panel(svg),),
+        CORRELATION_HEADER,
+        tuple(rows),
+        wide=len(names) > 6,
+    )
+
+
+def _correlation_tile(row: int, column: int, estimate: Estimate | None) -> HeatmapTile:
+    if not numbers.defined(estimate) or estimate.value is None:
+        return HeatmapTile(row, column, "–" if estimate is None else "undefined")
+    role = "share" if estimate.value >= 0 else "slot-1"
+    interval = numbers.interval(estimate).replace("0.", ".").replace("+", "")
+    return HeatmapTile(row, column, numbers.value(estimate), interval, abs(estimate.value), role)

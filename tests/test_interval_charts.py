@@ -1,4 +1,4 @@
-"""The figure of missed failures: conditions in the order in which a reader goes through a run."""
+"""The chart of missed failures: conditions in the order in which a reader goes through a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from steelyard.datasheet.render.html.figures.runs import _order
+from steelyard.datasheet.render.html.charts.interval_charts import condition_order
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.run.agent_runs import MISSED_FAILURES, SIZES, THIRDS
 
@@ -18,4 +18,4 @@ def test_places_and_sizes_go_from_the_first_to_the_last(key: str, names: list[st
         heading.for_subgroup(**{key: name}).undefined(MISSED_FAILURES, "none", "call", {}) for name in names
     ]
     shuffled = random.Random(3).sample(parts, len(parts))
-    assert [e.group[key] for e in sorted(shuffled, key=_order)] == list(names)
+    assert [e.group[key] for e in sorted(shuffled, key=condition_order)] == list(names)

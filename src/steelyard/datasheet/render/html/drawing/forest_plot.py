@@ -1,0 +1,159 @@
+"""The dot-and-interval plot (forest plot): one row per name with marker, error bar and reference line.
+
+All charts that draw one value with its interval per row use it; `interval_bar` is the same for a table cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from steelyard.datasheet.render.html.drawing.axis import Axis, NameScale, Scale, draw
+from steelyard.datasheet.render.html.drawing.chart import interval_ends
+from steelyard.datasheet.render.html.drawing.svg import (
+    Box,
+    SvgElement,
+    draw_line,
+    draw_marker,
+    draw_rect,
+    draw_text,
+)
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.estimate import Estimate
+
+FIFTHS = (0, 0.2, 0.4, 0.6, 0.8, 1)
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """One row of the plot."""
+
+    name: str
+    value: float | None
+    """Place of the marker; None for a bound, which has no marker."""
+    interval: tuple[float | None, float | None] | None
+    """Ends of the error bar, None for an open end; None for no error bar."""
+    role: str
+    """Colour role."""
+    shape: str = "circle"
+    hollow: bool = False
+    inner: tuple[float, float] | None = None
+    """Ends of a narrower interval, drawn thick."""
+    text: str = ""
+    """What stands at the right of the row."""
+
+
+def interval_row(
+    estimate: Estimate, name: str, role: str, *, shape: str = "circle", hollow: bool = False
+) -> IntervalRow:
+    """The row of a defined estimate."""
+    ends = None if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
+    value = estimate.value if estimate.censored is None else None
+    return IntervalRow(name, value, ends, role, shape, hollow)
+
+
+def forest_plot(
+    rows: Sequence[IntervalRow],
+    *,
+    title: str,
+    label: str = "",
+    names: Sequence[str] | None = None,
+    axis_title: str | None = None,
+    domain: tuple[float, float] = (0, 1),
+    ticks: Sequence[float] | None = FIFTHS,
+    signed: bool = False,
+    reference: float | None = None,
+    zero_line: bool = False,
+    margin: float | None = None,
+    width: int = 260,
+    row_height: int = 26,
+    limit: int = 160,
+) -> str:
+    """The rows as SVG; `names` keeps a place for each name, `reference` is a dashed line, `margin` a band.
+
+    Without a `label` screen readers are told the values and intervals of the rows.
+    """
+    lines = tuple(dict.fromkeys(row.name for row in rows) if names is None else names)
+    height = row_height * len(lines)
+    x, y = Scale(*domain, width), NameScale(lines, height)
+    drawn: list[SvgElement] = []
+    if margin is not None:
+        drawn.append(draw_rect(Box(x(-margin), 0, x(margin), height), role="accent", opacity=0.12))
+    if zero_line:
+        drawn.append(draw_line([(x(0), 0), (x(0), height)], role="muted", width=1.2))
+    if reference is not None:
+        ends = [(x(reference), 0.0), (x(reference), float(height))]
+        drawn.append(draw_line(ends, role="muted", width=1.2, dash=(4, 3)))
+    for row in rows:
+        drawn += _row(row, x, y(row.name))
+    axis = Axis(x, axis_title, ticks, signed=signed)
+    described = label or _describe(rows, axis_title or "")
+    return draw(
+        drawn, width=width, height=height, title=title, label=described, x=axis, y=Axis(y, limit=limit)
+    )
+
+
+def _row(row: IntervalRow, x: Scale, y: float) -> list[SvgElement]:
+    """The error bars, an arrow for each open end, the marker and the text."""
+    drawn: list[SvgElement] = []
+    for ends, width in ((row.interval, 1.8), (row.inner, 5)):
+        if ends is not None:
+            low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), ends, strict=True))
+            drawn.append(draw_line([(low, y), (high, y)], role=row.role, width=width, round_ends=True))
+    open_ends = row.interval or ()
+    for end, edge, shape in zip(
+        open_ends, (x.low, x.high), ("triangle-left", "triangle-right"), strict=False
+    ):
+        if end is None:
+            drawn.append(draw_marker(shape, (x(edge), y), role=row.role, size=70, outline=row.role))
+    if row.value is not None:
+        place = (x(row.value), y)
+        drawn.append(
+            draw_marker(
+                row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
+            )
+        )
+    if row.text:
+        drawn.append(draw_text(row.text, (x.length + 14, y), size=12, align="left"))
+    return drawn
+
+
+def _clip(x: Scale, edge: float, end: float | None) -> float:
+    """The pixel of an end within the plot; an open end lies at its edge."""
+    return x(edge if end is None else min(x.high, max(x.low, end)))
+
+
+def _describe(rows: Sequence[IntervalRow], quantity: str) -> str:
+    lines = []
+    for row in rows:
+        value = "" if row.value is None else numbers.decimal(row.value)
+        ends = ["open" if end is None else numbers.decimal(end) for end in row.interval or ()]
+        parts = (quantity, value, f"[{', '.join(ends)}]" if ends else "")
+        lines.append(f"{row.name}: " + " ".join(part for part in parts if part))
+    return "; ".join(lines) + "."
+
+
+def interval_bar(estimate: Estimate, word: str = "") -> Markup:
+    """A track from 0 to 1 with interval, point and limit for a table cell, in the colour of the status word.
+
+    Empty for a figure that is no rate.
+    """
+    at, metric = estimate.value, metric_named(estimate.metric)
+    if at is None or estimate.numerator is None or metric.signed or not 0 <= at <= 1:
+        return Markup("")
+    low, high = (min(1.0, max(0.0, end)) for end in interval_ends(estimate))
+    limit = metric.limit_in(estimate.group, estimate.probe)
+    has_limit = limit is not None and word and 0 <= limit.value <= 1
+    edge = (
+        Markup('<path class="limit" d="M{:.1f} 0V8"/>').format(100 * limit.value)
+        if limit and has_limit
+        else ""
+    )
+    return Markup(
+        '<svg class="bar {}" viewBox="-3 0 106 8" aria-hidden="true" focusable="false">'
+        '<path class="track" d="M0 4H100"/><path class="span" d="M{:.1f} 4H{:.1f}"/>{}'
+        '<circle cx="{:.1f}" cy="4" r="3"/></svg>'
+    ).format(word, 100 * low, 100 * high, edge, 100 * at)

@@ -1,1 +1,0 @@
-"""The drawings of the page, one file each."""
