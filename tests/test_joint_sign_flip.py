@@ -21,7 +21,7 @@ from steelyard.providers.planted.decision_model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Tie
 
 BASE = Parameters()

@@ -26,7 +26,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.tasks.task import Task
-from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_response
+from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_score_prompt
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
@@ -216,14 +216,14 @@ anything = st.one_of(st.sampled_from(HOSTILE), st.text(), st.text("=\n {}", max_
 @given(response=anything, request=anything, rubric=anything, reference=anything, instruction=anything)
 def test_the_parts_of_a_score_prompt_come_back_exactly(response: str, request: str, **others: str) -> None:
     values: dict[str, object] = {**others, "request": request, "response": response, "low": 1, "high": 6}
-    found = parse_response(PromptTemplate(POINTWISE_USER).render(values))
+    found = parse_score_prompt(PromptTemplate(POINTWISE_USER).render(values))
     assert (found.request, found.response, found.low, found.high) == (request, response, 1, 6)
 
 
 @given(st.one_of(anything, st.text("= \nresponseend")))
 def test_a_foreign_message_is_refused(message: str) -> None:
     with pytest.raises(DataError, match="expected the built-in pointwise prompt"):
-        parse_response(message)
+        parse_score_prompt(message)
 
 
 # Served over HTTP

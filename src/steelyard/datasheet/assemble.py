@@ -52,8 +52,7 @@ from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.version import __version__
 
 

@@ -24,8 +24,7 @@ from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.run_store import RunStore
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 CALLS = 6

@@ -167,7 +167,7 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
     first = planned.replicate[np.unique(planned.question, return_index=True)[1]]
     questions = [
-        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).sealed()
+        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).without_prompt()
         for (judge, protocol, stimulus, order), replicate in zip(
             planned.questions, first.tolist(), strict=True
         )
