@@ -79,7 +79,7 @@ def assemble(
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
     remedies: list[MitigatedJudge] = []
     for judge in ordered:
-        bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
+        bench = _JudgeFigures(judge.name, seen.of_judge(judge.name), seed, faults)
         asked = not judge.baseline and not judge.members
         arms = Arms(judge.name, bench.observations, seed) if asked else None
         estimates += bench.together(bench.probed(probes), EXCESS_FLIP, "edits")
@@ -130,7 +130,7 @@ def assemble(
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _JudgeFigures:
     """One judge's observations, and the figures that are made from them; a fault stays with its figure."""
 
     judge: str

@@ -183,7 +183,7 @@ class ProtocolMaker:
 
     def _answers(self, given: Mapping[Word, Word] | str) -> dict[str, str]:
         """A map of the judge's words; what they stand for must be on the scale."""
-        if not self.info.prompted:
+        if not self.info.uses_prompt:
             raise ConfigError(f"{self.where}: key 'answers' changes nothing in a judge that is not prompted.")
         return answer_map(given, self.scale, f"{self.where}: answers")
 

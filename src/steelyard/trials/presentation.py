@@ -20,7 +20,7 @@ class Message:
     """Text as rendered."""
 
     @cached_property
-    def spelled(self) -> str:
+    def json_content(self) -> str:
         """The text in JSON, which is hashed, kept and sent."""
         return canonical_json(self.content)
 

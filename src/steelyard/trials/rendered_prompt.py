@@ -53,7 +53,7 @@ class RenderedPrompt:
 
 def _spelled(message: Message) -> str:
     """Canonical JSON of a message, from that of its text."""
-    return f'{{"content":{message.spelled},"role":{_role(message.role)},"type":"Message"}}'
+    return f'{{"content":{message.json_content},"role":{_role(message.role)},"type":"Message"}}'
 
 
 _role = cache(canonical_json)
