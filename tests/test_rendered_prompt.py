@@ -73,12 +73,12 @@ def test_keys_that_are_numbers_are_sorted_as_they_are_spelled() -> None:
         Decoding, seed=st.none() | st.integers(0, 99), extra=st.dictionaries(st.text(), leaves, max_size=2)
     ),
 )
-def test_a_wording_hashes_like_the_prompt_it_is(messages: list[Message], decoding: Decoding) -> None:
-    wording = RenderedPrompt(tuple(messages))
+def test_a_rendered_prompt_hashes_like_its_messages(messages: list[Message], decoding: Decoding) -> None:
+    rendered = RenderedPrompt(tuple(messages))
     whole = {"messages": tuple(messages), "decoding": decoding}
-    assert wording.body(decoding.canonical) == canonical_json(whole)
-    assert wording.hash(decoding.canonical) == content_hash(whole)
-    assert wording.characters == sum(len(message.content) for message in messages)
+    assert rendered.body(decoding.canonical) == canonical_json(whole)
+    assert rendered.hash(decoding.canonical) == content_hash(whole)
+    assert rendered.characters == sum(len(message.content) for message in messages)
 
 
 def study(*judges: str, **more: Any) -> Study:
