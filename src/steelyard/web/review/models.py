@@ -19,8 +19,8 @@ NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
 WAITING = "waiting"
 """Filter: whatever is not decided."""
-REFUSED = "turned down"
-"""Status of a text that the checks turned down and nobody has looked at."""
+REFUSED = "rejected by checks"
+"""Status of a text that the checks rejected and nobody has looked at."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class QueueFilters:
     stratum: str = ""
     """Name of a stratum."""
     doubt: str = ""
-    """`yes` where a try was turned down, `no` where none was."""
+    """`yes` where an attempt was rejected, `no` where none was."""
     likeness: str = ""
     """`near` the original, `far` from it."""
     text: str = ""
@@ -119,7 +119,7 @@ def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> Revie
 def rows_of(
     items: Mapping[str, ReviewItem], statuses: Mapping[str, ReviewStatus], reviewer: str, *, blind: bool
 ) -> list[QueueRow]:
-    """The queue of a reviewer; a blind one is not shown what the checks turned down."""
+    """The queue of a reviewer; a blind one is not shown what the checks rejected."""
     shown = {name: item for name, item in items.items() if not (blind and item.refused)}
     return [QueueRow(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
 
@@ -137,7 +137,7 @@ class QueueProgress:
 
     @classmethod
     def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
-        """The progress of a queue; what the checks turned down is no work."""
+        """The progress of a queue; what the checks rejected is no work."""
         counts: dict[str, int] = {}
         for row in rows:
             counts[row.status] = counts.get(row.status, 0) + 1
