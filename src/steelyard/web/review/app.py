@@ -24,7 +24,7 @@ from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
 from steelyard.web.refusal import refusal, refused
-from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
+from steelyard.web.review.queue import REFUSED, Filters, ReviewProgress, Row, following, rows_of, seen_by
 from steelyard.web.review.requests import json_route, named, reviewer_of, text_of, typed_text
 from steelyard.web.review.turns import shown_turns
 
@@ -141,7 +141,7 @@ class ReviewPages:
         made = [row.item.made for row in queue.every]
         return {
             "queue": queue,
-            "progress": Progress.of(queue.every),
+            "progress": ReviewProgress.of(queue.every),
             "probes": sorted({each.probe for each in made}),
             "strata": sorted({each.stratum for each in made}),
             "folder": str(self.session.folder.path),

@@ -121,7 +121,7 @@ def rows_of(
 
 
 @dataclass(frozen=True)
-class Progress:
+class ReviewProgress:
     """How far a reviewer is."""
 
     decided: int
@@ -132,7 +132,7 @@ class Progress:
     """Status to the number of texts."""
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Progress:
+    def of(cls, rows: Sequence[Row]) -> ReviewProgress:
         """The progress of a queue; what the checks turned down is no work."""
         counts: dict[str, int] = {}
         for row in rows:
