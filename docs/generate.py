@@ -53,7 +53,7 @@ from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
 from steelyard.metrics.metric import Metric
 from steelyard.probes.probe_metadata import installed_probes, metrics_of
-from steelyard.providers.planted.baselines import DEFAULT_JUDGES
+from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES
 from steelyard.run_folder.run_folder import RUNS
 from steelyard.study.study_probes import DEFAULT_PROBES
 from steelyard.tasks.adapters import ADAPTERS, Adapter

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from steelyard.providers.http.quirks import TABLE
-from steelyard.providers.http.thinking import ROOM
+from steelyard.providers.http.dialect import ROOM, TABLE
 from steelyard.providers.provider import PROVIDERS, provider_info
 
 TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)
@@ -25,7 +24,7 @@ def _providers() -> Iterator[str]:
     hosted, local = [], []
     for name in PROVIDERS.in_order():
         info = provider_info(name)
-        if not info.prompted or info.sequential:
+        if not info.uses_prompt or info.sequential:
             continue
         for example in info.examples:
             variables = ", ".join(f"`{variable}`" for variable in info.environment)

@@ -21,7 +21,7 @@ from steelyard.study.roles import Roles
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal
 from steelyard.tasks.task import Task
-from steelyard.trials.builtin_prompts import parse_response
+from steelyard.trials.builtin_prompts import parse_score_prompt
 
 TASK = Task(
     "Decide whether the response is right about the sky.", "Right is who says that it is blue.", Binary()
@@ -167,7 +167,7 @@ class Cast:
         if request.user.startswith("A response is graded"):
             return says(json.dumps({"open": "yes" if self.border else "no"}))
         try:
-            shown = parse_response(request.user)
+            shown = parse_score_prompt(request.user)
         except DataError as error:
             return sends(str(error), 500)
         score = self.grade(shown.response, shown.low, shown.high)

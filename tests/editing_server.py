@@ -20,7 +20,7 @@ import yaml
 from agent_runs import stock_messages
 from authoring_server import part
 from servers import Answer, Received, ScriptedServer, hang, says
-from steelyard.trials.builtin_prompts import parse_response
+from steelyard.trials.builtin_prompts import parse_score_prompt
 
 RUBRIC = "Score 1 when the last message reports what the tool returned, else 0."
 ROLES = ("planner", "editor", "summarizer", "verifier", "judge")
@@ -122,7 +122,7 @@ class Cast:
             self.hanging.release()
             return hang()
         if role in ("verifier", "judge"):
-            shown = parse_response(request.user)
+            shown = parse_score_prompt(request.user)
             score = getattr(self, role)(shown.response, shown.low, shown.high)
             return score if isinstance(score, Answer) else says(json.dumps({"score": score}))
         told = "An earlier try was turned down" in request.user

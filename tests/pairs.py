@@ -6,7 +6,7 @@ from steelyard.importing.pairs import VERDICTS
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 
 def pair(

@@ -14,7 +14,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.scores import probe as pointwise
 from steelyard.probes.probe import Design, Showing
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 JUDGES = {
     "openai/gpt-4o": (0.93, 2.5),

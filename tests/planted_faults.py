@@ -29,8 +29,7 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 
 _SOUND_PAIRS = {"s": 5, "beta": 0, "tau": 2.5, "sigma": 0, "lapse": 0}

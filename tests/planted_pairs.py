@@ -12,7 +12,7 @@ from steelyard.metrics.instrument.likelihood import NAMES, answer_rates
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.patterns import patterns_of, rows_of
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 from strategies import make, stack
 
 STANDARD = {0: 60, 1: 50, 2: 40, 3: 30, 4: 20, 5: 10}

@@ -12,7 +12,7 @@ from steelyard.importing.jsonl import read_lines
 from steelyard.importing.pairs import FACTS, VERDICTS, PairFormat, RecordedPair, pair_stimulus
 from steelyard.importing.scores import ScoreFormat
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 
 class Call(NamedTuple):

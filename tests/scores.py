@@ -8,7 +8,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
 Answer = int | str

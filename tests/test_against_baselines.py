@@ -14,8 +14,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.natural import natural_pair
 from steelyard.tasks.item import Item
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 
 

@@ -30,8 +30,7 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.stimuli.expectation import Label
 from steelyard.tasks.transcripts.changes import TurnChange
 from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"
 PERTURBED, POSITIVES = "agent_perturbation", "agent_positives"

@@ -12,7 +12,7 @@ from agent_runs import stock_messages, stock_sample, write_log
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.trials.builtin_prompts import TRANSCRIPT_USER, parse_response
+from steelyard.trials.builtin_prompts import TRANSCRIPT_USER, parse_score_prompt
 from steelyard.trials.prompt import PromptTemplate
 
 DETERMINISTIC = {
@@ -178,7 +178,7 @@ def test_texts_have_no_use_for_probes_of_runs(command: Command, tmp_path: Path) 
 def test_the_prompt_of_runs_can_be_taken_apart_again_whatever_they_hold() -> None:
     run = "[001] USER\n===== end\nsay 1\n{{ transcript }}\n====== transcript"
     values = {"instruction": "i", "rubric": "r", "request": "q =====", "transcript": run, "low": 0, "high": 1}
-    found = parse_response(PromptTemplate(TRANSCRIPT_USER).render(values))
+    found = parse_score_prompt(PromptTemplate(TRANSCRIPT_USER).render(values))
     assert (found.request, found.response, found.low, found.high) == ("q =====", run, 0, 1)
 
 

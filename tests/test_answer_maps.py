@@ -14,9 +14,9 @@ from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
-from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
+from steelyard.trials.response_format import response_format
 from steelyard.verdicts.advice import advice, quoted, spoken
 from steelyard.verdicts.answers import bare
 from steelyard.verdicts.readers import READERS
@@ -226,11 +226,11 @@ SCORE_FINGERPRINT = "sha256:9b65b1d8de9fbe4390598e1b797ba33e1fb06ddd5825b188c06c
 
 
 def test_a_server_gets_a_schema_for_the_usual_answers_only() -> None:
-    assert answer_form(Spec("json")).wants == "json"
-    assert answer_form(Spec("json", {"key": "verdict"})).wants == "text"
-    assert answer_form(Spec("json", {"answers": LETTERS})).wants == "text"
-    assert answer_form(Spec("logprob", {"answers": LETTERS})).wants == "logprobs"
-    assert answer_form(Spec("regex", {"pattern": "(1)"})).wants == "text"
+    assert response_format(Spec("json")).wants == "json"
+    assert response_format(Spec("json", {"key": "verdict"})).wants == "text"
+    assert response_format(Spec("json", {"answers": LETTERS})).wants == "text"
+    assert response_format(Spec("logprob", {"answers": LETTERS})).wants == "logprobs"
+    assert response_format(Spec("regex", {"pattern": "(1)"})).wants == "text"
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
 from steelyard.providers.chat.servers import SERVERS
-from steelyard.providers.http.dialect import Dialect
-from steelyard.providers.http.quirks import quirks_of
+from steelyard.providers.http.dialect import Dialect, quirks_of
 from steelyard.providers.provider import connect
-from steelyard.providers.vendors.aws_signature import Signer
+from steelyard.providers.vendors.bedrock import Signer
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import AZURE, BEDROCK, KEY, MISTRAL, PROTOCOLS, Vendor, ask, error_of, reply_of, sent_to, shown
@@ -199,7 +198,7 @@ def test_the_older_address_goes_by_deployment_and_version() -> None:
 )
 def test_the_resource_however_it_is_written(given: str) -> None:
     provider = connect(Judge("j", "azure", "d", PROTOCOLS, options={"base_url": given.rstrip("/")}))
-    assert str(provider.address()) == "https://r.openai.azure.com/openai/v1/chat/completions"  # type: ignore[attr-defined]
+    assert str(provider.request_url()) == "https://r.openai.azure.com/openai/v1/chat/completions"  # type: ignore[attr-defined]
 
 
 def test_a_filtered_prompt_is_a_refusal() -> None:
@@ -216,7 +215,7 @@ def test_every_name_of_the_table_is_a_provider() -> None:
     assert list(SERVERS) == [known.name for known in KNOWN_SERVERS]
     for known in KNOWN_SERVERS:
         judge = Judge("j", known.name, "org/model", PROTOCOLS)
-        address = connect(judge).address()  # type: ignore[attr-defined]
+        address = connect(judge).request_url()  # type: ignore[attr-defined]
         assert str(address) == f"{known.url}/chat/completions"
         assert SERVERS[known.name].info.free == (address.host == "127.0.0.1")
 
@@ -236,7 +235,7 @@ def test_another_name_for_the_seed() -> None:
 def test_fields_in_another_field() -> None:
     judge = Judge("j", "openrouter", "x/y", PROTOCOLS, options={"effort": "low", "thinking_tokens": 99})
     provider = SERVERS["openrouter"](judge)
-    body = provider.request(shown("text", max_tokens=9), Dialect())
+    body = provider.build_request(shown("text", max_tokens=9), Dialect())
     assert body["reasoning"] == {"effort": "low", "max_tokens": 99}
     assert body["max_tokens"] == 9 + 99
     assert "room" not in sent_to(MISTRAL, shown(), thinking_tokens=99)

@@ -32,7 +32,7 @@ from steelyard.metrics.run.unchanged import leaning_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import wilson
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 from steelyard.verdicts.observations import Observations
 
 pytestmark = pytest.mark.calibrate

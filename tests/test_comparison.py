@@ -27,7 +27,7 @@ from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 quiet = settings(max_examples=80)

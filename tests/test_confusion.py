@@ -9,8 +9,7 @@ from pairs import pair
 from scores import call
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 
 def matrices(*rows: Observation) -> list[Confusion]:

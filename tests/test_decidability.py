@@ -14,8 +14,7 @@ from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie, Verdict
 from strategies import make
 

@@ -456,7 +456,7 @@ def test_an_address_of_azure_as_its_pages_show_it(given: str, address: str, vers
     options = {"base_url": given} | ({"api_version": version} if version else {})
     provider = connect(Judge("j", "azure", "d", PROTOCOLS, options=options))
     path = f"deployments/d/chat/completions?api-version={version}" if version else "v1/chat/completions"
-    assert str(provider.address()) == f"{address}/openai/{path}"  # type: ignore[attr-defined]
+    assert str(provider.request_url()) == f"{address}/openai/{path}"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["deepseek", "moonshot"])

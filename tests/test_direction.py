@@ -28,7 +28,7 @@ from steelyard.metrics.stats.significance import _convolve, _transform, sign_fli
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided
 from strategies import find, interval, make, pairs_of_equals, shuffled, stack, swap_contents, swap_slots
 

@@ -20,14 +20,12 @@ import pytest
 from numpy.typing import NDArray
 
 from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableError
-from steelyard.providers.embedded.async_cache import AsyncCache
-from steelyard.providers.embedded.chat import DEFAULT_SYSTEM, Chat
 from steelyard.providers.embedded.embedded import Embedded
+from steelyard.providers.embedded.embedded_judges import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
 from steelyard.providers.embedded.gguf import read_gguf
-from steelyard.providers.embedded.inference import InferenceEngine
+from steelyard.providers.embedded.inference import AsyncCache, InferenceEngine
 from steelyard.providers.embedded.model import LanguageModel, load_model, shared_model
-from steelyard.providers.embedded.prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
-from steelyard.providers.embedded.tokens import Tokenizer, split_words
+from steelyard.providers.embedded.tokens import DEFAULT_SYSTEM, Chat, Tokenizer, split_words
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import Provider
 from steelyard.stimuli.ladder import prefix_pair

@@ -8,8 +8,7 @@ from pairs import pair
 from scores import call
 from steelyard.datasheet.examples.explain import explain
 from steelyard.datasheet.examples.selection import OUTCOMES, CallGroup, ExampleSelector
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 ANSWERS = st.sampled_from(["1", "2", "tie", "abstain", "unreadable", "failed"])
 

@@ -14,7 +14,7 @@ import yaml
 from authoring_server import GOALS, part
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.trials.builtin_prompts import parse_response
+from steelyard.trials.builtin_prompts import parse_score_prompt
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STUDIES = sorted(EXAMPLES.glob("*.yaml"))
@@ -49,7 +49,7 @@ class Room:
             return says('{"same": "yes"}')
         if self.pairs:
             return says('{"winner": "1"}')
-        return says(json.dumps({"score": self.scores.get(parse_response(request.user).response, 1)}))
+        return says(json.dumps({"score": self.scores.get(parse_score_prompt(request.user).response, 1)}))
 
     def write(self, goal: str, response: str) -> str:
         """Words without sense, as many as the goal wants."""

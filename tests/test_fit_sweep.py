@@ -17,7 +17,7 @@ from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 
 SHARP = "planted/probit?s=4&beta=2.5&tau=2.2&sigma=0&lapse=0"
 HEADING = EstimateContext("J", "ladder", {"protocol": "base"}, 7)

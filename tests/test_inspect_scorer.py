@@ -25,7 +25,7 @@ from steelyard.errors import ConfigError
 from steelyard.inspect_logs.scorer import SharedProvider, judge_call
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
-from steelyard.trials.builtin_prompts import parse_response
+from steelyard.trials.builtin_prompts import parse_score_prompt
 from steelyard.trials.trial import Trial
 
 inspect_ai = pytest.importorskip("inspect_ai")
@@ -106,7 +106,7 @@ def test_judges_that_are_made_of_others_score_too(tmp_path: Path) -> None:
 
 def sound(request: Received) -> Answer:
     """What the rubric gives."""
-    shown = parse_response(request.user)
+    shown = parse_score_prompt(request.user)
     return says(json.dumps({"score": grade(shown.response, shown.low, shown.high)}))
 
 

@@ -26,7 +26,7 @@ from steelyard.metrics.instrument.patterns import patterns_of, rows_of
 from steelyard.metrics.instrument.profile import held_at, reaches
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 from steelyard.providers.planted.rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 

@@ -17,11 +17,11 @@ from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.multiplicity import JointSignFlip, holm
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Tie
 
 BASE = Parameters()

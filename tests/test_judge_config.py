@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UsageError
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 from steelyard.providers.planted.planted_judges import STRICT_STEP
 from steelyard.runner.limits import timeout_for
 from steelyard.runner.planner import make_plan

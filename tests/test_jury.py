@@ -20,8 +20,7 @@ from steelyard.metrics.panel.ballots import ballots
 from steelyard.metrics.remedies.trio import Trio, choose_trio, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 NAN = float("nan")
 ITEMS = 120

@@ -23,8 +23,7 @@ from steelyard.metrics.run.unchanged import leaning_estimates, unchanged_estimat
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.length import Halves
 from steelyard.metrics.stats.significance import barnard
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from strategies import make
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

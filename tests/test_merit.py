@@ -12,8 +12,7 @@ from scores import calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.stats.balanced_mean import BalancedMean
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 STEPS = (1, 1, 3, 4, 5)
 """Quality steps of the ladders below, in turn."""

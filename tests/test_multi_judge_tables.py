@@ -37,9 +37,8 @@ from steelyard.metrics.panel.jury_estimates import jury_estimates
 from steelyard.metrics.remedies.trio import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
-from steelyard.trials.builtin_prompts import parse_response
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.trials.builtin_prompts import parse_score_prompt
+from steelyard.verdicts.observations import Observation, Observations
 
 
 def sheet_of(rows: list[Observation], probes: list[str], prices: dict[str, float | None]) -> Datasheet:
@@ -528,7 +527,7 @@ def test_tables_of_several_judges_fit_the_terminal(six: Datasheet, width: int) -
 
 def lengthy(request: Received) -> Answer:
     """A judge that likes more than sixty words."""
-    asked = parse_response(request.user)
+    asked = parse_score_prompt(request.user)
     return says(json.dumps({"score": asked.high if len(asked.response.split()) > 60 else asked.low}))
 
 

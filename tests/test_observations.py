@@ -16,8 +16,7 @@ from steelyard.probes.probe import select
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 
 ENDS = (Decided("1"), Decided("2"), Tie(), Abstained(), Unreadable("no answer"), Failed("timeout"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.chat.completions import ChatCompletions
-from steelyard.providers.planted.answer_key import builtin_key
+from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.providers.planted.planted import (
     MODELS,
     PAIRWISE_MODELS,

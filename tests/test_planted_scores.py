@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError, PermanentError
 from steelyard.providers.chat.completions import ChatCompletions
-from steelyard.providers.planted.baselines import baseline_judges
+from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey
 from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import baseline_judges
 from steelyard.providers.planted.rater import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.server import start
-from steelyard.providers.planted.truth_key import Truth, TruthKey
 from steelyard.providers.provider import SupportsLabels, connect
 from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
@@ -26,7 +26,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.tasks.task import Task
-from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_response
+from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_score_prompt
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
@@ -55,30 +55,32 @@ def shown(stimulus: Stimulus, trial: str = "t", answers: tuple[str, ...] = BINAR
 def test_sensitivity_and_specificity_are_recovered(label: str, expected: float) -> None:
     """3,000 items: the standard error is .0055 at .9 and .0073 at .8."""
     parameters = RaterParameters(0.9, 0.8, noise=0.0)
-    hits = sum(rate(parameters, Truth(label, f"i{n}"), BINARY, "t") == label for n in range(3000))
+    hits = sum(rate(parameters, KnownLabel(label, f"i{n}"), BINARY, "t") == label for n in range(3000))
     assert abs(hits / 3000 - expected) < 0.025
 
 
 def test_without_noise_a_rater_repeats_itself() -> None:
     parameters = RaterParameters(0.5, 0.5, noise=0.0)
     for n in range(50):
-        given = {rate(parameters, Truth("1", f"i{n}"), BINARY, f"t{call}") for call in range(20)}
+        given = {rate(parameters, KnownLabel("1", f"i{n}"), BINARY, f"t{call}") for call in range(20)}
         assert len(given) == 1
 
 
 def test_noise_is_the_share_of_calls_answered_at_random() -> None:
     """A sound rater with noise .3 is wrong in half of it: .15 of calls, each call drawn anew."""
     parameters = RaterParameters(1.0, 1.0, noise=0.3)
-    wrong = sum(rate(parameters, Truth("1", "i"), BINARY, f"t{n}") == "0" for n in range(4000))
+    wrong = sum(rate(parameters, KnownLabel("1", "i"), BINARY, f"t{n}") == "0" for n in range(4000))
     assert abs(wrong / 4000 - 0.15) < 0.02
-    anything = Counter(rate(RaterParameters(noise=1.0), Truth("1", "i"), SIX, f"t{n}") for n in range(6000))
+    anything = Counter(
+        rate(RaterParameters(noise=1.0), KnownLabel("1", "i"), SIX, f"t{n}") for n in range(6000)
+    )
     assert all(abs(anything[answer] / 6000 - 1 / 6) < 0.02 for answer in SIX)
 
 
 def test_on_an_ordinal_scale_errors_are_neighbours() -> None:
     parameters = RaterParameters(0.9, 0.6, noise=0.0)
     for place, label in enumerate(SIX):
-        given = Counter(rate(parameters, Truth(label, f"i{n}"), SIX, "t") for n in range(3000))
+        given = Counter(rate(parameters, KnownLabel(label, f"i{n}"), SIX, "t") for n in range(3000))
         assert abs(given[label] / 3000 - hit_rate(parameters, place / 5)) < 0.03
         assert set(given) <= set(SIX[max(0, place - 1) : place + 2])
         if 0 < place < 5:
@@ -111,11 +113,11 @@ def test_what_nobody_labelled_has_the_lowest_label() -> None:
 def test_the_key_tells_one_request_from_another() -> None:
     yes = Item("a", "Is it?", ("Yes.",), "a", label="1")
     no = Item("b", "Isn't it?", ("Yes.",), "b", label="0")
-    key = TruthKey.of(original_of(item, TASK) for item in (yes, no))
-    assert key.truth("Is it?", "Yes.", ("0", "1")) == Truth("1", "a")
-    assert key.truth("Isn't it?", "Yes.", ("0", "1")) == Truth("0", "b")
-    assert key.truth("Is it?", "No.", ("0", "1")) is None
-    assert key.truth("Is it?", "Yes.", ("0", "1", "2")) is None
+    key = LabelKey.of(original_of(item, TASK) for item in (yes, no))
+    assert key.lookup("Is it?", "Yes.", ("0", "1")) == KnownLabel("1", "a")
+    assert key.lookup("Isn't it?", "Yes.", ("0", "1")) == KnownLabel("0", "b")
+    assert key.lookup("Is it?", "No.", ("0", "1")) is None
+    assert key.lookup("Is it?", "Yes.", ("0", "1", "2")) is None
 
 
 @pytest.mark.parametrize("scale", [Binary(), Ordinal(1, 6)], ids=["binary", "1-6"])
@@ -214,14 +216,14 @@ anything = st.one_of(st.sampled_from(HOSTILE), st.text(), st.text("=\n {}", max_
 @given(response=anything, request=anything, rubric=anything, reference=anything, instruction=anything)
 def test_the_parts_of_a_score_prompt_come_back_exactly(response: str, request: str, **others: str) -> None:
     values: dict[str, object] = {**others, "request": request, "response": response, "low": 1, "high": 6}
-    found = parse_response(PromptTemplate(POINTWISE_USER).render(values))
+    found = parse_score_prompt(PromptTemplate(POINTWISE_USER).render(values))
     assert (found.request, found.response, found.low, found.high) == (request, response, 1, 6)
 
 
 @given(st.one_of(anything, st.text("= \nresponseend")))
 def test_a_foreign_message_is_refused(message: str) -> None:
     with pytest.raises(DataError, match="expected the built-in pointwise prompt"):
-        parse_response(message)
+        parse_score_prompt(message)
 
 
 # Served over HTTP

@@ -11,9 +11,9 @@ import pytest
 from planted_faults import PAIRS, SCORES, judged_pairs, judged_scores, rates
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Conclusion
 from steelyard.metrics.stats.directional_bias import DirectionalBias
-from steelyard.providers.planted.model import Parameters, decide, length_effect
+from steelyard.providers.planted.answer_keys import KnownLabel
+from steelyard.providers.planted.decision_model import Parameters, decide, length_effect
 from steelyard.providers.planted.rater import LONG, RaterParameters, rate
-from steelyard.providers.planted.truth_key import Truth
 
 ANSWERS = ("1", "2", "tie")
 
@@ -95,7 +95,7 @@ def test_no_pull_leaves_every_answer_as_it_was() -> None:
 
 def test_a_rater_misses_as_many_spellings_as_planted_and_always_the_same() -> None:
     planted = RaterParameters(1.0, 1.0, 0.0, wording=0.2)
-    truth = Truth("1", "item")
+    truth = KnownLabel("1", "item")
     scores = [rate(planted, truth, ("0", "1"), "t", f"spelling {n}") for n in range(4000)]
     assert share(scores, "0") == pytest.approx(0.2, abs=0.02)
     again = [rate(planted, truth, ("0", "1"), "other", f"spelling {n}") for n in range(4000)]
@@ -105,8 +105,8 @@ def test_a_rater_misses_as_many_spellings_as_planted_and_always_the_same() -> No
 def test_a_rater_scores_as_many_items_by_length_as_planted() -> None:
     planted = RaterParameters(1.0, 1.0, 0.0, length=0.3)
     long, short = "word " * LONG, "word " * (LONG - 1)
-    high = [rate(planted, Truth("0", f"i{n}"), ("0", "1"), "t", long) for n in range(4000)]
-    low = [rate(planted, Truth("1", f"i{n}"), ("0", "1"), "t", short) for n in range(4000)]
+    high = [rate(planted, KnownLabel("0", f"i{n}"), ("0", "1"), "t", long) for n in range(4000)]
+    low = [rate(planted, KnownLabel("1", f"i{n}"), ("0", "1"), "t", short) for n in range(4000)]
     assert share(high, "1") == pytest.approx(0.3, abs=0.025)
     assert share(low, "0") == share(high, "1")
 

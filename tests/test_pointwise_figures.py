@@ -42,8 +42,7 @@ from steelyard.metrics.scores.resampled import interval
 from steelyard.metrics.scores.shares import WITHIN_ONE, accuracy
 from steelyard.metrics.stats.cluster_mean import jackknife
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 HEADING = EstimateContext("j", "format_invariance_1", {"protocol": "base"}, 7)
 

@@ -71,8 +71,8 @@ EXPECTED = {
 def test_what_a_provider_is(address: str) -> None:
     info = model_info(address)
     said = (
-        *(info.free, info.sequential, info.prompted, info.writes),
-        *(info.compares, info.scores, info.knows_labels, info.replays),
+        *(info.free, info.sequential, info.uses_prompt, info.can_write),
+        *(info.can_compare, info.can_score, info.knows_labels, info.is_recording),
     )
     assert tuple(map(int, said)) == EXPECTED[address]
 
@@ -87,7 +87,7 @@ def test_every_example_is_a_judge(name: str) -> None:
     ]
     assert list(examples_of(name))
     for example in examples:
-        scale = Pairwise() if model_info(example.address).compares else Binary()
+        scale = Pairwise() if model_info(example.address).can_compare else Binary()
         judge = parse_judge(example.judge.replace("URL", "http://127.0.0.1:1/v1"), Path(), scale)
         assert isinstance(connect(judge), Provider)
         assert judge.address == example.address

@@ -24,8 +24,13 @@ from steelyard.errors import (
     UnknownNameError,
     UsageError,
 )
-from steelyard.providers.function.code import address_of, code_hash, function_at
-from steelyard.providers.function.python_function import PythonFunction, asked_of_a_function
+from steelyard.providers.function.python_function import (
+    PythonFunction,
+    address_of,
+    asked_of_a_function,
+    code_hash,
+    function_at,
+)
 from steelyard.runner.limits import RunLimits
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge

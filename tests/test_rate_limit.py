@@ -167,7 +167,7 @@ def test_two_judges_of_one_server_come_to_their_end(tmp_path: Path) -> None:
 class Shared:
     """Judges at one address; the model's name says how many calls make sense at the same time."""
 
-    info = ProviderInfo(free=True, prompted=False, writes=False, scores=False)
+    info = ProviderInfo(free=True, uses_prompt=False, can_write=False, can_score=False)
     endpoint = "there"
     in_flight: Counter[str]
     most: Counter[str]

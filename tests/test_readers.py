@@ -11,11 +11,10 @@ from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts import reasons
-from steelyard.verdicts.json_answers import find_answers
+from steelyard.verdicts import verdict as reasons
+from steelyard.verdicts.answers import find_answers
 from steelyard.verdicts.readers import READERS
-from steelyard.verdicts.reasons import REASONS
-from steelyard.verdicts.verdict import Abstained, Decided, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import REASONS, Abstained, Decided, Tie, Unreadable, Verdict
 
 PAIR, PAIR_NO_TIE, BINARY, FIVE, TEN = (
     Pairwise(),

@@ -31,7 +31,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.scale import Binary, Ordinal, Scale, scale_name
 from steelyard.tasks.task import Task
-from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER, parse_response
+from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER, parse_score_prompt
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
 
@@ -246,7 +246,7 @@ def test_another_range_is_brought_back_before_it_is_compared(tmp_path: Path) -> 
 
 def by_length(request: Received) -> Any:
     """A judge that gives the highest score to more than a hundred words, the lowest to fewer."""
-    asked = parse_response(request.user)
+    asked = parse_score_prompt(request.user)
     return says(json.dumps({"score": asked.high if len(asked.response.split()) > 100 else asked.low}))
 
 

@@ -30,8 +30,7 @@ from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.combined import both_orders, of_judges, of_repeats
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import plurality
 from strategies import make

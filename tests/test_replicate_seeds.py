@@ -73,7 +73,7 @@ def test_the_first_call_keeps_the_key_it_had(tmp_path: Path) -> None:
         prompt = content_hash({"messages": trial.messages, "decoding": trial.judge.decoding})
         parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
         assert (trial.key == content_hash([*parts, prompt])) == (trial.replicate == 0)
-        assert trial.wording_hash == prompt
+        assert trial.unseeded_prompt_hash == prompt
         assert trial.presentation().decoding == trial.decoding
     assert {trial.replicate for trial in mine} >= set(range(REPEATS))
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.chat.servers import OpenAI
 from steelyard.providers.http.dialect import Dialect
-from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.request_template import request_template
+from steelyard.providers.http.http_provider import HttpProvider, request_template
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.anthropic import Anthropic
 from steelyard.trials.judge import Judge
@@ -82,7 +81,7 @@ def test_every_body_is_the_json_of_its_request(
     for said in several:
         for dialect in (Dialect(), Dialect({"response_format": 1, "temperature": 1})):
             presentation = shown(said, decoding, wants)
-            expected = json.dumps(provider.request(presentation, dialect)).encode()
+            expected = json.dumps(provider.build_request(presentation, dialect)).encode()
             assert sent(provider, presentation, dialect) == expected
 
 
@@ -104,9 +103,9 @@ def test_texts_that_are_joined_or_left_out_have_none() -> None:
 
 def test_who_spells_requests_anew_says_anew_whether_they_are_verbatim() -> None:
     class Loud(OpenAI):
-        def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
             loud = tuple(replace(m, content=m.content.upper()) for m in presentation.messages)
-            return super().request(replace(presentation, messages=loud), dialect)
+            return super().build_request(replace(presentation, messages=loud), dialect)
 
     class Louder(Loud):
         pass

@@ -29,7 +29,7 @@ from steelyard.metrics.instrument.resolution_ratio import (
 )
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 
 STRICT = replace(PLANTED, tie_threshold=1.2)
 MANY = {delta: 12 * count for delta, count in STANDARD.items()}

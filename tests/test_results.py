@@ -19,8 +19,7 @@ from scores import call
 from steelyard.datasheet.results import Results
 from steelyard.errors import StoreError
 from steelyard.run_folder.published_files import PARQUET, RESULTS, write_results
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 RATER = "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1"
 

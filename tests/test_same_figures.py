@@ -22,8 +22,7 @@ from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 NATURAL = "request,first,second,label\n" + "".join(

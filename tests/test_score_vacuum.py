@@ -21,8 +21,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
 SIX = Task("Score it.", "More is better.", Ordinal(1, 6))

@@ -27,7 +27,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.invariance import invariance_estimates
 from steelyard.metrics.scores.repeats import noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, false_rates, lost_rates, within_one
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from well_formed import check_all
 
 HEADING = EstimateContext("j", "edit", {"protocol": "base"}, 7)

@@ -22,9 +22,9 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Task
-from steelyard.trials.builtin_prompts import parse_response
+from steelyard.trials.builtin_prompts import parse_score_prompt
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Verdict
 
 FIVE = Task("Score it.", "More is better.", Ordinal(1, 5))
@@ -186,7 +186,7 @@ def test_a_vain_judge_over_http(steelyard: Any, tmp_path: Path) -> None:
 
     def vain(request: Received) -> Any:
         """The highest score for texts of its own family, which it knows by their ending."""
-        asked = parse_response(request.user)
+        asked = parse_score_prompt(request.user)
         assert "gpt-4o" not in request.user
         return says(json.dumps({"score": asked.high if "Yours G." in asked.response else asked.low}))
 

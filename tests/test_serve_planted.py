@@ -18,8 +18,8 @@ import pytest
 from commands import Command
 from steelyard.errors import PermanentError
 from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.planted.answer_keys import pack_key
 from steelyard.providers.planted.server import start
-from steelyard.providers.planted.truth_key import pack_key
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.item import Item
@@ -150,6 +150,6 @@ def test_a_served_judge_answers_in_the_form_that_it_is_asked_for(command: Comman
 def test_the_pack_key_tells_labels_apart_whatever_the_white_space() -> None:
     key, answers = pack_key(), Binary().answers
     for item in pack_items(Binary()):
-        truth = key.truth(item.request, item.responses[0].replace(" ", "\n\n"), answers)
+        truth = key.lookup(item.request, item.responses[0].replace(" ", "\n\n"), answers)
         assert truth is not None
         assert truth.label == item.label

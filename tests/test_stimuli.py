@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.errors import DataError
 from steelyard.probes.probe import PROBES, Design, Showing
-from steelyard.providers.planted.answer_key import builtin_key
+from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.stimuli.allocation import Kind, allocate
 from steelyard.stimuli.composition import compose, order_checklists
 from steelyard.stimuli.expectation import NoPreference, Prefers

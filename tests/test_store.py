@@ -21,7 +21,7 @@ from steelyard.store.replies import SHORT, ReplyBodies
 from steelyard.store.run_store import RunStore
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.reply import Reply, Usage
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Trial, replicate_of
 
 
 def some_trials(count: int) -> tuple[Trial, ...]:
@@ -75,7 +75,7 @@ def prompts_of(path: Path) -> list[str]:
 
 def test_a_prompt_that_many_calls_say_at_the_same_time_is_kept_once(tmp_path: Path) -> None:
     first = some_trials(1)[0]
-    repeats = [first.repeat(number) for number in range(5)]
+    repeats = [replicate_of(first, number) for number in range(5)]
     store = RunStore(tmp_path / "run.db")
 
     async def at_once() -> None:
@@ -94,14 +94,14 @@ def test_a_prompt_is_kept_where_who_was_sending_it_failed(tmp_path: Path) -> Non
     async def at_once() -> list[BaseException | None]:
         return await asyncio.gather(
             store.save_reply(first, unwritable, 1),
-            store.save_reply(first.repeat(1), REPLY, 1),
+            store.save_reply(replicate_of(first, 1), REPLY, 1),
             return_exceptions=True,
         )
 
     failed, kept = asyncio.run(at_once())
     assert isinstance(failed, StoreError)
     assert kept is None
-    assert set(store.calls([first.repeat(1).key])) == {first.repeat(1).key}
+    assert set(store.calls([replicate_of(first, 1).key])) == {replicate_of(first, 1).key}
     store.close()
     assert prompts_of(tmp_path / "run.db") == [first.prompt_hash]
 

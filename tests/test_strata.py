@@ -13,8 +13,7 @@ from scores import call
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.strata import MOST, Pieces, strata_estimates
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 TOPICS = ("account", "billing", "returns", "shipping")
 

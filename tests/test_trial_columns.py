@@ -42,8 +42,7 @@ from steelyard.trials.calls import Calls
 from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, turned
@@ -140,7 +139,7 @@ def single(trial: Trial, heard: Callable[[str], tuple[Verdict, Usage] | None]) -
         trial.order,
         trial.replicate,
         *end,
-        trial.wording_hash,
+        trial.unseeded_prompt_hash,
         trial.judge.name == REFERENCE and trial.stimulus.kind == ORIGINAL,
         trial.judge.symmetric,
     )
@@ -227,7 +226,10 @@ def test_a_trial_made_of_columns_is_the_trial(name: str) -> None:
         assert trial == alone == trials[row]
         if trial.judge.composition is None:
             assert (trial.key, trial.messages) == (alone.key, alone.messages)
-            assert (trial.prompt_hash, trial.wording_hash) == (alone.prompt_hash, alone.wording_hash)
+            assert (trial.prompt_hash, trial.unseeded_prompt_hash) == (
+                alone.prompt_hash,
+                alone.unseeded_prompt_hash,
+            )
         place = trial.judge.name, trial.protocol, trial.stimulus.id, trial.order
         assert trials.find(place, trial.replicate) == row
         assert trials.find(place, 99) is None

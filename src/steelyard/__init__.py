@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from steelyard.stimuli.stimulus import Stimulus
     from steelyard.trials.judge import Judge
     from steelyard.trials.reply import Reply
-    from steelyard.verdicts.observation import Observation
-    from steelyard.verdicts.observations import Observations
+    from steelyard.verdicts.observations import Observation, Observations
 
 __all__ = [
     "Datasheet",
@@ -59,7 +58,7 @@ _HOMES = {
     "Estimate": "steelyard.metrics.estimate",
     "Interval": "steelyard.metrics.estimate",
     "Judge": "steelyard.trials.judge",
-    "Observation": "steelyard.verdicts.observation",
+    "Observation": "steelyard.verdicts.observations",
     "Observations": "steelyard.verdicts.observations",
     "Probe": "steelyard.probes.probe",
     "Provider": "steelyard.providers.provider",

@@ -22,7 +22,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
-from steelyard.providers.function.code import judge_model
+from steelyard.providers.function.python_function import judge_model
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.resume import require_same_study
 from steelyard.run_folder.run_folder import RunFolder

@@ -17,8 +17,7 @@ from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable, Verdict
 
 ITEMS = 4

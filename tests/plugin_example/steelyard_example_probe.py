@@ -21,7 +21,7 @@ from steelyard.stimuli.composition import compose
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 CAPITALS_PREFERENCE = Metric(
     "capitals_preference",

@@ -33,9 +33,9 @@ class Keywords:
 
     info = ProviderInfo(
         free=True,
-        prompted=False,
-        writes=False,
-        scores=False,
+        uses_prompt=False,
+        can_write=False,
+        can_score=False,
         seconds_per_call=0.0001,
         options=KeywordOptions,
         settings=KeywordSettings,

@@ -28,7 +28,7 @@ from steelyard.store.replies import StoredFailure
 from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.json_answers import find_answers, find_object
+from steelyard.verdicts.answers import find_answers, find_object
 from steelyard.verdicts.readers import JsonReader, without_reasoning
 from steelyard.verdicts.verdict import Decided
 

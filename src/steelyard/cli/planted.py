@@ -83,7 +83,7 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from steelyard.trials.builtin_prompts import GRADED
 
     info = model_info(judge.partition("?")[0])
-    scores, rates = not info.compares, info.knows_labels
+    scores, rates = not info.can_compare, info.knows_labels
     planted = parse_judge(judge, Path(), Binary() if scores else Pairwise(), GRADED)
     if not isinstance(connect(planted), Planted):
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected a planted judge.")

@@ -115,7 +115,7 @@ def _compares(text: str) -> bool:
     """The judge can say which of two texts is better; one made of others where all of them can."""
     made = CompositeJudge.of(text)
     if made is None:
-        return model_info(text.partition("?")[0]).compares
+        return model_info(text.partition("?")[0]).can_compare
     return not made.averages and all(_compares(str(member)) for member in made.written)
 
 

@@ -182,7 +182,7 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     paid = [costs[probe] for probe in costs if probe in right]
     dollars = sum(paid) if len(paid) == len(right) else None
     probes = tuple(sorted(right))
-    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_told)
+    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_sentence)
 
 
 def _labels_itself(judge: str, sheet: Datasheet) -> bool:

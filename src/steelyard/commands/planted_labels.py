@@ -8,7 +8,7 @@ from pathlib import Path
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, reads_runs
 from steelyard.probes.suites import SUITES
-from steelyard.providers.planted.baselines import DUMMY_SCORER
+from steelyard.providers.planted.planted_judges import DUMMY_SCORER
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import PACK_ITEMS, pack_scales

@@ -52,8 +52,7 @@ from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.version import __version__
 
 
@@ -82,7 +81,7 @@ def assemble(
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
     remedies: list[Cured] = []
     for judge in ordered:
-        bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
+        bench = _JudgeFigures(judge.name, seen.of_judge(judge.name), seed, faults)
         asked = not judge.baseline and not judge.members
         arms = Arms(judge.name, bench.observations, seed) if asked else None
         estimates += bench.together(bench.probed(probes), EXCESS_FLIP, "edits")
@@ -133,7 +132,7 @@ def assemble(
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _JudgeFigures:
     """One judge's observations, and the figures that are made from them; a fault stays with its figure."""
 
     judge: str

@@ -24,7 +24,7 @@ from steelyard.datasheet.conclusions.conclude import NO_SERVER, UNDEFINED, concl
 from steelyard.datasheet.conclusions.rules import FAULTS, Gravity
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.findings.findings import findings_of
-from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, Look
+from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
@@ -41,7 +41,7 @@ GRAVE = tuple(dict.fromkeys(rule.title for rule in FAULTS if rule.gravity == Gra
 """Titles of what could draw answers away from quality."""
 
 
-def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
+def look_at(sheet: Datasheet, observations: Observations, calls: int) -> ProfileLook:
     """What the sheet of a profile says of every judge, and whether it may be the last; calls are all made."""
     strict = _strict(sheet, observations)
     open_ = {
@@ -50,7 +50,7 @@ def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
         if (still := _open(sheet, strict, verdict, again))
     }
     words = {verdict.judge: JSON_WORDS[verdict.word] for verdict in sheet.verdicts}
-    return Look(sheet.profile, calls, words, open_, _end(sheet, open_))
+    return ProfileLook(sheet.profile, calls, words, open_, _end(sheet, open_))
 
 
 def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:

@@ -33,8 +33,7 @@ from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Un
 from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.verdicts.call_answers import answer_word
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 

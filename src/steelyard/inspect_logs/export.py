@@ -21,7 +21,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.transcripts.transcript import ASSISTANT, TEXT, USER, Block, Turn
 from steelyard.verdicts.call_answers import reason_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided
 
 NO_MODEL = "none/none"

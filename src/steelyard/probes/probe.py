@@ -20,8 +20,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 PAIRWISE, POINTWISE = "pairwise", "pointwise"
 """Forms of judgement: two texts compared, or one text scored."""

@@ -108,12 +108,12 @@ def model_info(address: str) -> ProviderInfo:
 def provider_flags(address: str) -> dict[str, bool]:
     """What a report needs of a provider, for the frozen study: a plug-in may be gone by then."""
     info = model_info(address)
-    return {"free": info.free, "prompted": info.prompted}
+    return {"free": info.free, "prompted": info.uses_prompt}
 
 
 def provider_flag(judge: Judge, name: str) -> bool:
     """A flag as it was frozen with the judge, else as the provider says it."""
-    return judge.traits[name] if name in judge.traits else bool(getattr(model_info(judge.address), name))
+    return judge.traits[name] if name in judge.traits else provider_flags(judge.address)[name]
 
 
 def examples_of(provider: str) -> Iterable[Example]:

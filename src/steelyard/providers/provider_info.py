@@ -81,17 +81,17 @@ class ProviderInfo:
     """Calls cost nothing: they run on the user's own machine."""
     sequential: bool = False
     """Uses all cores of this machine, so judges of this provider run one after the other."""
-    prompted: bool = True
+    uses_prompt: bool = True
     """Answers what the prompt says; others answer by the texts alone."""
-    writes: bool = True
+    can_write: bool = True
     """Writes text, so that it can be an author or a validator."""
-    compares: bool = True
+    can_compare: bool = True
     """Can say which of two texts is better."""
-    scores: bool = True
+    can_score: bool = True
     """Can give a score to one text."""
     knows_labels: bool = False
     """Answers by the labels of the data: it has `set_labels`, and can be no reference for them."""
-    replays: bool = False
+    is_recording: bool = False
     """Its model is a file of recorded verdicts, and it has `set_replies`."""
     context: int | None = None
     """Tokens that it reads where a judge does not say; runs of agents are shortened to fit."""

@@ -29,10 +29,10 @@ class RecordedProvider:
 
     info = ProviderInfo(
         free=True,
-        prompted=False,
-        writes=False,
-        scores=False,
-        replays=True,
+        uses_prompt=False,
+        can_write=False,
+        can_score=False,
+        is_recording=True,
         seconds_per_call=IN_PROCESS_SECONDS,
         options=RecordedOptions,
         examples=(

@@ -1,4 +1,9 @@
-"""Votes on written stimuli: the review status they come to, and the stimuli after they are applied."""
+"""Votes on written stimuli: the review status they come to, and the stimuli after they are applied.
+
+The log holds every vote; `stimuli.jsonl` holds what they come to. What somebody changes in the file by
+hand is taken into the log as a vote of its own, so that neither loses what the other knows. Once a study
+is frozen, only a finished version of the review takes the place of the stimuli that were measured.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from steelyard.store.trials import StoredCall
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 
 class MemberCall(NamedTuple):

@@ -35,7 +35,7 @@ from steelyard.study.study import Study
 from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
-from steelyard.trials.call_count import CallCount
+from steelyard.trials.calls import CallCount
 from steelyard.trials.judge import Judge
 
 

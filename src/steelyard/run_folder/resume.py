@@ -32,8 +32,8 @@ from steelyard.store.replies import StoredReply
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
-from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
+from steelyard.trials.response_format import response_format
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Unreadable
 
@@ -135,8 +135,8 @@ def _same_request(trial: Trial, judge: Judge, replies: Iterable[StoredReply]) ->
 
     A schema that no reply keeps to was not in force; log-probabilities beside a text change nothing in it.
     """
-    before = answer_form(trial.judge.protocols[trial.protocol].reader).wants
-    after = answer_form(judge.protocols[trial.protocol].reader).wants
+    before = response_format(trial.judge.protocols[trial.protocol].reader).wants
+    after = response_format(judge.protocols[trial.protocol].reader).wants
     if before == after or (before, after) == ("logprobs", "text"):
         return True
     return (before, after) == ("json", "text") and not any("{" in stored.reply.text for stored in replies)

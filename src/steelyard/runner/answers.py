@@ -177,7 +177,7 @@ def _join_columns(
     """Verdicts with what was shown."""
     judges, judge = _sort_values(*trials.coded(lambda asked: asked.judge.name))
     protocols, protocol = _sort_values(*trials.coded(lambda asked: asked.protocol))
-    prompts, prompt = _sort_values(*trials.coded(lambda asked: asked.wording_hash))
+    prompts, prompt = _sort_values(*trials.coded(lambda asked: asked.unseeded_prompt_hash))
     ids, stimulus = _sort_values(*trials.coded(lambda asked: asked.stimulus.id))
     shown = {trials.questions[number].stimulus.id: number for number in trials.numbers}
     verdicts, verdict = _drop_unused(answers.verdicts.values, verdict)

@@ -65,7 +65,7 @@ class JudgeQueue:
     @property
     def preflight_trials(self) -> Sequence[Trial]:
         """Trials that need a preflight: those of a prompted judge that is no baseline."""
-        if not model_info(self.judge.address).prompted or self.judge.baseline:
+        if not model_info(self.judge.address).uses_prompt or self.judge.baseline:
             return ()
         if isinstance(self.trials, Trials):
             return self.trials

@@ -18,10 +18,9 @@ from steelyard.runner.prices import Price, price_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.study.study import Study
-from steelyard.trials.answer_form import answer_form
-from steelyard.trials.call_count import CallCount
-from steelyard.trials.calls import Calls
+from steelyard.trials.calls import CallCount, Calls
 from steelyard.trials.judge import Judge
+from steelyard.trials.response_format import response_format
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
@@ -86,7 +85,7 @@ def make_plan(study: Study) -> Plan:
         replicate.append(shown.replicate)
         probe.append(shown.probe)
         questions += [
-            Trial(judge, one.protocol, one.stimulus, study.task, one.order, one.replicate).sealed()
+            Trial(judge, one.protocol, one.stimulus, study.task, one.order, one.replicate).without_prompt()
             for one in shown.firsts
         ]
     wanted = Trials.repeats(questions, np.concatenate(question), np.concatenate(replicate))
@@ -239,8 +238,8 @@ def estimate_cost(calls: list[Trial]) -> float | None:
 def _part(calls: list[Trial]) -> PlanRow:
     """The calls of one judge that is asked."""
     instrument = calls[0].judge
-    tokens_in = round(sum(call.wording.tokens for call in calls))
-    tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
+    tokens_in = round(sum(call.rendered.tokens for call in calls))
+    tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = model_info(instrument.address).seconds_per_call * len(calls)
     dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
@@ -251,5 +250,5 @@ def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) 
     """Each call at the price of its own length, where long prompts have another."""
     if not price.long:
         return price.dollars(tokens_in, tokens_out)
-    prompts = [round(call.wording.tokens) for call in calls]
+    prompts = [round(call.rendered.tokens) for call in calls]
     return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)

@@ -21,8 +21,7 @@ from steelyard.trials.exchange import Call
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict
 

@@ -27,8 +27,7 @@ from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, Inte
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 UNITS_PER_LOOK = 5

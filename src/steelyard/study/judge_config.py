@@ -15,7 +15,7 @@ from steelyard.core.validation import Expected, checked, shown
 from steelyard.errors import ConfigError, UsageError
 from steelyard.importing.replay import recorded_judge
 from steelyard.providers.options import Line, Name, Options
-from steelyard.providers.planted.baselines import EXAMPLE_MODEL
+from steelyard.providers.planted.planted_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.study.composite_judges import CompositeJudge
@@ -80,13 +80,13 @@ def parse_judge(
     info = judge_info(config.model, where)
     options = provider_options(info.options, body, common, where)
     _check_scale(config.model, info, scale, where)
-    if info.replays:
+    if info.is_recording:
         return _recorded(config, options, folder, where)
     _check_extra(config.extra, where)
-    if prompt is not None and info.prompted and "prompt" not in config.model_fields_set:
+    if prompt is not None and info.uses_prompt and "prompt" not in config.model_fields_set:
         named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
-    if answers is not None and info.prompted and "answers" not in config.model_fields_set:
+    if answers is not None and info.uses_prompt and "answers" not in config.model_fields_set:
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = info.complete_options(model, options)
@@ -123,15 +123,15 @@ def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -
 def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> None:
     """Refuse a judge that can not answer on the scale."""
     if isinstance(scale, Pairwise):
-        if not info.compares:
+        if not info.can_compare:
             raise ConfigError(
-                f"{where}: scores single texts, found a pairwise scale; {_instead(address, 'compares')}"
+                f"{where}: scores single texts, found a pairwise scale; {_instead(address, 'can_compare')}"
                 "measure it on a scale such as binary or 1-6."
             )
-    elif not info.scores:
+    elif not info.can_score:
         raise ConfigError(
             f"{where}: compares two texts and gives no score, found the scale {scale_name(scale)!r}; "
-            f"{_instead(address, 'scores')}measure it on a pairwise scale."
+            f"{_instead(address, 'can_score')}measure it on a pairwise scale."
         )
 
 

@@ -17,8 +17,6 @@ from steelyard.providers.provider_info import ProviderInfo
 from steelyard.study.judge_address import provider_options
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import SPELLINGS
-from steelyard.trials.answer_form import answer_form
-from steelyard.trials.brace_template import as_jinja
 from steelyard.trials.builtin_prompts import (
     GRADED,
     NAMED_USER,
@@ -28,6 +26,7 @@ from steelyard.trials.builtin_prompts import (
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
 )
+from steelyard.trials.format_string_template import as_jinja
 from steelyard.trials.judge import Protocol
 from steelyard.trials.prompt import (
     PAIRWISE_SHOWN,
@@ -37,6 +36,7 @@ from steelyard.trials.prompt import (
     TRANSCRIPT_SHOWN,
     PromptTemplate,
 )
+from steelyard.trials.response_format import response_format
 from steelyard.verdicts.answers import ABSTAIN, bare, spelled
 from steelyard.verdicts.readers import READERS
 
@@ -178,12 +178,12 @@ class ProtocolMaker:
         if change.answers is not None:
             reader = Spec(reader.name, {**reader.args, "answers": self._answers(change.answers)})
         if change.prompt is None or change.prompt in NAMED_USER:
-            user = answer_form(reader).asked_in(user)
+            user = response_format(reader).asked_in(user)
         return Protocol(user, system, reader, base.settings)
 
     def _answers(self, given: Mapping[Word, Word] | str) -> dict[str, str]:
         """A map of the judge's words; what they stand for must be on the scale."""
-        if not self.info.prompted:
+        if not self.info.uses_prompt:
             raise ConfigError(f"{self.where}: key 'answers' changes nothing in a judge that is not prompted.")
         return answer_map(given, self.scale, f"{self.where}: answers")
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from steelyard.core.validation import Expected, checked
 from steelyard.errors import ConfigError, UsageError
-from steelyard.providers.planted.baselines import EXAMPLE_SERVER
+from steelyard.providers.planted.planted_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.stimuli.authored.brief import GOALS
 from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
@@ -256,7 +256,7 @@ def _role(
         info = judge_info(config.model, judge_place(config.model))
     except UsageError as error:
         raise type(error)(f"{where}: {error}") from error
-    if not info.writes:
+    if not info.can_write:
         raise ConfigError(
             f"{where}: {config.model!r} gives verdicts and writes no text; "
             f"name a model behind a server, such as {EXAMPLE_SERVER}."
@@ -265,7 +265,7 @@ def _role(
     settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
     reached = {key: value for key, value in body.items() if key in info.options.model_fields}
     try:
-        judge = parse_judge({**reached, **settings}, Path(), Binary() if info.scores else Pairwise())
+        judge = parse_judge({**reached, **settings}, Path(), Binary() if info.can_score else Pairwise())
         judge = replace(judge, name=name or where, protocols=protocols)
         connect(judge)
     except UsageError as error:

@@ -17,7 +17,7 @@ from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suites, probe_names
-from steelyard.providers.planted.baselines import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
+from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.study.composite_judges import CompositeJudge, with_known_names
 from steelyard.study.judge_config import parse_judge
@@ -39,7 +39,7 @@ from steelyard.study.task_config import (
     check_scale,
     failing_answer,
     pack_draw,
-    read_task_files,
+    read_texts,
     rubrics_of,
     runs_draw,
 )
@@ -85,15 +85,17 @@ def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "
         )
     where, folder = (source, Path()) if path is None else (str(path), path.parent)
     body = {**body, **overrides, **_merge_overrides(body, overrides, where)}
-    if "task" in body:
-        body["task"] = read_task_files(body["task"], folder, where)
     if path is not None:
         body.setdefault("name", path.stem)
+    task = body.get("task", {})
+    if "task" in body:
+        body["task"] = {key: str(part) if isinstance(part, Path) else part for key, part in task.items()}
     config = checked(StudyConfig, body, where)
     check_scale(config.task, where)
-    if config.editing is None:
-        return config
-    return config.model_copy(update={"editing": read_prompts(config.editing, folder, where)})
+    parts: dict[str, Any] = {"task": config.task.model_copy(update=read_texts(task, folder, where))}
+    if config.editing is not None:
+        parts["editing"] = read_prompts(config.editing, folder, where)
+    return config.model_copy(update={key: part for key, part in parts.items() if key in body})
 
 
 def _merge_overrides(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:

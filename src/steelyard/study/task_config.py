@@ -113,14 +113,13 @@ class TaskConfig(BaseModel):
         return parse_scale(f"{low}-{high}")
 
 
-def read_task_files(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
-    """The `task` key with the text of the files that it names."""
-    texts = {
+def read_texts(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, str]:
+    """Instruction and rubric of the `task` key: the text itself, or that of the file it names."""
+    return {
         part: read_part(body[part], folder, f"{where}: task.{part}")
         for part in ("instruction", "rubric")
         if isinstance(body.get(part), str | Path)
     }
-    return {**body, **texts}
 
 
 def check_scale(task: TaskConfig, where: str) -> None:

@@ -289,7 +289,7 @@ def protocol_of(user_message: str) -> str:
     raise DataError(_NOT_BUILT_IN)
 
 
-def parse_response(user_message: str) -> ScoreRequest:
+def parse_score_prompt(user_message: str) -> ScoreRequest:
     """The parts of a rendered built-in prompt about one text or run, exactly as they went in."""
     marks = _marks(user_message)
     tail = user_message[marks[-1].end() :].removeprefix(" end\n") if len(marks) >= 3 else ""

@@ -1,4 +1,4 @@
-"""The calls behind trials, in columns: what is really asked, each once, whichever judges rest on it."""
+"""The calls behind trials, in columns, or their count: what is really asked, each once."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _asked(mine: Trials, judge: Judge, place: int) -> tuple[Sequence[Trial], Int
         trial = mine.questions[at]
         member, order, _ = list(calls_behind(judge, trial.order, 0))[place]
         number[at] = len(questions)
-        questions.append(Trial(member, trial.protocol, trial.stimulus, trial.task, order).sealed())
+        questions.append(Trial(member, trial.protocol, trial.stimulus, trial.task, order).without_prompt())
     return questions, number
 
 
@@ -132,3 +132,31 @@ def _joined(parts: Sequence[_Part]) -> tuple[Trials, list[Ints]]:
     questions = tuple(question for part in parts for question in part.calls.questions)
     joined = Trials(questions, question[chosen], replicate[chosen], every[chosen])
     return joined, np.split(place, np.cumsum(sizes)[:-1])
+
+
+CallKey = tuple[str, str, str]
+"""Protocol, name of the stimulus, order."""
+
+
+class CallCount:
+    """How many calls; one that several verdicts rest on counts once."""
+
+    def __init__(self) -> None:
+        self._known: dict[CallKey, int] = {}
+        self._calls: Ints = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def add(self, judge: Judge, shown: Sequence[CallKey], number: Ints, replicate: Ints) -> None:
+        """The calls behind a judge's verdicts on what is shown, each by its number and its repeat."""
+        parts = [self._calls]
+        for place, repeat in enumerate(repeats_behind(judge, replicate)):
+            behind = {order: list(calls_behind(judge, order, 0))[place] for _, _, order in shown}
+            asked = [
+                (behind[order][0].fingerprint(protocol), stimulus, behind[order][1])
+                for protocol, stimulus, order in shown
+            ]
+            codes = [self._known.setdefault(each, len(self._known)) for each in asked]
+            parts.append((np.array(codes, dtype=np.int64)[number] << 32) + repeat)
+        self._calls = np.unique(np.concatenate(parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ class Message:
     """Text as rendered."""
 
     @cached_property
-    def spelled(self) -> str:
+    def json_content(self) -> str:
         """The text in JSON, which is hashed, kept and sent."""
         return canonical_json(self.content)
 
@@ -75,6 +75,4 @@ class Presentation:
 
     def of_trial(self, trial: str) -> Presentation:
         """The same for another trial."""
-        again = object.__new__(Presentation)  # by its constructor it would take several times as long
-        again.__dict__.update(self.__dict__, trial=trial)
-        return again
+        return replace(self, trial=trial)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 from steelyard.core.content_hash import content_hash, hash_json
 from steelyard.core.rng import seed_for
@@ -15,22 +14,34 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.changes import unedited
 from steelyard.tasks.transcripts.fit import Fitted, fitted
-from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.wording import Shown, Wording, worded
+from steelyard.trials.rendered_prompt import PromptInputs, RenderedPrompt, render_prompt
+from steelyard.trials.response_format import response_format
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""
 CHARACTERS = 3.0
 """Characters of a token in a run of an agent at least: JSON and numbers take more tokens than prose."""
-_SEALED = (
-    *("judge", "protocol", "stimulus", "task", "order", "replicate"),
-    *("asked", "prompt_hash", "wording_hash"),
-)
-"""What stays of a trial whose words are put away."""
 LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What repeats of a question have in common, as far as it was worked out."""
+
+    asked: Task | None = None
+    slot_texts: tuple[str, ...] | None = None
+    rendered: RenderedPrompt | None = None
+    prompt_hash: str | None = None
+    """Only where repeats have no seeds of their own, or for the trial alone."""
+    unseeded_prompt_hash: str | None = None
+    presentation: Presentation | None = None
+    """Only where repeats have no seeds of their own."""
+
+
+_NOTHING = Shared()
 
 
 @dataclass(frozen=True)
@@ -44,27 +55,31 @@ class Trial:
     order: str = "uv"
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
+    shared: Shared = field(default=_NOTHING, compare=False, repr=False)
+    """What need not be worked out again."""
+    known_key: str | None = field(default=None, compare=False, repr=False)
+    """The cache key, where it is known."""
 
     @cached_property
     def asked(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
+        if self.shared.asked is not None:
+            return self.shared.asked
         shown = self.stimulus
         return _asked(self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale)
 
-    @cached_property
+    @property
     def slot_texts(self) -> tuple[str, ...]:
         """The contents in the order shown."""
-        return self._texts
-
-    @property
-    def _texts(self) -> tuple[str, ...]:
+        if self.shared.slot_texts is not None:
+            return self.shared.slot_texts
         return self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
 
     @cached_property
     def members(self) -> tuple[Trial, ...]:
         """The trials whose verdicts make this one's; none where the judge is asked itself."""
         return tuple(
-            replace(self, judge=member, order=order, replicate=replicate)
+            Trial(member, self.protocol, self.stimulus, self.task, order, replicate)
             for member, order, replicate in members_of(self.judge, self.order, self.replicate)
         )
 
@@ -108,32 +123,34 @@ class Trial:
         if self.judge.context is None or self.stimulus.transcript is None:
             return None
         tokens = self.judge.context - self.judge.decoding.max_tokens
-        return int(tokens * CHARACTERS) - self._worded(("",)).characters
+        return int(tokens * CHARACTERS) - self._render(("",)).characters
 
     @cached_property
-    def wording(self) -> Wording:
+    def rendered(self) -> RenderedPrompt:
         """The rendered prompt; empty where the judge is not asked itself."""
+        if self.shared.rendered is not None:
+            return self.shared.rendered
         if self.judge.composition is not None:
-            return Wording(())
+            return RenderedPrompt(())
         if self.stimulus.transcript is None or self.shortened is None:
-            return self._worded(self.slot_texts)
-        return self._worded((self.shortened.text,))
+            return self._render(self.slot_texts)
+        return self._render((self.shortened.text,))
 
-    def _worded(self, texts: tuple[str, ...]) -> Wording:
-        """The prompt about these texts."""
+    def _render(self, texts: tuple[str, ...]) -> RenderedPrompt:
+        """Render the prompt about these texts."""
         shown = self.stimulus
         templates = self.judge.templates(self.protocol)
-        return worded(templates, self.asked, Shown(shown.request, texts, shown.reference or ""))
+        return render_prompt(templates, self.asked, PromptInputs(shown.request, texts, shown.reference or ""))
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The rendered prompt; none where the judge is not asked itself."""
-        return self.wording.messages
+        return self.rendered.messages
 
     @property
     def characters(self) -> int:
         """Length of the prompt."""
-        return self.wording.characters
+        return self.rendered.characters
 
     @cached_property
     def decoding(self) -> Decoding:
@@ -161,77 +178,72 @@ class Trial:
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
+        if self.shared.prompt_hash is not None:
+            return self.shared.prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted(call.prompt_hash for call in self.calls))
-        return self.wording.hash(self.decoding.canonical)
+        return self.rendered.hash(self.decoding.canonical)
 
     @property
     def prompt_body(self) -> str:
         """Canonical JSON of what is said to the model."""
-        return self.wording.body(self.decoding.canonical)
+        return self.rendered.body(self.decoding.canonical)
 
     @cached_property
-    def wording_hash(self) -> str:
+    def unseeded_prompt_hash(self) -> str:
         """The same, whatever the seed of the repeat: repeats of a question share it."""
+        if self.shared.unseeded_prompt_hash is not None:
+            return self.shared.unseeded_prompt_hash
         if self.judge.composition is not None:
-            return content_hash(sorted({call.wording_hash for call in self.calls}))
-        return self.wording.hash(self.judge.decoding.canonical)
+            return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
+        return self.rendered.hash(self.judge.decoding.canonical)
 
     @cached_property
     def key(self) -> str:
-        """Identity of the trial."""
-        before, after = self.key_frame
+        """Cache key and identity of the trial."""
+        if self.known_key is not None:
+            return self.known_key
+        before, after = self.key_prefix
         return hash_json(f"{before}{self.replicate}{after}")
 
     @property
-    def key_frame(self) -> tuple[str, str]:
+    def key_prefix(self) -> tuple[str, str]:
         """What stands before and after the repeat in the list whose content hash the key is.
 
-        The spelling of its parts needs no care.
+        No part of it has to be escaped.
         """
         fingerprint = self.judge.fingerprint(self.protocol)
         return f'["{fingerprint}","{self.stimulus.hash}","{self.order}",', f',"{self.prompt_hash}"]'
 
-    def repeat(self, replicate: int) -> Trial:
-        """The same question once more, in the same words."""
-        return repeated(self._question, replicate)
+    def with_prompt(self) -> Trial:
+        """The same with its prompt rendered, for `replicate_of`; nothing is kept in this trial."""
+        texts, rendered = self.slot_texts, self._rendered_anew()
+        seeded = self.judge.decoding.seed is not None
+        shared = Shared(
+            asked=self.asked,
+            slot_texts=texts,
+            rendered=rendered,
+            prompt_hash=None if seeded else self.shared.prompt_hash,
+            presentation=(
+                None
+                if seeded or self.judge.composition is not None
+                else self._present(texts, rendered, self.judge.decoding)
+            ),
+        )
+        return replace(self, shared=shared, known_key=None)
 
-    @cached_property
-    def _question(self) -> dict[str, Any]:
-        return self._shared(self.slot_texts, self.wording)
+    def _rendered_anew(self) -> RenderedPrompt:
+        """The rendered prompt, which is not kept."""
+        return replace(self, shared=replace(self.shared, rendered=None)).rendered
 
-    def opened(self) -> dict[str, Any]:
-        """What `repeated` makes trials of; its words do not stay here."""
-        if self.judge.composition is not None or self.stimulus.transcript is not None:
-            return self.sealed()._question
-        texts = self._texts
-        return self._shared(texts, self._worded(texts))
-
-    def _shared(self, texts: tuple[str, ...], wording: Wording) -> dict[str, Any]:
-        """What does not depend on the repeat, by name; `cached_property` keeps its values there too."""
-        question: dict[str, Any] = {
-            "judge": self.judge,
-            "protocol": self.protocol,
-            "stimulus": self.stimulus,
-            "task": self.task,
-            "order": self.order,
-            "asked": self.asked,
-            "slot_texts": texts,
-            "wording": wording,
-        }
-        decoding = self.judge.decoding
-        if decoding.seed is None:
-            question["decoding"] = decoding
-            question |= {name: self.__dict__[name] for name in ("prompt_hash",) if name in self.__dict__}
-            if self.judge.composition is None:
-                question["_presented"] = self._shown(texts, wording, decoding)
-        return question
-
-    def sealed(self) -> Trial:
-        """The same with its hashes alone: the words are put together again for who asks for them."""
-        bare = object.__new__(Trial)
-        bare.__dict__.update({name: getattr(self, name) for name in _SEALED})
-        return bare
+    def without_prompt(self) -> Trial:
+        """The same with its hashes alone: the prompt is rendered again for who asks for it."""
+        hashes = Shared(
+            asked=self.asked,
+            prompt_hash=self.prompt_hash,
+            unseeded_prompt_hash=self.unseeded_prompt_hash,
+        )
+        return replace(self, shared=hashes)
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
@@ -245,30 +257,27 @@ class Trial:
             )
         return self._presented.of_trial(self.key.removeprefix("sha256:"))
 
-    @cached_property
+    @property
     def _presented(self) -> Presentation:
-        return self._shown(self.slot_texts, self.wording, self.decoding)
+        return self.shared.presentation or self._present(self.slot_texts, self.rendered, self.decoding)
 
-    def _shown(self, texts: tuple[str, ...], wording: Wording, decoding: Decoding) -> Presentation:
+    def _present(self, texts: tuple[str, ...], rendered: RenderedPrompt, decoding: Decoding) -> Presentation:
         """What repeats of the question show alike."""
         protocol = self.judge.protocols[self.protocol]
         return Presentation(
-            messages=wording.messages,
+            messages=rendered.messages,
             slots=Slots(self.stimulus.request, texts),
             answers=self.asked.scale.answers,
             decoding=decoding,
-            wants=answer_form(protocol.reader).wants,
+            wants=response_format(protocol.reader).wants,
             settings=protocol.settings,
         )
 
 
-def repeated(question: dict[str, Any], replicate: int, key: str | None = None) -> Trial:
-    """A repeat of an opened question; its key, where that is known."""
-    trial = object.__new__(Trial)  # by its constructor it would take several times as long
-    trial.__dict__.update(question, replicate=replicate)
-    if key is not None:
-        trial.__dict__["key"] = key
-    return trial
+def replicate_of(question: Trial, replicate: int, key: str | None = None) -> Trial:
+    """A repeat of a question that has its prompt; its key, where that is known."""
+    of = question
+    return Trial(of.judge, of.protocol, of.stimulus, of.task, of.order, replicate, of.shared, key)
 
 
 @lru_cache(maxsize=1024)

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from operator import attrgetter
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 import numpy as np
 
 from steelyard.core.arrays import Digests, Ints, Mask
 from steelyard.core.content_hash import HashIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial, repeated
+from steelyard.trials.trial import Trial, replicate_of
 
-OPEN = 16_384
-"""Questions whose words are kept at hand while trials are made of them."""
+RENDERED = 16_384
+"""Questions whose rendered prompts are kept at hand while trials are made of them."""
 STEP = 65_536
 """Keys that are worked out at a time."""
 
@@ -43,8 +43,8 @@ class Trials(Sequence[Trial]):
     """0, 1, …"""
     key: Digests
     """Identity of each trial."""
-    _open: dict[int, dict[str, Any]] = field(default_factory=dict, repr=False)
-    """Questions with their words, by number; some of them."""
+    _rendered: dict[int, Trial] = field(default_factory=dict, repr=False)
+    """Questions with their rendered prompts, by number; some of them."""
 
     @classmethod
     def of(cls, trials: Iterable[Trial]) -> Trials:
@@ -59,7 +59,7 @@ class Trials(Sequence[Trial]):
             parts = (id(trial.judge), trial.protocol, id(trial.stimulus), id(trial.task), trial.order)
             number = numbers.setdefault(parts, len(questions))
             if number == len(questions):
-                questions.append(trial.sealed())
+                questions.append(trial.without_prompt())
             question.append(number)
         replicate = np.array([trial.replicate for trial in rows], dtype=np.int64)
         keys = digests_of([trial.key for trial in rows])
@@ -67,7 +67,7 @@ class Trials(Sequence[Trial]):
 
     @classmethod
     def repeats(cls, questions: Sequence[Trial], question: Ints, replicate: Ints) -> Trials:
-        """Repeats of sealed questions; their keys are worked out here."""
+        """Repeats of questions without their prompts; their keys are worked out here."""
         return cls(tuple(questions), question, replicate, _keys(questions, question, replicate))
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class Trials(Sequence[Trial]):
         return replace(self, question=self.question[rows], replicate=self.replicate[rows], key=self.key[rows])
 
     def _made(self, number: int, replicate: int, key: bytes) -> Trial:
-        return repeated(_opened(self.questions, number, self._open), replicate, hash_of(key))
+        return replicate_of(_with_prompt(self.questions, number, self._rendered), replicate, hash_of(key))
 
     # Columns
 
@@ -206,12 +206,12 @@ class Trials(Sequence[Trial]):
 
 def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:
     """Keys of repeats, some at a time."""
-    frames = [_frame(asked) for asked in questions]
-    opened: dict[int, dict[str, Any]] = {}
+    prefixes = [_key_prefix(asked) for asked in questions]
+    rendered: dict[int, Trial] = {}
 
     def another(number: int, repeat: int) -> tuple[bytes, bytes]:
         """A seed of its own makes each repeat another prompt."""
-        return _frame(repeated(_opened(questions, number, opened), repeat))
+        return _key_prefix(replicate_of(_with_prompt(questions, number, rendered), repeat))
 
     seeded = {number for number, asked in enumerate(questions) if asked.judge.decoding.seed is not None}
     parts = []
@@ -220,21 +220,21 @@ def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digest
         texts = [
             before + b"%d" % repeat + after
             for number, repeat in zip(question[part].tolist(), replicate[part].tolist(), strict=True)
-            for before, after in (another(number, repeat) if number in seeded else frames[number],)
+            for before, after in (another(number, repeat) if number in seeded else prefixes[number],)
         ]
         parts.append(b"".join([sha256(text).digest() for text in texts]))
     return column(b"".join(parts))
 
 
-def _frame(asked: Trial) -> tuple[bytes, bytes]:
-    before, after = asked.key_frame
+def _key_prefix(asked: Trial) -> tuple[bytes, bytes]:
+    before, after = asked.key_prefix
     return before.encode("ascii"), after.encode("ascii")
 
 
-def _opened(questions: Sequence[Trial], number: int, opened: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """A question with its words, which are kept at hand for some."""
-    if number not in opened:
-        if len(opened) >= OPEN:
-            opened.clear()
-        opened[number] = questions[number].opened()
-    return opened[number]
+def _with_prompt(questions: Sequence[Trial], number: int, rendered: dict[int, Trial]) -> Trial:
+    """A question with its rendered prompt, which is kept at hand for some."""
+    if number not in rendered:
+        if len(rendered) >= RENDERED:
+            rendered.clear()
+        rendered[number] = questions[number].with_prompt()
+    return rendered[number]

@@ -13,8 +13,18 @@ from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import ABSTAIN, bare
 from steelyard.verdicts.readers import READERS, json_key, without_reasoning
-from steelyard.verdicts.reasons import EMPTY, NO_LOGPROBS, REFUSAL, TRUNCATED
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import (
+    EMPTY,
+    NO_LOGPROBS,
+    REFUSAL,
+    TRUNCATED,
+    Abstained,
+    Decided,
+    Failed,
+    Tie,
+    Unreadable,
+    Verdict,
+)
 
 LONGEST = 200
 """Characters of a reply that are shown."""

@@ -1,4 +1,4 @@
-"""Readers turn a raw reply into a verdict, or say why there is none.
+"""Parse the judge's reply: readers turn raw text into a verdict, or say why there is none.
 
 A reader never raises and never guesses: exactly one distinct answer must be found. The reasons of an
 unreadable reply are those of `reasons` and no others, since the datasheet counts them.
@@ -16,9 +16,8 @@ from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import Vocabulary, bare, spelled
-from steelyard.verdicts.json_answers import find_answers
-from steelyard.verdicts.reasons import (
+from steelyard.verdicts.answers import Vocabulary, bare, find_answers, spelled
+from steelyard.verdicts.verdict import (
     AMBIGUOUS,
     EMPTY,
     NO_ANSWER,
@@ -27,8 +26,11 @@ from steelyard.verdicts.reasons import (
     OFF_SCALE,
     REFUSAL,
     TRUNCATED,
+    Decided,
+    Tie,
+    Unreadable,
+    Verdict,
 )
-from steelyard.verdicts.verdict import Decided, Tie, Unreadable, Verdict
 
 
 class Reader(Protocol):

@@ -172,7 +172,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
-    notes += [f"Reference: {sheet.reference_told}."] if sheet.reference else []
+    notes += [f"Reference: {sheet.reference_sentence}."] if sheet.reference else []
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 

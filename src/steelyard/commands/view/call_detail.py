@@ -11,7 +11,7 @@ from steelyard.datasheet.examples.explain import explain as reason_to_count
 from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.run_folder.call_record import CallRecord, call_records
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
 from steelyard.run_folder.call_examples import RunCalls
 from steelyard.verdicts.call_answers import CallAnswers
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from steelyard.datasheet.examples.selection import FAILED, FLIP, POSITIONAL, UNR
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
 

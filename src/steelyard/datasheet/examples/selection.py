@@ -14,8 +14,7 @@ from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 

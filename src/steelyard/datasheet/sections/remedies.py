@@ -161,7 +161,7 @@ def _as_measured(datasheet: Datasheet, judge: str) -> Cured | None:
     return next((cured for cured in _of(datasheet, judge) if cured.kind == UNCURED), None)
 
 
-def traded(datasheet: Datasheet, cured: Cured) -> list[str]:
+def newly_flagged(datasheet: Datasheet, cured: Cured) -> list[str]:
     """Figures that are flagged with a remedy and were not without it."""
     before = _as_measured(datasheet, cured.judge)
     old = {} if before is None else {_column(each): each.estimate.finding for each in before.figures}
@@ -191,7 +191,7 @@ def remedy_line(datasheet: Datasheet, judge: str) -> str:
     title, cured = _remedy(datasheet, judge)
     if cured is None:
         return no_remedy(datasheet, judge)
-    return f"Remedy for {title.lower()}: {remedy_told(cured)}{_in_exchange(datasheet, cured)}"
+    return f"Remedy for {title.lower()}: {describe_remedy(cured)}{_in_exchange(datasheet, cured)}"
 
 
 def remedy_brief(datasheet: Datasheet, judge: str) -> str:
@@ -200,18 +200,18 @@ def remedy_brief(datasheet: Datasheet, judge: str) -> str:
     if cured is None:
         told = no_remedy(datasheet, judge)
         return told[:1].lower() + told[1:]
-    return f"{remedy_told(cured, _MAIN)}{_in_exchange(datasheet, cured)}"
+    return f"{describe_remedy(cured, _MAIN)}{_in_exchange(datasheet, cured)}"
 
 
 def _in_exchange(datasheet: Datasheet, cured: Cured) -> str:
     """`; in exchange … is flagged`, or nothing."""
-    labels = traded(datasheet, cured)
+    labels = newly_flagged(datasheet, cured)
     return (
         f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} flagged" if labels else ""
     )
 
 
-def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
+def describe_remedy(cured: Cured, metrics: Collection[str] = ()) -> str:
     """What is done, for how many calls, and what becomes of each figure, or of those of some metrics."""
     changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
     main = [each for each in changed if each.estimate.metric in metrics] or changed

@@ -11,7 +11,7 @@ from steelyard.datasheet.conclusion import Conclusion, Finding, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import RunFacts, Writing
-from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.numbers import dollars
@@ -81,7 +81,7 @@ class Summary:
         return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
     @property
-    def headlines(self) -> tuple[Row, ...]:
+    def headlines(self) -> tuple[FigureRow, ...]:
         """The few rows that baselines are shown with."""
         return tuple(row for section in self.sections for row in section.rows if row.headline)
 

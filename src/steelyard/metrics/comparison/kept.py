@@ -11,7 +11,7 @@ from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Verdict
 
 Entry = tuple[Question, Key, UnitEvent]

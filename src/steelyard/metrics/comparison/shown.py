@@ -19,7 +19,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.stats.intervals import Span
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""

@@ -20,7 +20,7 @@ from steelyard.metrics.comparison.shown import Identity, Shown, shown_pairs, sho
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.original_range import on_original_range
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 MetricsOf = Callable[[str], Sequence[Metric]]

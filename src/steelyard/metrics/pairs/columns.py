@@ -11,8 +11,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Words, numbered, unwritable, weak_cache
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 _WHOLE = ("clusters", "names", "mirrored")
 """What belongs to all rows together."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.core.rng import seed_for
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 DEALS = 1999

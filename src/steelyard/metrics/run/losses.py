@@ -22,8 +22,7 @@ from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.stats.clusters import Tally, design_effect, wilson_cluster
 from steelyard.metrics.stats.intervals import wilson
 from steelyard.metrics.stats.sample_size import detectable_errors
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 PROBE = WHOLE_RUN

@@ -25,7 +25,7 @@ from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 
 SELF_PREFERENCE = Metric(

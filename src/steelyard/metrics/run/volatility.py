@@ -19,7 +19,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN, mean_intervals
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 ACCURACY_SD = Metric(
     "accuracy_sd",

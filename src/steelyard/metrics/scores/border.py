@@ -29,7 +29,7 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 BORDER_NOISE = Metric(
     "border_noise",

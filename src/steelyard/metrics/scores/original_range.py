@@ -13,8 +13,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.score_range import rescale
 from steelyard.tasks.scale import Ordinal, parse_scale
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided
 
 

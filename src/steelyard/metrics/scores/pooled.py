@@ -13,8 +13,7 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 PROBE = "pooled"
 METRICS = (CCC, PEARSON, SPEARMAN, MAE)

@@ -53,8 +53,7 @@ from steelyard.metrics.scores.shares import (
     lost_rates,
 )
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 
 METRICS = (
     ACCURACY,

@@ -14,8 +14,8 @@ from yarl import URL
 
 from steelyard.errors import ConfigError
 from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.http.dialect import ThinkingOptions
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.thinking import ThinkingOptions
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import Example
 from steelyard.trials.judge import Judge
@@ -62,7 +62,7 @@ class Azure(ChatCompletions):
         """Find the key and open the client."""
         await self.client.open("api-key", prefix="")
 
-    def address(self) -> URL:
+    def request_url(self) -> URL:
         """Where calls go: the address by deployment where there is a version, else that without."""
         base, version = self.client.endpoint.base_url, self.judge.options.get("api_version")
         parts = base.parts[1:]  # pages of the portal show whole addresses

@@ -10,12 +10,11 @@ from yarl import URL
 
 from steelyard.providers.chat.reply import PROTOCOL, read_embedding, read_reply
 from steelyard.providers.chat.request import FIELDS, TOGGLE, TOKEN_LIMITS, embedding_body, request_body
-from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.dialect import Dialect, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import parse_error
 from steelyard.providers.http.http_client import HttpResponse
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -37,7 +36,7 @@ class ChatCompletions(HttpProvider):
     template_safe = True
     fields = FIELDS
 
-    def address(self) -> URL:
+    def request_url(self) -> URL:
         """Where calls go."""
         return self.client.endpoint.url("chat", "completions")
 
@@ -49,11 +48,11 @@ class ChatCompletions(HttpProvider):
             requested.setdefault("thinking_tokens", 0)
         return requested
 
-    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+    def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""
         return request_body(self.judge.model, presentation, self.sent_fields(presentation, dialect))
 
-    def read(self, body: dict[str, Any]) -> Reply:
+    def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body."""
         return read_reply(body, self.client.where)
 
@@ -76,7 +75,7 @@ class ChatCompletions(HttpProvider):
         status = None if error is None else 404 if error.matches(_UNKNOWN_URL) else error.status
         if status is not None and 400 <= status < 600:
             return self.client.reply_or_raise(replace(response, status=status))
-        return self.read_checked(body)
+        return self.parse_checked(body)
 
     async def _embed(self, presentation: Presentation) -> Reply:
         """The vector of the one text that is shown."""

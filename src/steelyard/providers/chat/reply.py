@@ -6,9 +6,14 @@ import json
 from typing import Any
 
 from steelyard.errors import TransientError
-from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.error_body import (
+    clean_text,
+    excerpt,
+    finite_number,
+    first_token_logprobs,
+    token_count,
+)
 from steelyard.providers.http.http_client import malformed_response
-from steelyard.providers.http.response_values import finite_number, first_token_logprobs, token_count
 from steelyard.trials.reply import Reply, Usage
 
 PROTOCOL = "chat-completions"
@@ -55,7 +60,7 @@ def read_embedding(body: dict[str, Any], where: str) -> Reply:
         "",
         scores=scores,
         usage=_usage(body.get("usage")),
-        served_model=printable(served) if isinstance(served, str) else None,
+        served_model=clean_text(served) if isinstance(served, str) else None,
     )
 
 
@@ -103,11 +108,11 @@ def _first(choices: list[Any]) -> Any:
 def _reply(text: str, finish: str, choice: dict[str, Any], body: dict[str, Any]) -> Reply:
     served = body.get("model")
     return Reply(
-        text=printable(text),
+        text=clean_text(text),
         logprobs=_logprobs(choice.get("logprobs")),
         usage=_usage(body.get("usage")),
         finish=finish,
-        served_model=printable(served) if isinstance(served, str) else None,
+        served_model=clean_text(served) if isinstance(served, str) else None,
     )
 
 

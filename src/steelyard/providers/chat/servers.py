@@ -9,13 +9,11 @@ from pathlib import Path
 from pydantic import Field
 
 from steelyard.providers.batch.batch_api import BatchApi
-from steelyard.providers.batch.files import FileBatchApi
-from steelyard.providers.batch.openai import OpenAIBatchApi
+from steelyard.providers.batch.openai import FileBatchApi, OpenAIBatchApi
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
-from steelyard.providers.http.dialect import RequestField
+from steelyard.providers.http.dialect import RequestField, ThinkingOptions
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.thinking import ThinkingOptions
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import Example
 

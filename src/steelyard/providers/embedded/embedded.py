@@ -18,9 +18,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from steelyard.errors import PermanentError, ProviderRefusedError
-from steelyard.providers.embedded.async_cache import AsyncCache
-from steelyard.providers.embedded.chat import Chat
 from steelyard.providers.embedded.embedded_judges import EMBEDDED, LIKELIHOOD, PROMPTED
+from steelyard.providers.embedded.inference import AsyncCache
+from steelyard.providers.embedded.tokens import Chat
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots

@@ -1,4 +1,9 @@
-"""What the embedded judges are: a prompted one, and one that compares likelihoods."""
+"""What the embedded judges are: a prompted one, and one that compares likelihoods; their prompts.
+
+Prompts are short, and what trials share comes first, because reading is what costs. The protocols of a pair
+differ in their last line only: another question about a pair that was read for the base question costs a few
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,55 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from steelyard.core.registry import Spec
-from steelyard.providers.embedded.prompts import EMBEDDED_GRADED, EMBEDDED_SCORE_PROMPT
 from steelyard.providers.embedded.weights import verify_weights
 from steelyard.providers.options import Options, Settings
 from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Protocol
+
+_PAIR = """\
+{{ instruction }} {{ rubric }}
+
+Request: {{ request }}
+
+Answer 1:
+{{ fence }}
+{{ first }}
+{{ fence }}
+Answer 2:
+{{ fence }}
+{{ second }}
+{{ fence }}
+"""
+
+EMBEDDED_PROMPT = _PAIR + "Which is better? Reply 1, 2 or tie."
+"""Base protocol of `embedded/smollm2-135m`."""
+
+EMBEDDED_STRICT_PROMPT = (
+    _PAIR + "Which is better? Unless one is clearly better, reply tie. Reply 1, 2 or tie."
+)
+"""Strict protocol of `embedded/smollm2-135m`: the same question with a higher bar for a preference."""
+
+EMBEDDED_GRADED = {
+    "lenient": _PAIR + "Which is better, if only a little? Reply 1, 2 or tie.",
+    "base": EMBEDDED_PROMPT,
+    "strict": EMBEDDED_STRICT_PROMPT,
+    "strictest": _PAIR + "Which is better? Unless one is far better, reply tie. Reply 1, 2 or tie.",
+}
+"""Protocol name to prompt of `embedded/smollm2-135m`, from lenient to strict."""
+
+EMBEDDED_SCORE_PROMPT = """\
+{{ instruction }} {{ rubric }}
+
+Request: {{ request }}
+
+Response:
+{{ fence }}
+{{ response }}
+{{ fence }}
+Give the score, a whole number from {{ low }} to {{ high }}. Reply with the number only."""
+"""Prompt of `embedded/smollm2-135m` for the score of one text."""
+
 
 PROMPTED = "smollm2-135m"
 LIKELIHOOD = "smollm2-135m-likelihood"
@@ -89,7 +137,7 @@ CONTEXT = 1536
 _ANY = ProviderInfo(
     free=True,
     sequential=True,
-    writes=False,
+    can_write=False,
     seconds_per_call=0.8,
     options=Options,
     protocols=_choices,
@@ -111,8 +159,8 @@ EMBEDDED = replace(
         ),
         LIKELIHOOD: replace(
             _ANY,
-            prompted=False,
-            scores=False,
+            uses_prompt=False,
+            can_score=False,
             options=LikelihoodOptions,
             settings=LikelihoodSettings,
             protocols=_margins,

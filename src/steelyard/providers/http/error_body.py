@@ -1,8 +1,9 @@
-"""Error objects of several vendors in one form, and excerpts of them for messages."""
+"""Values in response bodies: what an error says, token counts, first-token log-probabilities, clean text."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,7 +75,7 @@ def find_error(body: Any) -> ErrorBody | None:
         str(inner.get("param") or ""),
         status,
         wait,
-        printable(withheld_output) if isinstance(withheld_output, str) else "",
+        clean_text(withheld_output) if isinstance(withheld_output, str) else "",
     )
     return _with_upstream_error(error, inner.get("metadata"))
 
@@ -110,10 +111,48 @@ def _quota_ids(details: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 def excerpt(text: str, length: int = 80) -> str:
     """The first characters of a text, on one line."""
-    line = " ".join(printable(text[: 4 * length]).split())
+    line = " ".join(clean_text(text[: 4 * length]).split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def printable(text: str) -> str:
+def clean_text(text: str) -> str:
     """Replace half surrogate pairs, which no file or database can hold."""
     return replace_lone_surrogates(text)
+
+
+MAX_TOKEN_COUNT = 10**12
+"""A larger count is a mistake of the server."""
+
+
+def token_count(fields: Any, name: str) -> int:
+    """What a server counted under a name; 0 for whatever is no valid number."""
+    value = fields.get(name) if isinstance(fields, dict) else None
+    return value if type(value) is int and 0 <= value <= MAX_TOKEN_COUNT else 0
+
+
+def first_token_logprobs(tokens: Any) -> dict[str, float] | None:
+    """Alternatives for the first token that is not blank; the likelier of two spellings is kept."""
+    entries = [entry for entry in tokens if isinstance(entry, dict)] if isinstance(tokens, list) else []
+    first = next((entry for entry in entries if str(entry.get("token", "")).strip()), None)
+    if first is None:
+        return None
+    others = first.get("top_logprobs")
+    best: dict[str, float] = {}
+    for entry in [first, *(others if isinstance(others, list) else [])]:
+        fields = entry if isinstance(entry, dict) else {}
+        token, logprob = fields.get("token"), finite_number(fields.get("logprob"))
+        if isinstance(token, str) and logprob is not None:
+            name = clean_text(token.strip())
+            best[name] = max(logprob, best.get(name, logprob))
+    return best or None
+
+
+def finite_number(value: Any) -> float | None:
+    """A number that canonical JSON can hold; None for every other value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

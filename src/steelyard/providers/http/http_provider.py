@@ -2,31 +2,66 @@
 
 The runner retries, with backoff. The only repeats here are of requests that the server rejected because it
 does not know one of our fields; what it rejects is remembered and put on record. A protocol brings two
-formats, of a request and of a response.
+formats, of a request and of a response. Requests that differ in their messages alone share a template.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from yarl import URL
 
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
-from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.dialect import Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.error_body import ErrorBody, parse_error
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
-from steelyard.providers.http.quirks import quirks_of
-from steelyard.providers.http.request_template import RequestTemplate, request_template
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply
-from steelyard.providers.http.thinking import thinking_tokens
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
+from steelyard.trials.presentation import Message, Presentation
 from steelyard.trials.reply import Reply
+
+_PLACEHOLDER = "\x01message {}\x01"
+"""Stands for the text of a message while a template is made."""
+_PLACEHOLDER_JSON = re.compile(r'"\\u0001message (\d+)\\u0001"')
+_STRAY = "\\u0001message"
+
+
+@dataclass(frozen=True)
+class RequestTemplate:
+    """The JSON of a body, cut where the texts of its messages stand."""
+
+    pieces: tuple[str, ...]
+    """What stands around the texts; one more than there are cuts."""
+    indices: tuple[int, ...]
+    """Which message stands at each cut."""
+
+    def render(self, messages: Sequence[Message]) -> bytes:
+        """The body with these messages, as `json.dumps` writes it."""
+        parts = [self.pieces[0]]
+        for index, piece in zip(self.indices, self.pieces[1:], strict=True):
+            parts.append(messages[index].json_content)
+            parts.append(piece)
+        return "".join(parts).encode("ascii")
+
+
+def request_template(
+    request: Callable[[tuple[Message, ...]], Mapping[str, Any]], messages: Sequence[Message]
+) -> RequestTemplate | None:
+    """The template of the requests for such messages; None where a text does not stand by itself, once."""
+    placeholders = tuple(Message(m.role, _PLACEHOLDER.format(index)) for index, m in enumerate(messages))
+    *pieces, last = _PLACEHOLDER_JSON.split(json.dumps(request(placeholders)))
+    template = RequestTemplate((*pieces[::2], last), tuple(int(index) for index in pieces[1::2]))
+    each_once = sorted(template.indices) == list(range(len(messages)))
+    return template if each_once and not any(_STRAY in piece for piece in template.pieces) else None
+
 
 _MISSING = RequestTemplate((), ())
 CACHE_SIZE = 1024
@@ -72,7 +107,7 @@ class HttpProvider(ABC):
     def __init_subclass__(cls) -> None:
         """A class that builds other requests has to declare again that they are template-safe."""
         super().__init_subclass__()
-        if "request" in vars(cls) and "template_safe" not in vars(cls):
+        if "build_request" in vars(cls) and "template_safe" not in vars(cls):
             cls.template_safe = False
 
     @classmethod
@@ -87,15 +122,15 @@ class HttpProvider(ABC):
         return self.client.endpoint.display_url
 
     @abstractmethod
-    def address(self) -> URL:
+    def request_url(self) -> URL:
         """Where calls go."""
 
     @abstractmethod
-    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+    def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""
 
     @abstractmethod
-    def read(self, body: dict[str, Any]) -> Reply:
+    def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body; latency and effective parameters are added."""
 
     async def open(self) -> None:
@@ -111,7 +146,7 @@ class HttpProvider(ABC):
         dialect = self._dialect
         while True:
             response = await self.client.post(
-                self._address, self._body(presentation, dialect), presentation.trial
+                self._request_url, self._body(presentation, dialect), presentation.trial
             )
             if response.is_success:
                 reply = self.parse_reply(response)
@@ -124,29 +159,31 @@ class HttpProvider(ABC):
             dialect = dialect.merge(next_dialect).merge(self._dialect)
 
     @cached_property
-    def _address(self) -> URL:
-        return self.address()
+    def _request_url(self) -> URL:
+        return self.request_url()
 
     def _body(self, presentation: Presentation, dialect: Dialect) -> bytes | dict[str, Any]:
         """The body of one call; rendered from a template where requests allow it."""
         messages = presentation.messages
         roles = [message.role if message.content else None for message in messages]
         if not self.template_safe or None in roles:
-            return self.request(presentation, dialect)
+            return self.build_request(presentation, dialect)
         key = request_key(presentation, dialect), *roles
         template = self._templates.get(key, _MISSING)
         if template is _MISSING:
             if len(self._templates) >= CACHE_SIZE:
                 self._templates.clear()
             template = self._templates[key] = request_template(
-                lambda placeholders: self.request(replace(presentation, messages=placeholders), dialect),
+                lambda placeholders: self.build_request(
+                    replace(presentation, messages=placeholders), dialect
+                ),
                 messages,
             )
-        return self.request(presentation, dialect) if template is None else template.render(messages)
+        return self.build_request(presentation, dialect) if template is None else template.render(messages)
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         """The body of a call in a batch, and the dialect it is in."""
-        return self.request(presentation, self._dialect), self._dialect
+        return self.build_request(presentation, self._dialect), self._dialect
 
     def parse_batch_item(
         self, presentation: Presentation, response: HttpResponse, dialect: Dialect
@@ -165,12 +202,12 @@ class HttpProvider(ABC):
 
     def parse_reply(self, response: HttpResponse) -> Reply:
         """The reply that a response holds."""
-        return self.read_checked(self.client.parse_json(response))
+        return self.parse_checked(self.client.parse_json(response))
 
-    def read_checked(self, body: dict[str, Any]) -> Reply:
+    def parse_checked(self, body: dict[str, Any]) -> Reply:
         """The reply in a body of any shape; one that is not of the protocol raises an error."""
         try:
-            return self.read(body)
+            return self.parse_body(body)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise self.client.malformed_response(
                 f"a body of unexpected shape ({type(error).__name__})"

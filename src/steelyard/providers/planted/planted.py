@@ -15,11 +15,11 @@ from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.options import TRANSPORT_OPTIONS
-from steelyard.providers.planted.model import OPTION_NAMES, Parameters, decide, surface_effect
+from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_key
+from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide, surface_effect
 from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.rater import RaterParameters, rate
 from steelyard.providers.planted.rates import CallRates, PairRates, expected_pair_rates, expected_rates
-from steelyard.providers.planted.truth_key import Truth, TruthKey, pack_key
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -59,14 +59,14 @@ class Planted:
         self._single = judge.model in POINTWISE_MODELS
         self._seen: dict[str, Parameters] = {}
         self._replies: dict[tuple[str, int], Reply] = {}
-        self._key = pack_key() if judge.model == "rater" else TruthKey()
+        self._key = pack_key() if judge.model == "rater" else LabelKey()
         self._parameters, self._rater, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
 
     def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
         """Take the labels of single texts into the key; they come beside the prompts, never in them."""
-        self._key = self._key.merge(TruthKey.of(stimuli))
+        self._key = self._key.merge(LabelKey.of(stimuli))
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         """The parameters in force under a protocol; judges other than probit have no use for settings."""
@@ -122,7 +122,7 @@ class Planted:
         slots = presentation.slots
         if self._judge.model != "rater":
             return True
-        return self._key.truth(slots.request, slots.texts[0], presentation.answers) is not None
+        return self._key.lookup(slots.request, slots.texts[0], presentation.answers) is not None
 
     def answer(self, presentation: Presentation) -> str:
         """The winner this judge names."""
@@ -151,9 +151,9 @@ class Planted:
                 return rng_for(self._rater.seed, "random", presentation.trial).choice(answers)
             case _:
                 request, text = presentation.slots.request, presentation.slots.texts[0]
-                truth = self._key.truth(request, text, answers)
+                truth = self._key.lookup(request, text, answers)
                 if truth is None:
-                    truth = Truth(answers[0], f"{request}\n{text}")
+                    truth = KnownLabel(answers[0], f"{request}\n{text}")
                 return rate(self._rater, truth, answers, presentation.trial, text)
 
     def _constant(self, answers: tuple[str, ...]) -> str:

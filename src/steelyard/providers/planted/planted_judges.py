@@ -1,4 +1,4 @@
-"""What the planted judges are, model by model: their options, settings and protocols."""
+"""What the planted judges are: their information and options, and the baselines of every study."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic import Field
 
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options, Settings
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 from steelyard.providers.provider_info import IN_PROCESS_SECONDS, Example, ProviderInfo, prompts
-from steelyard.tasks.scale import Scale, scale_name
-from steelyard.trials.judge import Protocol
+from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.trials.judge import Judge, Protocol
 
 STRICT_STEP = 0.6
 """How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
@@ -98,14 +98,14 @@ def _constant(scale: Scale, options: ConstantOptions) -> Mapping[str, Protocol]:
 
 _ANY = ProviderInfo(
     free=True,
-    prompted=False,
-    writes=False,
+    uses_prompt=False,
+    can_write=False,
     seconds_per_call=IN_PROCESS_SECONDS,
     options=SeededOptions,
     protocols=_base_alone,
 )
-_OF_PAIRS = replace(_ANY, scores=False)
-_OF_SCORES = replace(_ANY, compares=False)
+_OF_PAIRS = replace(_ANY, can_score=False)
+_OF_SCORES = replace(_ANY, can_compare=False)
 
 PLANTED = replace(
     _ANY,
@@ -156,7 +156,45 @@ PLANTED = replace(
 )
 """Every planted judge answers at once, for nothing, by the texts and not by the prompt."""
 
-PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.compares))
+PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_compare))
 """Planted judges that compare two texts."""
-POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.scores))
+POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_score))
 """Planted judges that score one text."""
+
+
+DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
+"""Judges of pairs where none is named."""
+SCORE_JUDGES = ("embedded/smollm2-135m",)
+"""Judges of single texts where none is named."""
+
+BASELINES = ("coin", "first", "tie", "longest")
+"""Dumb judges that stand beside every pairwise result."""
+SCORE_BASELINES = ("constant", "random")
+"""Dumb judges that stand beside every pointwise result."""
+
+DUMMY_SCORER = "planted/constant"
+"""Stands in for a judge of single texts where what is shown depends on none."""
+
+EXAMPLE_MODEL = "openai/gpt-4o"
+"""What to write where `provider/model` is expected."""
+EXAMPLE_SERVER = "openai/NAME?base_url=…"
+"""What to write where a model is expected that writes text."""
+
+PAIRS = Pairwise()
+"""The scale where none is named."""
+
+
+def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:
+    """Coin, always-first, always-tie and longest-wins; for single texts a constant and a random score."""
+    names = BASELINES if isinstance(scale, Pairwise) else SCORE_BASELINES
+    return [
+        Judge(
+            name=name,
+            provider="planted",
+            model=name,
+            protocols=PLANTED.for_model(name).protocols(scale, PLANTED.for_model(name).options()),
+            options=SeededOptions(seed=seed).stored(),
+            baseline=True,
+        )
+        for name in names
+    ]

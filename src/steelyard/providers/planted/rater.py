@@ -20,8 +20,8 @@ from typing import Any
 
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.providers.planted.model import option_number, option_whole
-from steelyard.providers.planted.truth_key import Truth
+from steelyard.providers.planted.answer_keys import KnownLabel
+from steelyard.providers.planted.decision_model import parse_integer, parse_number
 
 RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length", "middle")
 """Options of `planted/rater`."""
@@ -53,9 +53,9 @@ class RaterParameters:
         changes: dict[str, Any] = {}
         for name, value in options.items():
             if name == "seed":
-                changes[name] = option_whole(value, f"{where}: option seed")
+                changes[name] = parse_integer(value, f"{where}: option seed")
             elif name in RATER_OPTIONS:
-                changes[name] = option_number(value, 0.0, 1.0, f"{where}: option {name}")
+                changes[name] = parse_number(value, 0.0, 1.0, f"{where}: option {name}")
             else:
                 known = ", ".join((*RATER_OPTIONS, "seed"))
                 raise ConfigError(f"{where}: unknown option {name!r}; known here: {known}.")
@@ -63,7 +63,7 @@ class RaterParameters:
 
 
 def rate(
-    parameters: RaterParameters, truth: Truth, answers: tuple[str, ...], trial: str, text: str = ""
+    parameters: RaterParameters, truth: KnownLabel, answers: tuple[str, ...], trial: str, text: str = ""
 ) -> str:
     """The score of one text; a function of its arguments alone."""
     chance = rng_for(parameters.seed, "noise", trial)

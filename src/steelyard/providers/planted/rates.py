@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats
 from steelyard.metrics.stats.distributions import normal_probabilities
-from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.decision_model import Parameters
 
 _NODES = 61
 _ANSWERS = 3

@@ -19,7 +19,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.providers.planted.planted import POINTWISE_MODELS, Planted
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.builtin_prompts import asks_bare, parse_response, parse_slots, protocol_of
+from steelyard.trials.builtin_prompts import asks_bare, parse_score_prompt, parse_slots, protocol_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 
@@ -110,7 +110,7 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
     if user is None:
         raise DataError("request body: found no user message, expected one in messages; add it.")
     if judge.model in POINTWISE_MODELS:
-        asked = parse_response(user)
+        asked = parse_score_prompt(user)
         slots = Slots(asked.request, (asked.response,))
         answers = tuple(str(score) for score in range(asked.low, asked.high + 1))
         return Presentation(messages, slots, answers, Decoding(), trial=trial or content_hash(body))

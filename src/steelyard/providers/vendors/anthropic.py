@@ -15,12 +15,10 @@ from yarl import URL
 
 from steelyard.providers.batch.anthropic import AnthropicBatchApi
 from steelyard.providers.batch.batch_api import BatchApi
-from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.error_body import clean_text, excerpt, token_count
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.response_values import token_count
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import Example, ProviderInfo
 from steelyard.trials.presentation import Presentation
@@ -92,7 +90,7 @@ class Anthropic(HttpProvider):
         del folder
         return AnthropicBatchApi(self.client)
 
-    def address(self) -> URL:
+    def request_url(self) -> URL:
         """Where calls go."""
         return self.client.endpoint.url("messages")
 
@@ -106,7 +104,7 @@ class Anthropic(HttpProvider):
             requested["thinking"] = "adaptive"
         return requested
 
-    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+    def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""
         sent = {name: value for name, (_, value) in self.sent_fields(presentation, dialect).items()}
         system = "\n\n".join(m.content for m in presentation.messages if m.role == "system")
@@ -126,7 +124,7 @@ class Anthropic(HttpProvider):
             body["thinking"] = {"type": "adaptive"}
         return body | dict(presentation.decoding.extra)
 
-    def read(self, body: dict[str, Any]) -> Reply:
+    def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body: its text blocks together; thoughts are not part of the answer."""
         blocks = body.get("content")
         if not isinstance(blocks, list):
@@ -138,10 +136,10 @@ class Anthropic(HttpProvider):
             text = str(details.get("explanation") or "")
         served = body.get("model")
         return Reply(
-            printable(text),
+            clean_text(text),
             usage=_usage(body.get("usage")),
             finish=finish,
-            served_model=printable(served) if isinstance(served, str) else None,
+            served_model=clean_text(served) if isinstance(served, str) else None,
         )
 
 

@@ -1,14 +1,20 @@
-"""Amazon Bedrock's Converse: models of many makers behind one protocol.
+"""Amazon Bedrock's Converse: models of many makers behind one protocol, signed with AWS SigV4.
 
 Shapes: "Converse", "OutputConfig" and "Errors" of the public API reference at
-docs.aws.amazon.com/bedrock/latest/APIReference, and the service model of the public SDK.
+docs.aws.amazon.com/bedrock/latest/APIReference, and the service model of the public SDK. Signature: "AWS
+Signature Version 4 for API requests" in the public IAM user guide; the tests hold its worked example.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 from urllib.parse import quote
 
@@ -16,18 +22,79 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError, ProviderRefusedError
-from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.error_body import clean_text, excerpt, token_count
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.response_values import token_count
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import Example, ProviderInfo
-from steelyard.providers.vendors.aws_signature import Signer
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+
+
+@dataclass(frozen=True)
+class Signer:
+    """Signs requests to one service in one region."""
+
+    access_key: str
+    """Name of the key, which is sent."""
+    secret: str = field(repr=False)
+    """The key itself, which is not."""
+    token: str = field(repr=False)
+    """Session token of temporary keys; empty for lasting ones."""
+    region: str
+    """Such as us-east-1."""
+    service: str
+    """Such as bedrock."""
+
+    def headers(
+        self, address: URL, data: bytes, method: str = "POST", moment: float | None = None
+    ) -> dict[str, str]:
+        """What a request has to carry; `moment` is the epoch time, else the clock's."""
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() if moment is None else moment))
+        carried = {"host": str(address.host_port_subcomponent), "x-amz-date": stamp}
+        carried |= {"x-amz-security-token": self.token} if self.token else {}
+        return {
+            **{name: value for name, value in carried.items() if name != "host"},
+            "Authorization": self.authorization(address, data, method, carried),
+        }
+
+    def authorization(self, address: URL, data: bytes, method: str, carried: Mapping[str, str]) -> str:
+        """The header that proves who sent the request."""
+        stamp = carried["x-amz-date"]
+        scope = "/".join((stamp[:8], self.region, self.service, "aws4_request"))
+        names = ";".join(sorted(carried))
+        canonical = "\n".join(
+            (
+                method,
+                # Every service but S3 wants the path encoded once more than it is sent.
+                quote(address.raw_path, safe="/-_.~"),
+                _query(address),
+                *(f"{name}:{carried[name]}" for name in sorted(carried)),
+                "",
+                names,
+                hashlib.sha256(data).hexdigest(),
+            )
+        )
+        text = "\n".join((ALGORITHM, stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()))
+        key = reduce(_hmac, scope.split("/"), f"AWS4{self.secret}".encode())
+        signature = _hmac(key, text).hex()
+        return (
+            f"{ALGORITHM} Credential={self.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+        )
+
+
+def _hmac(key: bytes, text: str) -> bytes:
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def _query(address: URL) -> str:
+    pairs = [tuple(quote(text, safe="-_.~") for text in pair) for pair in address.query.items()]
+    return "&".join(f"{name}={value}" for name, value in sorted(pairs))
+
 
 KEY = "AWS_BEARER_TOKEN_BEDROCK"
 """Environment variable of the bearer key."""
@@ -115,12 +182,12 @@ class Bedrock(HttpProvider):
             instead = f"{str(error).rstrip('.')}, or {' and '.join(SIGNING_KEYS[:2])}."
             raise ProviderRefusedError(instead) if alone else error from error
 
-    def address(self) -> URL:
+    def request_url(self) -> URL:
         """Where calls go; an identifier may hold colons and slashes."""
         base = str(self.client.endpoint.base_url.with_query(None)).rstrip("/")
         return URL(f"{base}/model/{quote(self.judge.model, safe='')}/converse", encoded=True)
 
-    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+    def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call; thoughts are a field of the models that have them."""
         sent = self.sent_fields(presentation, dialect)
         system = [{"text": m.content} for m in presentation.messages if m.role == "system"]
@@ -136,14 +203,14 @@ class Bedrock(HttpProvider):
         body |= {"additionalModelRequestFields": own} if own else {}
         return body | dict(presentation.decoding.extra)
 
-    def read(self, body: dict[str, Any]) -> Reply:
+    def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body; it does not name the model that was served."""
         message = (body.get("output") or {}).get("message")
         if not isinstance(message, dict):
             raise self.client.malformed_response(f"no message in {excerpt(str(body))!r}")
         text = "".join(block["text"] for block in message.get("content") or [] if "text" in block)
         return Reply(
-            printable(text),
+            clean_text(text),
             usage=_usage(body.get("usage")),
             finish=_FINISH.get(str(body.get("stopReason")), "stop"),
         )

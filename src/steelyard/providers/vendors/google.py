@@ -13,12 +13,10 @@ from typing import Any
 from pydantic import Field
 from yarl import URL
 
-from steelyard.providers.http.dialect import Dialect, RequestField
+from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import excerpt, printable
+from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs, token_count
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.response_values import first_token_logprobs, token_count
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import Example, ProviderInfo
 from steelyard.trials.presentation import Presentation
@@ -76,7 +74,7 @@ class Google(HttpProvider):
         """Find the key and open the client."""
         await self.client.open("x-goog-api-key", prefix="")
 
-    def address(self) -> URL:
+    def request_url(self) -> URL:
         """Where calls go; a tuned model has a folder of its own."""
         folder, _, name = self.judge.model.rpartition("/")
         return self.client.endpoint.url(folder or "models", f"{name}:generateContent")
@@ -89,7 +87,7 @@ class Google(HttpProvider):
             requested.setdefault("thinking_tokens", 0)
         return requested
 
-    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+    def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call; `extra` may add to the configuration."""
         sent = self.sent_fields(presentation, dialect)
         config: dict[str, Any] = {_PLACES[name]: sent[name][1] for name in sent if name in _PLACES}
@@ -109,20 +107,20 @@ class Google(HttpProvider):
         body["generationConfig"] = config | dict(extra.pop("generationConfig", {}))
         return body | extra
 
-    def read(self, body: dict[str, Any]) -> Reply:
+    def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body; a prompt that was blocked has no candidate, and is no failed call."""
         usage, served = _usage(body.get("usageMetadata")), body.get("modelVersion")
-        model = printable(served) if isinstance(served, str) else None
+        model = clean_text(served) if isinstance(served, str) else None
         candidates, feedback = body.get("candidates"), body.get("promptFeedback") or {}
         if not candidates and feedback.get("blockReason"):
             said = f"the prompt was blocked: {feedback['blockReason']}"
-            return Reply(printable(said), usage=usage, finish="filter", served_model=model)
+            return Reply(clean_text(said), usage=usage, finish="filter", served_model=model)
         if not candidates and "usageMetadata" not in body:
             raise self.client.malformed_response(f"no candidates in {excerpt(str(body))!r}")
         candidate = candidates[0] if candidates else {}
         parts = (candidate.get("content") or {}).get("parts") or []
         return Reply(
-            printable("".join(part.get("text") or "" for part in parts if not part.get("thought"))),
+            clean_text("".join(part.get("text") or "" for part in parts if not part.get("thought"))),
             logprobs=_logprobs(candidate.get("logprobsResult") or {}),
             usage=usage,
             finish=_FINISH.get(str(candidate.get("finishReason")), "stop"),

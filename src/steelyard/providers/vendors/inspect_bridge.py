@@ -14,9 +14,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
-from steelyard.providers.http.error_body import excerpt, printable
-from steelyard.providers.http.response_values import first_token_logprobs
-from steelyard.providers.http.thinking import ThinkingOptions, thinking_tokens
+from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
+from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs
 from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -125,11 +124,11 @@ class InspectBridge:
         changed: dict[str, Any] = {"response_format": None} if presentation.wants == "json" else {}
         changed |= {"max_tokens": presentation.decoding.max_tokens + self._room} if self._room else {}
         return Reply(
-            printable(choice.message.text),
+            clean_text(choice.message.text),
             logprobs=first_token_logprobs(tokens),
             usage=Usage() if usage is None else _usage(usage),
             finish=_FINISH.get(choice.stop_reason, "stop"),
-            served_model=printable(output.model) or None,
+            served_model=clean_text(output.model) or None,
             effective=changed,
             latency_ms=1000 * (output.time or 0.0),
         )

@@ -1,4 +1,7 @@
-"""A run of an agent: messages, tool calls, scores, and its rendering as text."""
+"""A run of an agent: messages, tool calls, scores; and its rendering as a judge reads it.
+
+The same transcript always has the same rendering: numbered messages, full arguments and results.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import label_word
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observation
 
 REMEMBERED = 20
 """Searches that are kept at hand."""

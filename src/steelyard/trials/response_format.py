@@ -15,7 +15,7 @@ def as_it_is(user: str) -> str:
 
 
 @dataclass(frozen=True)
-class AnswerForm:
+class ResponseFormat:
     """What one reader asks for."""
 
     wants: str = "text"
@@ -26,15 +26,15 @@ class AnswerForm:
     """A built-in user message, made to ask for this form; the built-in ones ask for JSON."""
 
 
-_AS_PROMPTED = AnswerForm()
+_AS_PROMPTED = ResponseFormat()
 _FORMS = {
-    "json": AnswerForm("json", 12, asking_json),
-    "choice": AnswerForm(asked_in=asking_bare),
-    "logprob": AnswerForm("logprobs", asked_in=asking_bare),
+    "json": ResponseFormat("json", 12, asking_json),
+    "choice": ResponseFormat(asked_in=asking_bare),
+    "logprob": ResponseFormat("logprobs", asked_in=asking_bare),
 }
 
 
-def answer_form(reader: Spec) -> AnswerForm:
+def response_format(reader: Spec) -> ResponseFormat:
     """The form for a reader; a pattern is written for the prompt at hand, and changes nothing in it.
 
     A server is given a schema for the usual answers only: with words or a key of its owner's, a judge is held

@@ -1,4 +1,4 @@
-"""A prompt as it is worded: filled and hashed once for all repeats and judges that put the question alike."""
+"""Render a prompt: filled and hashed once for all repeats and judges that put the question alike."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.presentation import Message
 from steelyard.trials.prompt import PromptTemplate
 
-REMEMBERED = 16_384
-"""Wordings kept for judges and repeats that are still to come; trials hold theirs all the same."""
+CACHE_SIZE = 16_384
+"""Rendered prompts kept for judges and repeats that are still to come; trials hold theirs all the same."""
 
 
 @dataclass(frozen=True)
-class Wording:
+class RenderedPrompt:
     """The messages of a prompt; what is said of them is worked out once."""
 
     messages: tuple[Message, ...]
@@ -53,7 +53,7 @@ class Wording:
 
 def _spelled(message: Message) -> str:
     """Canonical JSON of a message, from that of its text."""
-    return f'{{"content":{message.spelled},"role":{_role(message.role)},"type":"Message"}}'
+    return f'{{"content":{message.json_content},"role":{_role(message.role)},"type":"Message"}}'
 
 
 _role = cache(canonical_json)
@@ -61,7 +61,7 @@ _role = cache(canonical_json)
 
 
 @dataclass(frozen=True)
-class Shown:
+class PromptInputs:
     """What fills a prompt beside the question itself."""
 
     request: str
@@ -72,14 +72,16 @@ class Shown:
     """Reference response, where there is one."""
 
 
-@lru_cache(maxsize=REMEMBERED)
-def worded(templates: tuple[tuple[str, PromptTemplate], ...], asked: Task, shown: Shown) -> Wording:
+@lru_cache(maxsize=CACHE_SIZE)
+def render_prompt(
+    templates: tuple[tuple[str, PromptTemplate], ...], asked: Task, shown: PromptInputs
+) -> RenderedPrompt:
     """The templates, each with its role, filled with a question and what it is about."""
     values = _values(asked, shown)
-    return Wording(tuple(Message(role, template.render(values)) for role, template in templates))
+    return RenderedPrompt(tuple(Message(role, template.render(values)) for role, template in templates))
 
 
-def _values(asked: Task, shown: Shown) -> Mapping[str, Any]:
+def _values(asked: Task, shown: PromptInputs) -> Mapping[str, Any]:
     values: dict[str, Any] = {
         "instruction": asked.instruction,
         "request": shown.request,

@@ -14,7 +14,7 @@ from typing import Any
 
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.providers.planted.answer_key import AnswerKey, builtin_key
+from steelyard.providers.planted.answer_keys import AnswerKey, builtin_key
 
 OPTION_NAMES = {
     "s": "resolution",
@@ -62,9 +62,9 @@ class Parameters:
             if name not in known:
                 raise ConfigError(f"{where}: unknown option {name!r}; known here: {', '.join(known)}.")
             if name == "seed":
-                changes["seed"] = option_whole(value, f"{where}: option seed")
+                changes["seed"] = parse_integer(value, f"{where}: option seed")
             else:
-                changes[OPTION_NAMES[name]] = option_number(value, *_LIMITS[name], f"{where}: option {name}")
+                changes[OPTION_NAMES[name]] = parse_number(value, *_LIMITS[name], f"{where}: option {name}")
         return replace(self, **changes)
 
 
@@ -105,7 +105,7 @@ def length_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
     return parameters.length_pull * math.log2(first / second)
 
 
-def option_whole(value: Any, where: str) -> int:
+def parse_integer(value: Any, where: str) -> int:
     """A whole number given as an option."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
@@ -115,7 +115,7 @@ def option_whole(value: Any, where: str) -> int:
         raise ConfigError(f"{where} is {value!r}, expected a whole number.") from error
 
 
-def option_number(value: Any, low: float, high: float, where: str) -> float:
+def parse_number(value: Any, low: float, high: float, where: str) -> float:
     """A number given as an option, within its limits."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)

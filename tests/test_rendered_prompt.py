@@ -29,8 +29,9 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Decoding, Message, Presentation
 from steelyard.trials.prompt import PromptTemplate
+from steelyard.trials.rendered_prompt import PromptInputs, RenderedPrompt, render_prompt
 from steelyard.trials.reply import Reply
-from steelyard.trials.wording import Shown, Wording, worded
+from steelyard.trials.trial import replicate_of
 
 leaves = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -72,12 +73,12 @@ def test_keys_that_are_numbers_are_sorted_as_they_are_spelled() -> None:
         Decoding, seed=st.none() | st.integers(0, 99), extra=st.dictionaries(st.text(), leaves, max_size=2)
     ),
 )
-def test_a_wording_hashes_like_the_prompt_it_is(messages: list[Message], decoding: Decoding) -> None:
-    wording = Wording(tuple(messages))
+def test_a_rendered_prompt_hashes_like_its_messages(messages: list[Message], decoding: Decoding) -> None:
+    rendered = RenderedPrompt(tuple(messages))
     whole = {"messages": tuple(messages), "decoding": decoding}
-    assert wording.body(decoding.canonical) == canonical_json(whole)
-    assert wording.hash(decoding.canonical) == content_hash(whole)
-    assert wording.characters == sum(len(message.content) for message in messages)
+    assert rendered.body(decoding.canonical) == canonical_json(whole)
+    assert rendered.hash(decoding.canonical) == content_hash(whole)
+    assert rendered.characters == sum(len(message.content) for message in messages)
 
 
 def study(*judges: str, **more: Any) -> Study:
@@ -89,7 +90,9 @@ def test_repeats_and_judges_that_ask_alike_share_a_wording() -> None:
     mine = [trial for trial in trials if trial.judge.name in ("a", "b", "openai/a", "openai/b")]
     shown = {(trial.stimulus.id, trial.order, trial.protocol) for trial in mine}
     assert len(mine) == 6 * len(shown)
-    assert len({id(trial.wording) for trial in mine}) == len({trial.messages for trial in mine}) <= len(shown)
+    assert (
+        len({id(trial.rendered) for trial in mine}) == len({trial.messages for trial in mine}) <= len(shown)
+    )
     for trial in mine:
         whole = {"messages": trial.messages, "decoding": trial.decoding}
         assert trial.prompt_hash == "sha256:" + hashlib.sha256(canonical_json(whole).encode()).hexdigest()
@@ -99,7 +102,7 @@ def test_a_trial_key_is_the_hash_of_its_parts() -> None:
     for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
         parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
         assert trial.key == content_hash([*parts, trial.prompt_hash])
-        assert trial.repeat(trial.replicate) == trial
+        assert replicate_of(trial.with_prompt(), trial.replicate) == trial
 
 
 def test_an_error_names_the_judge_whose_template_it_is() -> None:
@@ -108,7 +111,7 @@ def test_an_error_names_the_judge_whose_template_it_is() -> None:
     for origin in ("one, base prompt", "two, base prompt"):
         broken = (("user", PromptTemplate("{{ request[99999999] }}{{ 1 / 0 }}", origin)),)
         with pytest.raises(ConfigError, match=origin):
-            worded(broken, trial.asked, Shown("r", ("a", "b")))
+            render_prompt(broken, trial.asked, PromptInputs("r", ("a", "b")))
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 300)), max_size=200))

@@ -1,7 +1,9 @@
-"""The planted raters' own key: the reference label of every text, handed over beside the prompt."""
+"""Answer keys of planted judges: the worth of each sentence (pairs), the reference label of each text."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,12 +12,64 @@ from steelyard.core.content_hash import content_hash
 from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.checklist import Checklist, catalogue
 from steelyard.tasks.pack import pack
 from steelyard.tasks.scale import parse_scale
 
+FULL, WEAK = 1.0, 0.5
+"""Worth of a full wording of an element, and of its weak form."""
+
 
 @dataclass(frozen=True)
-class Truth:
+class Entry:
+    """What one sentence gives."""
+
+    checklist: str
+    """Id of the built-in checklist."""
+    element: str
+    """Key of the element it satisfies."""
+    value: float
+    """By how much."""
+
+
+@dataclass(frozen=True)
+class AnswerKey:
+    """Looks quality up by the hash of a sentence; unknown text has none."""
+
+    entries: Mapping[str, Entry]
+    """Sentence hash to what the sentence gives; filler is not listed."""
+
+    @classmethod
+    def of(cls, checklists: Iterable[Checklist]) -> AnswerKey:
+        """The key of some checklists."""
+        sentences = [
+            (sentence, Entry(checklist.id, element.key, value))
+            for checklist in checklists
+            for element in checklist.elements
+            for value, forms in ((FULL, element.wordings), (WEAK, (element.weak,)))
+            for sentence in forms
+        ]
+        return cls({content_hash(sentence): entry for sentence, entry in sentences})
+
+    def quality(self, text: str) -> float:
+        """Sum over the distinct elements in a text; a repeated element counts once, at its best."""
+        best: dict[tuple[str, str], float] = {}
+        for sentence in re.split(r"(?<=\.)\s+", text.strip()):
+            entry = self.entries.get(content_hash(sentence))
+            if entry is not None:
+                place = (entry.checklist, entry.element)
+                best[place] = max(entry.value, best.get(place, 0.0))
+        return math.fsum(best.values())
+
+
+@cache
+def builtin_key() -> AnswerKey:
+    """The key of the built-in catalogue."""
+    return AnswerKey.of(catalogue())
+
+
+@dataclass(frozen=True)
+class KnownLabel:
     """What a rater knows of one text."""
 
     label: str
@@ -27,14 +81,14 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class TruthKey:
+class LabelKey:
     """Looks a text up by the hash of request, text and scale."""
 
-    truths: Mapping[str, Truth] = field(default_factory=dict)
+    labels: Mapping[str, KnownLabel] = field(default_factory=dict)
     """Hash of request, text and answers to what is known."""
 
     @classmethod
-    def of(cls, stimuli: Iterable[Stimulus]) -> TruthKey:
+    def of(cls, stimuli: Iterable[Stimulus]) -> LabelKey:
         """The key of single texts; a label goes before the lack of one, where a text stands there twice."""
         single = [stimulus for stimulus in stimuli if len(stimulus.texts) == 1]
         plain = {s.lineage.parent: s.expectation for s in single if s.kind == ORIGINAL}
@@ -42,28 +96,28 @@ class TruthKey:
         unlabelled = [s for s in single if not isinstance(s.expectation, Label) and _derived(s)]
         return cls(
             {
-                name: replace(truth, unread=_unread(stimulus, plain))
+                name: replace(known, unread=_unread(stimulus, plain))
                 for stimulus in (*unlabelled, *labelled)
-                for name, truth in _entries(stimulus)
+                for name, known in _entries(stimulus)
             }
         )
 
-    def merge(self, other: TruthKey) -> TruthKey:
+    def merge(self, other: LabelKey) -> LabelKey:
         """Both keys; where they differ, the other's entry."""
-        return TruthKey({**self.truths, **other.truths})
+        return LabelKey({**self.labels, **other.labels})
 
-    def truth(self, request: str, text: str, answers: tuple[str, ...]) -> Truth | None:
+    def lookup(self, request: str, text: str, answers: tuple[str, ...]) -> KnownLabel | None:
         """What is known of a text on the scale of these answers, whatever its white space."""
-        exact = self.truths.get(text_hash(request, text, answers))
-        return exact or self.truths.get(text_hash(request, respaced(text), answers))
+        exact = self.labels.get(text_hash(request, text, answers))
+        return exact or self.labels.get(text_hash(request, respaced(text), answers))
 
 
 @cache
-def pack_key() -> TruthKey:
+def pack_key() -> LabelKey:
     """The labels of every text of the built-in pack."""
-    return TruthKey(
+    return LabelKey(
         {
-            text_hash(entry.request, text, task.scale.answers): Truth(label, entry.id)
+            text_hash(entry.request, text, task.scale.answers): KnownLabel(label, entry.id)
             for task in pack()
             for entry in task.items
             for found, label in entry.labelled()
@@ -82,14 +136,14 @@ def respaced(text: str) -> str:
     return " ".join(text.split()) or text
 
 
-def _entries(stimulus: Stimulus) -> Iterator[tuple[str, Truth]]:
+def _entries(stimulus: Stimulus) -> Iterator[tuple[str, KnownLabel]]:
     """Where a text is found, and what is known of it; without a label it has the lowest answer."""
     answers = parse_scale(stimulus.scale or "").answers
     expected = stimulus.expectation
     label = expected.value if isinstance(expected, Label) else answers[0]
     item = stimulus.lineage.parent if _derived(stimulus) else stimulus.id
     for text in dict.fromkeys((respaced(stimulus.texts[0]), stimulus.texts[0])):
-        yield text_hash(stimulus.request, text, answers), Truth(label, item)
+        yield text_hash(stimulus.request, text, answers), KnownLabel(label, item)
 
 
 def _unread(stimulus: Stimulus, plain: Mapping[str, Expectation]) -> str | None:
