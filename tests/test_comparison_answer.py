@@ -15,7 +15,7 @@ from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.findings.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, LOW, ZERO

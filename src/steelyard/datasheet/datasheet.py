@@ -21,7 +21,7 @@ from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
-from steelyard.metrics.remedies.cured import Cured
+from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/2"
@@ -76,7 +76,7 @@ class Datasheet:
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
-    remedies: tuple[Cured, ...] = ()
+    remedies: tuple[MitigatedJudge, ...] = ()
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
     exhibits: tuple[FindingExample, ...] = ()
     """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""

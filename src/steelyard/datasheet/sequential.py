@@ -29,7 +29,7 @@ from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_error
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.allocation import PROFILES
@@ -57,7 +57,7 @@ def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:
     """The sheet with the limits of one look."""
     baselines = {judge.name: observations.of_judge(judge.name) for judge in sheet.judges if judge.baseline}
     estimates = [
-        at_error(estimate, metric_named(estimate.metric).limit, ERROR)
+        at_alpha(estimate, metric_named(estimate.metric).limit, ERROR)
         for estimate in sheet.estimates
         if estimate.metric != MERIT.id
     ]

@@ -15,7 +15,7 @@ from steelyard.datasheet.run_facts import describe_reference
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.sample_size import ALPHA
 

@@ -26,19 +26,18 @@ from steelyard.metrics.pairs.decomposition import (
     STABLE_CROSS_SENSITIVITY,
 )
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE
-from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.metrics.run.cost import PROBE as COST
 from steelyard.metrics.run.losses import PROBE as RUN
-from steelyard.metrics.run.run_cost import PROBE as COST
-from steelyard.metrics.scores.border import BORDER_NOISE
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.no_right_answer import BORDER_NOISE, MEAN_SCORE
 from steelyard.metrics.scores.repeats import SELF_AGREEMENT
-from steelyard.metrics.scores.vacuum import MEAN_SCORE
 from steelyard.probes.probe import EDITS, REPEATS
 from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL

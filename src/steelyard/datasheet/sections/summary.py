@@ -18,7 +18,7 @@ from steelyard.datasheet.words.numbers import dollars
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.remedies.cured import Cured
+from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
@@ -192,7 +192,7 @@ def _visible_step(step: NextStep) -> NextStep:
     )
 
 
-def _visible_remedy(cured: Cured) -> Cured:
+def _visible_remedy(cured: MitigatedJudge) -> MitigatedJudge:
     figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
     return replace(
         cured,

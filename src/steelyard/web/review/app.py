@@ -24,7 +24,7 @@ from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
 from steelyard.web.refusal import refusal, refused
-from steelyard.web.review.queue import REFUSED, Filters, ReviewProgress, Row, following, rows_of, seen_by
+from steelyard.web.review.queue import REFUSED, Filters, QueueProgress, QueueRow, following, rows_of, seen_by
 from steelyard.web.review.requests import json_route, named, reviewer_of, text_of, typed_text
 from steelyard.web.review.turns import shown_turns
 
@@ -40,12 +40,12 @@ class Queue:
     """Whose queue it is."""
     filters: Filters
     """What is shown."""
-    every: list[Row]
+    every: list[QueueRow]
     """Every row."""
-    rows: list[Row]
+    rows: list[QueueRow]
     """Rows that pass the filters."""
 
-    def row(self, name: str | None) -> Row | None:
+    def row(self, name: str | None) -> QueueRow | None:
         """The row of a stimulus."""
         return next((row for row in self.every if row.item.made.id == name), None)
 
@@ -141,7 +141,7 @@ class ReviewPages:
         made = [row.item.made for row in queue.every]
         return {
             "queue": queue,
-            "progress": ReviewProgress.of(queue.every),
+            "progress": QueueProgress.of(queue.every),
             "probes": sorted({each.probe for each in made}),
             "strata": sorted({each.stratum for each in made}),
             "folder": str(self.session.folder.path),

@@ -15,8 +15,8 @@ NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
 WAITING = "waiting"
 """Filter: whatever is not decided."""
-REFUSED = "turned down"
-"""Status of a text that the checks turned down and nobody has looked at."""
+REFUSED = "rejected by checks"
+"""Status of a text that the checks rejected and nobody has looked at."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Filters:
     stratum: str = ""
     """Name of a stratum."""
     doubt: str = ""
-    """`yes` where a try was turned down, `no` where none was."""
+    """`yes` where an attempt was rejected, `no` where none was."""
     likeness: str = ""
     """`near` the original, `far` from it."""
     text: str = ""
@@ -46,7 +46,7 @@ class Filters:
         """The filters as part of an address."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
-    def passes(self, row: Row) -> bool:
+    def passes(self, row: QueueRow) -> bool:
         """Whether a row is shown."""
         made = row.item.made
         wanted = [
@@ -61,7 +61,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     """A stimulus in the queue, as one reviewer sees it."""
 
     item: ReviewItem
@@ -114,14 +114,14 @@ def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> Revie
 
 def rows_of(
     items: Mapping[str, ReviewItem], statuses: Mapping[str, ReviewStatus], reviewer: str, *, blind: bool
-) -> list[Row]:
-    """The queue of a reviewer; a blind one is not shown what the checks turned down."""
+) -> list[QueueRow]:
+    """The queue of a reviewer; a blind one is not shown what the checks rejected."""
     shown = {name: item for name, item in items.items() if not (blind and item.refused)}
-    return [Row(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
+    return [QueueRow(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
 
 
 @dataclass(frozen=True)
-class ReviewProgress:
+class QueueProgress:
     """How far a reviewer is."""
 
     decided: int
@@ -132,8 +132,8 @@ class ReviewProgress:
     """Status to the number of texts."""
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> ReviewProgress:
-        """The progress of a queue; what the checks turned down is no work."""
+    def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
+        """The progress of a queue; what the checks rejected is no work."""
         counts: dict[str, int] = {}
         for row in rows:
             counts[row.status] = counts.get(row.status, 0) + 1
@@ -141,7 +141,7 @@ class ReviewProgress:
         return cls(sum(row.review_status.decided for row in total), len(total), counts)
 
 
-def following(rows: Sequence[Row], current: str | None, step: int = 1) -> str | None:
+def following(rows: Sequence[QueueRow], current: str | None, step: int = 1) -> str | None:
     """The next row that waits, from the current one on and around; the first row where none waits."""
     names = [row.item.made.id for row in rows]
     start = names.index(current) if current in names else -1 if step > 0 else 0

@@ -16,7 +16,7 @@ LONG = 600
 
 
 @dataclass(frozen=True)
-class ExampleCall:
+class TurnCall:
     """A tool call with its arguments to edit."""
 
     id: str
@@ -49,7 +49,7 @@ class ShownTurn:
     """What the agent thought, read only."""
     error: str
     """What went wrong with a tool."""
-    calls: tuple[ExampleCall, ...]
+    calls: tuple[TurnCall, ...]
     """Tools that it calls."""
     edited: bool
     """True where author or reviewer changed it."""
@@ -90,7 +90,7 @@ def _shown(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[str, obje
     given = typed.get("arguments")
     told = given if isinstance(given, dict) else {}
     calls = tuple(
-        ExampleCall(
+        TurnCall(
             mine.id, mine.function, _json(mine.arguments), str(told.get(mine.id, _json(current.arguments)))
         )
         for mine, current in zip(own.calls, now.calls, strict=False)

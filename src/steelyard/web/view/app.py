@@ -30,7 +30,7 @@ from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
-from steelyard.stimuli.expectation import label_word
+from steelyard.stimuli.expectation import reference_label
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
 from steelyard.web.refusal import refusal
@@ -144,7 +144,7 @@ class ViewPages:
             number=number,
             last=last,
             details=details(run, loaded, chosen, explained=False),
-            label_word=label_word,
+            reference_label=reference_label,
         )
 
     def call(self, request: Request) -> Response:
@@ -170,7 +170,7 @@ class ViewPages:
             links=links,
             still=self._still,
             call=detail,
-            label_word=label_word,
+            reference_label=reference_label,
             before=twins[place - 1] if place else None,
             after=twins[place + 1] if place + 1 < len(twins) else None,
         )
@@ -200,7 +200,7 @@ class ViewPages:
             shown_stimulus=shown,
             arms=arms,
             family=family,
-            label_word=label_word,
+            reference_label=reference_label,
         )
 
     def map(self, request: Request) -> Response:
