@@ -19,8 +19,8 @@ from scipy.optimize import brentq, minimize
 from threadpoolctl import threadpool_limits
 
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
-from steelyard.metrics.instrument.goodness import fit_test
 from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, pattern_scores
+from steelyard.metrics.instrument.model import fit_test
 from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of
 from steelyard.metrics.instrument.profile import reaches
 

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.answer import Answer
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs
 
 WHOLE = ("clusters", "names", "mirrored")
 CODES = dict(zip("12taxf-", Answer, strict=True))

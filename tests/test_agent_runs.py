@@ -22,9 +22,9 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.panel.jury_shares import accuracy as jury_accuracy
-from steelyard.metrics.panel.jury_shares import error_rates
-from steelyard.metrics.remedies.trio import jury_of
+from steelyard.metrics.panel.juries import accuracy as jury_accuracy
+from steelyard.metrics.panel.juries import error_rates
+from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.stimuli.expectation import Label
@@ -133,9 +133,9 @@ def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
 
 
 def _metric(name: str) -> Any:
-    from steelyard.metrics.of_runs import OF_RUNS
+    from steelyard.metrics.non_probe_metrics import NON_PROBE_METRICS
 
-    return next(metric for metric in OF_RUNS if metric.id == name)
+    return next(metric for metric in NON_PROBE_METRICS if metric.id == name)
 
 
 @pytest.mark.parametrize("failing", [0, 1])

@@ -15,20 +15,19 @@ from scores import call
 from steelyard.commands.selftest import TOLERANCES
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.instrument.cluster_spread import allowance
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import InstrumentFit, sandwich
-from steelyard.metrics.instrument.profile import reaches
+from steelyard.metrics.instrument.profile import allowance, reaches
 from steelyard.metrics.instrument.resolution_ratio import (
-    curve_of,
+    profile_curve,
     profile_of_ratio,
     ratio_limits,
     ratio_spread,
     ratio_word,
 )
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.run.unchanged import leaning_estimates
+from steelyard.metrics.run.unchanged import directional_bias_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import wilson
@@ -92,7 +91,7 @@ def test_the_ratio_of_resolutions(true: float, capsys: pytest.CaptureFixture[str
         arms = [
             _with_resolution(simulate(p, seed + run, sizes)) for p, seed in ((PLANTED, 5000), (other, 9000))
         ]
-        curves = curve_of(arms[0]), curve_of(arms[1])
+        curves = profile_curve(arms[0]), profile_curve(arms[1])
         spread = ratio_spread(*arms)
         roots = [allowance(spread.clusters, spread.inflation, level) for level in (0.90, 0.95)]
         covers += profile_of_ratio(*curves, true) < roots[0] ** 2
@@ -187,7 +186,7 @@ def test_random_errors_are_seldom_called_a_lean(accuracy: float, items: int, pas
                 ]
             )
         )
-        figures = leaning_estimates(HEADING, scores, words)
+        figures = directional_bias_estimates(HEADING, scores, words)
         flagged += any(e.finding == FLAGGED for e in figures if e.metric in ("leniency", "length_gap"))
     print(f"right in {accuracy}, {items} items, {passing} pass: {flagged / LEANS:.3f}")
     assert flagged / LEANS <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / LEANS)

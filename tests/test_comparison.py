@@ -16,10 +16,9 @@ from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.family import compare, read_together
+from steelyard.metrics.comparison.multiple_testing import adjust_comparisons, compare
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.unit_events import unit_events
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped, unit_events
 from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.stats.intervals import Z, tango, wilson
 from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p
@@ -392,7 +391,7 @@ def test_missing_verdicts_keep_a_comparison_from_being_clear() -> None:
 
 def test_q_is_read_over_the_rows_given() -> None:
     rows = [r for r in compared(same_many("tt"), same_many("11")) if r.p is not None]
-    alone = read_together([row(rows, "raw_false_preference")])
+    alone = adjust_comparisons([row(rows, "raw_false_preference")])
     assert alone.rows[0].q == alone.rows[0].p == alone.p
     assert all((there.q or 0) >= (there.p or 0) for there in rows)
 

@@ -10,12 +10,12 @@ import pytest
 
 from steelyard.api import measure
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.datasheet.comparison.answer import Answer, main_first, winner
+from steelyard.datasheet.comparison.answer import ComparisonAnswer, main_first, winner
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.findings.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import HIGH, LOW, ZERO
@@ -45,7 +45,7 @@ def row(metric: str, first: float, second: float, finding: str = FLAGGED, **more
 
 
 def told(*rows: Comparison) -> list[str]:
-    return list(Answer.of(rows).sentences("A", "B", 0.1))
+    return list(ComparisonAnswer.of(rows).sentences("A", "B", 0.1))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_judge_made_of_others_is_told_with_whom_it_asks(tmp_path: Path) -> Non
     measure("planted/tie", third, panel, probes=["vacuum"], out=tmp_path / "run")
     sheet = compare_targets(Target(tmp_path / "run", "panel"), Target(tmp_path / "run", "planted/tie"))
     told = "(jury/vote of planted/tie, third; 2 calls per verdict)"
-    assert sheet.first.model_told == f" {told}"
+    assert sheet.first.model_suffix == f" {told}"
     assert told in " ".join(render(sheet).split())
-    assert (sheet.first.model, sheet.second.model_told) == ("jury/vote", "")
+    assert (sheet.first.model, sheet.second.model_suffix) == ("jury/vote", "")
     assert sheet.to_json()["first"]["made"] == told.strip("()")

@@ -17,10 +17,10 @@ from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
-from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
-from steelyard.metrics.remedies.figures import figures_of
-from steelyard.metrics.run.run_cost import _of_the_prompt
+from steelyard.metrics.pairs.counting import BY_CONSTRUCTION
+from steelyard.metrics.remedies.mitigations import MitigatedFigure, mitigated_judges
+from steelyard.metrics.remedies.targets import target_figures
+from steelyard.metrics.run.cost import _of_the_prompt
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.runner.limits import RunLimits
@@ -239,10 +239,10 @@ def overlap(first: Interval | None, second: Interval | None) -> bool:
     return bool(first.low <= second.high and second.low <= first.high)  # type: ignore[operator]
 
 
-def foretold(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, dict[str, CuredFigure]]:
+def foretold(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, dict[str, MitigatedFigure]]:
     """The figures of each remedy, from a run of the uncured judge."""
     plan = make_plan(study_of(judge, seed=seed, **settings))
-    rows = cured_judges("planted/probit", observed(plan, path), None, seed, priced=False)
+    rows = mitigated_judges("planted/probit", observed(plan, path), None, seed, priced=False)
     return {row.remedy: {each.estimate.metric: each for each in row.figures} for row in rows}
 
 
@@ -254,7 +254,7 @@ def measured(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, Es
         figure.metric.id: figure.estimate(
             EstimateContext.for_protocol("j", figure.probe, "base", seed), figure.columns(seen)
         )
-        for figure in figures_of(seen)
+        for figure in target_figures(seen)
     }
 
 
@@ -311,7 +311,7 @@ def test_a_jury_gains_by_independent_errors_and_not_by_common_ones(tmp_path: Pat
     seen = observed(make_plan(study), tmp_path / "run")
     right = {}
     for name in ("apart", "alike"):
-        (figure,) = [f for f in figures_of(seen.of_judge(name)) if f.metric.id == "accuracy"]
+        (figure,) = [f for f in target_figures(seen.of_judge(name)) if f.metric.id == "accuracy"]
         right[name] = figure.estimate(
             EstimateContext.for_protocol(name, "", "base", 7), figure.columns(seen.of_judge(name))
         )

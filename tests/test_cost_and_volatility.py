@@ -16,14 +16,25 @@ from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.panel.panel import panel_estimates
-from steelyard.metrics.run.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
-from steelyard.metrics.run.run_cost import run_costs
-from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
-from steelyard.metrics.run.volatility import METRICS, spread, volatility_estimates
+from steelyard.metrics.panel.juries import panel_estimates
+from steelyard.metrics.run.cost import (
+    NO_PRICE,
+    CostRow,
+    cost_estimates,
+    overall_cost,
+    pareto_front,
+    run_costs,
+)
+from steelyard.metrics.run.volatility import (
+    METRICS,
+    accuracy_column,
+    sampling_sd,
+    share_table,
+    spread,
+    volatility_estimates,
+)
 from steelyard.metrics.scores import probe as pointwise
-from steelyard.metrics.scores.pooled import pooled_estimates
-from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.scores.probe import pooled_estimates, probe_scores
 from steelyard.probes.edits import ScoreRange
 from steelyard.probes.probe import Design, Showing
 from steelyard.providers.provider import PROVIDERS

@@ -18,8 +18,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.criterion import CORRECT, TIES
-from steelyard.metrics.pairs.shift import arm_shift
+from steelyard.metrics.pairs.criterion import CORRECT, TIES, arm_shift
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions

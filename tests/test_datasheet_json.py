@@ -250,7 +250,7 @@ def test_the_reference_judge_is_named_by_itself_and_in_files_that_only_tell_of_i
     assert body["study"]["reference_judge"] == awkward
     assert Datasheet.from_json(body).reference == awkward
     del body["study"]["reference_judge"]
-    body["study"]["reference"] = replace(sheet, reference="GPT-4o").reference_told
+    body["study"]["reference"] = replace(sheet, reference="GPT-4o").reference_sentence
     assert Datasheet.from_json(body).reference == "GPT-4o"
 
 

@@ -21,9 +21,9 @@ from steelyard.metrics.pairs.decomposition import (
     decompose,
 )
 from steelyard.metrics.pairs.equals import equals_tests
-from steelyard.metrics.pairs.flip_estimates import order_test
+from steelyard.metrics.pairs.flips import order_test
 from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.position import position_test, stable_excess
+from steelyard.metrics.pairs.slot import position_test, stable_excess
 from steelyard.metrics.stats.significance import _convolve, _transform, sign_flip
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus

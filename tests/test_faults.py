@@ -14,13 +14,13 @@ from steelyard.datasheet.findings import findings
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.html.charts import judge_scatters
 from steelyard.errors import ConfigError
-from steelyard.metrics.comparison import family, shared_units
+from steelyard.metrics.comparison import comparison, multiple_testing
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.faults import Faults, cause_of
 from steelyard.metrics.instrument import estimates as instrument_estimates
-from steelyard.metrics.panel import panel
-from steelyard.metrics.run import run_cost, volatility
+from steelyard.metrics.panel import juries
+from steelyard.metrics.run import cost, volatility
 
 PLUGIN = '''
 from steelyard.metrics.estimate import Estimate
@@ -152,8 +152,8 @@ def test_each_arm_of_the_instrument_model_fails_alone(command: Command, monkeypa
 
 def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(volatility, "mean_intervals", fail)
-    monkeypatch.setattr(run_cost, "total_estimates", fail)
-    monkeypatch.setattr(panel, "jury_estimates", fail)
+    monkeypatch.setattr(cost, "total_estimates", fail)
+    monkeypatch.setattr(juries, "jury_estimates", fail)
     monkeypatch.setitem(findings.QUESTIONS, "Accuracy", fail)
     options = ("--scale", "binary", "-p", "format_invariance_1", "-p", "format_invariance_2", "--out", "run")
     done = command("measure", *options, "-j", "planted/rater", "-j", "planted/random", "--json")
@@ -178,14 +178,14 @@ def test_one_figure_of_a_comparison_fails_alone(command: Command, monkeypatch, t
     targets = ("run:planted/probit", "run:planted/first")
     rows = json.loads(command("compare", *targets, "--json").out)["comparisons"]
     ties = next((row["gained"], row["lost"]) for row in rows if row["metric"] == "tie_rate")
-    sound = shared_units.mcnemar_exact
+    sound = comparison.mcnemar_exact
 
     def exact(gained: int, lost: int) -> float:
         """Fails where the judges differ as they do in ties, and only there."""
         return sound(gained, lost) if (gained, lost) != ties else fail()
 
     alike = [row for row in rows if (row["gained"], row["lost"]) == ties]
-    monkeypatch.setattr(shared_units, "mcnemar_exact", exact)
+    monkeypatch.setattr(comparison, "mcnemar_exact", exact)
     done = command("compare", *targets, "--json", "--html", "page.html")
     assert done.code == 1
     assert done.err.startswith("steelyard: could not be computed: comparison of ")
@@ -203,7 +203,7 @@ def test_one_figure_of_a_comparison_fails_alone(command: Command, monkeypatch, t
 def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(command: Command, monkeypatch) -> None:
     judges = ("-j", "planted/probit", "-j", "planted/first")
     assert command("measure", *judges, "-p", "vacuum", "--out", "run").code == 0
-    monkeypatch.setattr(family, "read_together", fail)
+    monkeypatch.setattr(multiple_testing, "adjust_comparisons", fail)
     done = command("compare", "run:planted/probit", "run:planted/first", "--json")
     assert done.code == 1
     assert "could not be computed: all figures together (ZeroDivisionError: provoked)" in done.err

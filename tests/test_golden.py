@@ -12,8 +12,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
+from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, wilson
 from strategies import find, interval, make, stack
 

@@ -21,8 +21,8 @@ from steelyard.importing.pairs import VERDICTS, CallLine
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
+from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.run_folder.published_files import RESULTS
 from strategies import make

@@ -17,15 +17,13 @@ from scipy.stats import norm
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.instrument.cluster_spread import ClusterSpread
 from steelyard.metrics.instrument.estimates import TOO_LITTLE, arm_estimates
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
 from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores
 from steelyard.metrics.instrument.model import fit_instrument, sandwich
 from steelyard.metrics.instrument.patterns import patterns_of, rows_of
-from steelyard.metrics.instrument.profile import held_at, reaches
-from steelyard.metrics.pairs.answer import Answer
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.instrument.profile import ClusterSpread, held_at, reaches
+from steelyard.metrics.pairs.columns import Answer, Pairs
 from steelyard.providers.planted.decision_model import Parameters
 from steelyard.providers.planted.rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots

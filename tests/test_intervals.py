@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word, share_of
+from steelyard.metrics.findings import bare_share, calls_total, difference_word, judge_limit, limit_word
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (
     Tally,
@@ -98,7 +98,7 @@ def test_repeats_of_few_pairs_clear_no_limit_in_one_task() -> None:
     pairs = replace(calls, n_units=3)
     assert [judge_limit(counts, Limit(0.1)) for counts in (calls, pairs)] == ["clear", "inconclusive"]
     # Wilson excludes .1 from 0 of 35 (3.8415 · .09/.01 = 34.57): 34.57 pairs of 40/3 calls each.
-    assert calls_needed(share_of(pairs), Limit(0.1).allowed) == 461
+    assert calls_total(bare_share(pairs), Limit(0.1).allowed) == 461
 
 
 def test_zero_of_120_in_ten_tasks() -> None:

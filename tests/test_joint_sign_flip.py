@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted_pairs import simulate
-from steelyard.metrics.comparison.family import Family, compare
+from steelyard.metrics.comparison.multiple_testing import ComparisonFamily, compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.multiplicity import JointSignFlip, holm
 from steelyard.metrics.pairs.columns import Pairs
@@ -95,7 +95,7 @@ def observed(pairs: Pairs) -> list[Observation]:
     return found
 
 
-def family(other: Parameters, seed: int, base: Parameters = BASE) -> Family:
+def family(other: Parameters, seed: int, base: Parameters = BASE) -> ComparisonFamily:
     first, second = (
         unit_events(observed(simulate(planted, number)), lambda stimulus: stimulus.id, metrics_of)
         for planted, number in ((base, seed), (other, seed + 10_000))

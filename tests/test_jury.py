@@ -16,8 +16,8 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.remedies.trio import Trio, choose_trio, halves, jury_of
+from steelyard.metrics.panel.vote_matrix import vote_matrix
+from steelyard.metrics.remedies.jury_selection import JuryOfThree, choose_jury_of_three, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.verdicts.observations import Observation, Observations
@@ -148,8 +148,8 @@ def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
     shares: list[list[float]] = []
     for seed in range(12):
         seen = Observations.of(raters(dict.fromkeys("abcdefgh", 0.5), seed))
-        trio = choose_trio(seen, tuple("abcdefgh"), seed)
-        assert isinstance(trio, Trio)
+        trio = choose_jury_of_three(seen, tuple("abcdefgh"), seed)
+        assert isinstance(trio, JuryOfThree)
         assert trio.choosing is not None
         halves_of = (collect_scores(jury_of(half, trio.members)) for half in (trio.choosing, trio.calls))
         shares.append([float(half.right.mean()) for half in halves_of])
@@ -161,8 +161,8 @@ def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
 def test_who_speaks_once_and_is_right_makes_no_best_trio() -> None:
     rows = raters(dict.fromkeys("abc", 0.8), 2)
     rows += [call(f"i{n:03d}", n % 2 if n < 2 else "unreadable", n % 2, judge="d") for n in range(ITEMS)]
-    trio = choose_trio(Observations.of(rows), tuple("abcd"), 7)
-    assert isinstance(trio, Trio)
+    trio = choose_jury_of_three(Observations.of(rows), tuple("abcd"), 7)
+    assert isinstance(trio, JuryOfThree)
     assert trio.members == ("a", "b", "c")
 
 
@@ -192,7 +192,7 @@ def test_dawid_and_skene_on_unanimous_votes_say_what_was_voted() -> None:
 def test_ballots_join_judges_by_input_and_leave_lost_calls_empty() -> None:
     first = collect_scores(calls([1, 0, "failed"], [1, 1, 0]))
     second = collect_scores(calls([1, 1], [1, 1]))
-    found = ballots({"b": second, "a": first})
+    found = vote_matrix({"b": second, "a": first})
     assert found.judges == ("a", "b")
     assert found.votes == pytest.approx(np.array([[1, 1], [0, 1], [NAN, NAN]]), nan_ok=True)
     assert found.labels == pytest.approx([1, 1, 0])

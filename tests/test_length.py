@@ -19,7 +19,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen
 from steelyard.metrics.pairs.natural import natural_estimates
-from steelyard.metrics.run.unchanged import leaning_estimates, unchanged_estimates
+from steelyard.metrics.run.unchanged import directional_bias_estimates, unchanged_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.length import Halves
 from steelyard.metrics.stats.significance import barnard
@@ -204,7 +204,7 @@ def false_flags(runs: int, size: int, share: float, accuracy: float, seed: int) 
             call(f"i{n:03d}", a, b) for n, (a, b) in enumerate(zip(answers, labels, strict=True))
         )
         heading = EstimateContext.for_protocol(f"j{run}", "original", "base", 7)
-        found = leaning_estimates(heading, scores, chance.integers(1, 200, size))
+        found = directional_bias_estimates(heading, scores, chance.integers(1, 200, size))
         single += any(e.finding == "flagged" for e in found)
         better = [2 - label for label in labels]
         named = [U if ok == (b == 1) else V for b, ok in zip(better, right, strict=True)]

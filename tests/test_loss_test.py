@@ -10,8 +10,7 @@ import pytest
 
 from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.metrics.run.loss_dependence import loss_test
-from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates
+from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates, loss_test
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import score
 from steelyard.stimuli.expectation import NoPreference

@@ -12,9 +12,16 @@ from planted_pairs import PLANTED, simulate, vector
 from steelyard.metrics.instrument.fit import STARTS, best_fit, fit, starts_of
 from steelyard.metrics.instrument.likelihood import answer_rates, pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
-from steelyard.metrics.instrument.patterns import Patterns, patterns_of, rows_of
+from steelyard.metrics.instrument.patterns import (
+    FEW_CALLS,
+    NODES,
+    Patterns,
+    node_counts,
+    patterns_of,
+    rows_of,
+    surface_nodes,
+)
 from steelyard.metrics.instrument.profile import held_at
-from steelyard.metrics.instrument.surface_nodes import FEW_CALLS, NODES, node_counts, surface_nodes
 
 SMALL = {0: 25, 1: 15, 2: 15, 4: 15}
 REPEATS = 40

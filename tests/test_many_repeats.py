@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.metrics.instrument import goodness
+from steelyard.metrics.instrument import model
 from steelyard.metrics.instrument.likelihood import answer_rates
 from steelyard.metrics.instrument.patterns import Rows
 from steelyard.metrics.pairs import flips
@@ -25,7 +25,7 @@ def rows_of(pairs: int, repeats: int) -> Rows:
     pair = np.repeat(np.arange(pairs), repeats)
     delta = np.repeat(chance.choice([0.0, 0.5, 2.0], pairs), repeats)
     first, second = chance.integers(0, 3, (2, len(pair)))
-    return goodness._sorted(Rows(delta, pair, pair % 5, first, second))
+    return model._sorted(Rows(delta, pair, pair % 5, first, second))
 
 
 @pytest.mark.parametrize(("pairs", "repeats"), [(1, 2), (7, 1), (30, 4), (3, 50)])
@@ -40,9 +40,9 @@ def test_a_simulated_row_is_what_its_own_push_makes_it(pairs: int, repeats: int)
     for order in (1.0, -1.0):
         edges = np.cumsum(answer_rates(THETA, order * push), axis=-1)[..., :2]
         cells = cells * 3 + (chance.random(push.shape)[..., None] > edges).sum(axis=-1)
-    made = goodness._simulate(rows, THETA, np.random.default_rng(4), sets)
+    made = model._simulate(rows, THETA, np.random.default_rng(4), sets)
     assert np.array_equal(made, cells)
-    tables = goodness._tables(made, np.zeros(len(rows), dtype=np.int64), 1)
+    tables = model._tables(made, np.zeros(len(rows), dtype=np.int64), 1)
     assert np.array_equal(tables[:, 0], [np.bincount(one, minlength=9) for one in cells])
 
 

@@ -11,7 +11,7 @@ from pairs import pair
 from scores import calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.stats.balanced_mean import BalancedMean
+from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.verdicts.observations import Observation, Observations
 
 STEPS = (1, 1, 3, 4, 5)

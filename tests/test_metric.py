@@ -13,7 +13,7 @@ from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
 from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
-from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
+from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.probes.probe_metadata import installed_probes, metrics_of, probe_metrics, reading_order

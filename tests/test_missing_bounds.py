@@ -13,7 +13,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_shift
-from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import natural_estimates
 from strategies import find, make

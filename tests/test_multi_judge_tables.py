@@ -31,10 +31,9 @@ from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, mu
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.panel.error_correlation import error_correlation
-from steelyard.metrics.panel.jury_estimates import jury_estimates
-from steelyard.metrics.remedies.trio import NO_CHOICE, halves
+from steelyard.metrics.panel.juries import jury_estimates
+from steelyard.metrics.panel.vote_matrix import error_correlation, vote_matrix
+from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.trials.builtin_prompts import parse_score_prompt
@@ -421,15 +420,17 @@ def test_answers_of_different_scales_are_not_pooled() -> None:
     weighted = next(e for e in jury_figures(mixed_scales(3)) if e.group.get("rule") == "dawid_skene")
     apart = 0
     for binary in (True, False):
-        votes = ballots({name: columns.where(columns.binary == binary) for name, columns in scores.items()})
+        votes = vote_matrix(
+            {name: columns.where(columns.binary == binary) for name, columns in scores.items()}
+        )
         votes = votes.where(~np.isnan(votes.labels))
         fitted = dawid_skene(votes.votes)
         assert fitted is not None
         apart += int(np.count_nonzero(fitted.verdict == votes.labels))
-    pooled = dawid_skene(ballots(scores).votes)
+    pooled = dawid_skene(vote_matrix(scores).votes)
     assert pooled is not None
     # Taking a 1 for a 1 whatever the scale costs the model many verdicts.
-    assert np.count_nonzero(pooled.verdict == ballots(scores).labels) < apart - 10
+    assert np.count_nonzero(pooled.verdict == vote_matrix(scores).labels) < apart - 10
     assert weighted.numerator == apart
 
 

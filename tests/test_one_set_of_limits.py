@@ -29,11 +29,11 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import (
     DECOMPOSITION_CELLS,
     MARGIN,
-    calls_needed,
+    calls_total,
     difference_word,
     estimate_word,
     judge_limit,
-    judged,
+    with_finding,
 )
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.decomposition import CELLS
@@ -212,14 +212,14 @@ def test_datasheet_and_gate_forecast_alike() -> None:
     found = proportion(EstimateContext.for_protocol("J", "vacuum", "base", 7), DARK_CURRENT, tally)
     rule = parse_policy({"dark_current": {"max": 0.1}}, "p").rules[0]
     needed = check(rule, found).calls_needed
-    assert (found.calls_needed or 0) - 12 == needed == calls_needed(found, (-inf, 0.1)) - 12  # type: ignore[operator]
+    assert (found.calls_needed or 0) - 12 == needed == calls_total(found, (-inf, 0.1)) - 12  # type: ignore[operator]
     # 3/1.2 = 2.5 calls a cluster: 2.5 c > 9 t(c − 1)² first at 17 clusters, 42.5 > 9 · 2.12² = 40.4.
     assert needed == 17 * 3 - 12
 
 
 def test_a_figure_that_is_no_share_narrows_with_the_root_of_its_calls() -> None:
     kappa = Estimate("J", "original", "kappa", {"protocol": "base"}, "call", 0.6, n_calls=100, n_clusters=50)
-    wide = judged(
+    wide = with_finding(
         Estimate(**{**vars(kappa), "intervals": (Interval("jackknife_cluster", 0.3, 0.8),)}),
         Limit(0.4, "min"),
     )

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from example_datasheet import crowd, example, pointwise, renamed
-from steelyard.datasheet.conclusion import CARE, Conclusion, Reason
+from steelyard.datasheet.conclusion import CARE, Conclusion, ConclusionReason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
 
@@ -47,7 +47,7 @@ def judges(count: int) -> Datasheet:
 
 def judged(sheet: Datasheet) -> Datasheet:
     """The sheet with a verdict on every judge, so that words stand by judge and question."""
-    fact = Reason(
+    fact = ConclusionReason(
         "Position", "favours the first text in 25 of 120 pairs", "docs/guides/fix-a-judge.md#position"
     )
     names = [judge.name for judge in sheet.judges if not judge.baseline]

@@ -22,24 +22,23 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import missing_rates
 from steelyard.metrics.pairs.decomposition import chance_lines, decompose
 from steelyard.metrics.pairs.dprime import separation, slot_counts
-from steelyard.metrics.pairs.equals import direction_estimates
-from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.equals import dark_currents, direction_estimates
+from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.ladder import padded_preference
-from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.natural import natural_estimates
-from steelyard.metrics.pairs.position import (
+from steelyard.metrics.pairs.sensitivity import by_base_level, sensitivity_estimates
+from steelyard.metrics.pairs.slot import (
     first_replicates,
+    net_slot_preference,
     position_test,
     reading_of,
     stable_excess,
     two_sided_counts,
 )
-from steelyard.metrics.pairs.sensitivity import by_base_level, sensitivity_estimates
-from steelyard.metrics.pairs.slot import net_slot_preference
 from steelyard.metrics.pairs.threshold import delta75, isotonic, reaches, thresholds
-from steelyard.metrics.pairs.vacuum import dark_currents
 from strategies import make, shuffled, stack, swap_contents, swap_slots
 from well_formed import check_all
 

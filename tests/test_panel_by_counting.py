@@ -17,9 +17,8 @@ from sklearn.metrics import matthews_corrcoef
 from scores import Answer, call
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.ballots import Ballots, ballots
-from steelyard.metrics.panel.error_correlation import error_correlation, error_correlations
-from steelyard.metrics.panel.over_judges import members
+from steelyard.metrics.panel.panel_metrics import members
+from steelyard.metrics.panel.vote_matrix import VoteMatrix, error_correlation, error_correlations, vote_matrix
 from steelyard.metrics.run.volatility import spread
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import SMOOTHING, dawid_skene
@@ -31,10 +30,10 @@ Vote = float
 rows_of_votes = st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, nan]), min_size=3, max_size=3), max_size=6)
 
 
-def table(votes: Sequence[Sequence[Vote]], labels: Sequence[float], *, tasks: int = 3) -> Ballots:
+def table(votes: Sequence[Sequence[Vote]], labels: Sequence[float], *, tasks: int = 3) -> VoteMatrix:
     """Items that go round a few tasks; every one is answered with yes or no."""
     count = len(votes)
-    return Ballots(
+    return VoteMatrix(
         votes=np.array(votes, dtype=np.float64).reshape(count, -1),
         labels=np.array(labels, dtype=np.float64),
         cluster=np.arange(count) % tasks,
@@ -44,7 +43,7 @@ def table(votes: Sequence[Sequence[Vote]], labels: Sequence[float], *, tasks: in
 
 
 @st.composite
-def panels(draw: st.DrawFn, *, lost: bool = True, judges: int = 3) -> Ballots:
+def panels(draw: st.DrawFn, *, lost: bool = True, judges: int = 3) -> VoteMatrix:
     """A few items, three judges, every item with a label."""
     answer = st.sampled_from([0.0, 1.0, nan] if lost else [0.0, 1.0])
     items = draw(st.integers(1, 7))
@@ -75,7 +74,7 @@ def test_the_correlation_of_errors_is_that_of_matthews(errors: list[tuple[bool, 
 
 @few
 @given(panels())
-def test_inputs_that_one_of_two_judges_lost_are_left_out(votes: Ballots) -> None:
+def test_inputs_that_one_of_two_judges_lost_are_left_out(votes: VoteMatrix) -> None:
     found = list(error_correlations(HEADING, votes))
     assert [(e.group["judge_1"], e.group["judge_2"]) for e in found] == [("a", "b"), ("a", "c"), ("b", "c")]
     for estimate in found:
@@ -99,7 +98,7 @@ def test_exchanging_right_and_wrong_of_one_judge_turns_the_sign() -> None:
     assert one.value == pytest.approx(-(two.value or 0))
 
 
-# Ballots from observations
+# VoteMatrix from observations
 
 answers = st.sampled_from([0, 1, "abstain", "failed", "unreadable"])
 
@@ -115,7 +114,7 @@ def test_repeats_go_to_their_majority(rows: list[tuple[tuple[Answer, ...], ...]]
         )
         for column, judge in enumerate("ab")
     }
-    found = ballots(scores)
+    found = vote_matrix(scores)
     assert found.judges == ("a", "b")
     assert found.labels.tolist() == [item % 2 for item in range(len(rows))]
     for item, sides in enumerate(rows):
@@ -128,7 +127,7 @@ def test_repeats_go_to_their_majority(rows: list[tuple[tuple[Answer, ...], ...]]
 
 
 def test_an_input_that_one_judge_did_not_see_is_a_lost_vote() -> None:
-    found = ballots(
+    found = vote_matrix(
         {
             "a": collect_scores([call("i0", 1, 1, judge="a"), call("i1", 0, 0, judge="a")]),
             "b": collect_scores([call("i1", 1, 0, judge="b"), call("i2", 1, 1, judge="b")]),

@@ -26,9 +26,9 @@ from steelyard.metrics.scores.against_labels import (
     binary_figures,
     ordinal_figures,
 )
-from steelyard.metrics.scores.border import border_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.no_right_answer import border_estimates
 from steelyard.metrics.scores.probe import METRICS, by_scale, pointwise_estimates
 from steelyard.metrics.scores.repeats import (
     fleiss_columns,

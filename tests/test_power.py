@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 from steelyard.datasheet.findings.more_data import BEYOND_FULL, more_data, profile_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import calls_needed, judge_limit, share_of
+from steelyard.metrics.findings import bare_share, calls_total, judge_limit
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.clusters import Tally
@@ -131,7 +131,7 @@ def test_what_is_bought_decides_in_four_runs_of_five(share: float, limit: Limit)
         pilot = draw(10)
         if abs(pilot.k - 120 * share) > 1.5 or judge_limit(pilot, limit) != "inconclusive":
             continue
-        calls = calls_needed(share_of(pilot), limit.allowed)
+        calls = calls_total(bare_share(pilot), limit.allowed)
         assert calls is not None
         decided.append(judge_limit(draw(-(-calls // 12)), limit) != "inconclusive")
     assert np.mean(decided) >= 0.7

@@ -16,8 +16,7 @@ import pytest
 from recorded_calls import Call, observations_of, sorted_calls
 from steelyard.core.arrays import Ints
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.answer import Answer
-from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.columns import Answer, collect
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.probes.position import Position

@@ -16,13 +16,11 @@ from scores import call as score_call
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
-from steelyard.metrics.pairs.counting import share_of_calls
+from steelyard.metrics.pairs.counting import BY_CONSTRUCTION, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.remedies.change import NO_SPREAD
-from steelyard.metrics.remedies.cured import Cured, cured_judges
-from steelyard.metrics.remedies.juries import jury_remedies
+from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
+from steelyard.metrics.remedies.targets import NO_SPREAD
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -77,13 +75,13 @@ def shown(
     ]
 
 
-def cured(observations: list[Observation], *, price: float | None = 1e-6) -> dict[str, Cured]:
+def cured(observations: list[Observation], *, price: float | None = 1e-6) -> dict[str, MitigatedJudge]:
     dollars = None if price is None else lambda usage: price * usage.input_tokens
-    rows = cured_judges("j", Observations.of(observations), dollars, 7, priced=True)
+    rows = mitigated_judges("j", Observations.of(observations), dollars, 7, priced=True)
     return {row.remedy: row for row in rows}
 
 
-def counts(row: Cured, metric: str) -> tuple[int | None, int | None]:
+def counts(row: MitigatedJudge, metric: str) -> tuple[int | None, int | None]:
     figure = row.figure(metric)
     assert figure is not None
     return figure.estimate.numerator, figure.estimate.denominator
@@ -360,7 +358,7 @@ def panel(votes: dict[str, Sequence[int]], labels: Sequence[int]) -> list[Observ
     ]
 
 
-def juries(calls: list[Observation], judges: Sequence[str]) -> dict[str, Cured]:
+def juries(calls: list[Observation], judges: Sequence[str]) -> dict[str, MitigatedJudge]:
     prices = {judge: (lambda usage, n=n: n * 1e-6 * usage.input_tokens) for n, judge in enumerate(judges, 1)}
     return {row.judge: row for row in jury_remedies(Observations.of(calls), judges, prices, 7)}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.remedies.cured import Cured, CuredFigure, cured_judges
+from steelyard.metrics.remedies.mitigations import MitigatedFigure, MitigatedJudge, mitigated_judges
 from steelyard.metrics.remedies.remedy import AS_MEASURED, BASE, Remedy, remedies
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
@@ -69,18 +69,18 @@ def majority(letters: list[str]) -> str:
     return verdicts.pop() if len(verdicts) == 1 else "x"
 
 
-def by_id(table: Table, delta: int = 0, protocol: str = BASE) -> dict[str, Cured]:
+def by_id(table: Table, delta: int = 0, protocol: str = BASE) -> dict[str, MitigatedJudge]:
     seen = Observations.of(shown(rows(table), delta=delta, protocol=protocol))
-    return {cured.remedy: cured for cured in cured_judges("j", seen, None, 7, priced=False)}
+    return {cured.remedy: cured for cured in mitigated_judges("j", seen, None, 7, priced=False)}
 
 
-def only(cured: Cured, metric: str) -> CuredFigure:
+def only(cured: MitigatedJudge, metric: str) -> MitigatedFigure:
     figure = cured.figure(metric)
     assert figure is not None
     return figure
 
 
-def counts(figure: CuredFigure) -> tuple[int | None, int | None]:
+def counts(figure: MitigatedFigure) -> tuple[int | None, int | None]:
     return figure.estimate.numerator, figure.estimate.denominator
 
 
@@ -264,7 +264,7 @@ def test_a_verdict_costs_the_mean_of_its_calls_times_their_number(
     def price(usage: Usage) -> float:
         return usage.input_tokens / 1e6 + usage.output_tokens / 1e5
 
-    cured = {each.remedy: each for each in cured_judges("j", seen, price, 7, priced=True)}[remedy]
+    cured = {each.remedy: each for each in mitigated_judges("j", seen, price, 7, priced=True)}[remedy]
     cost = only(cured, "cost_per_verdict").estimate
     mean = sum(price(call.usage) for call in calls) / len(calls)
     assert cost.value == pytest.approx(mean * (2 if remedy == "orders" else 1))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.datasheet.conclusion import Conclusion, Reason
+from steelyard.datasheet.conclusion import Conclusion, ConclusionReason
 from steelyard.datasheet.conclusions.rules import FAULTS, guide_to
 from steelyard.datasheet.render.html.remedy_guide import guide_sections
 
@@ -16,7 +16,9 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
 
 
 def verdict(*titles: str) -> Conclusion:
-    return Conclusion("j", "unfit", tuple(Reason(title, "is bad", guide_to(title)) for title in titles))
+    return Conclusion(
+        "j", "unfit", tuple(ConclusionReason(title, "is bad", guide_to(title)) for title in titles)
+    )
 
 
 @pytest.mark.parametrize("title", [rule.title for rule in FAULTS])

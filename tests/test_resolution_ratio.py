@@ -19,8 +19,8 @@ from steelyard.metrics.instrument.likelihood import pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
 from steelyard.metrics.instrument.resolution_ratio import (
     RESOLUTION_RATIO,
-    Curve,
-    curve_of,
+    ProfileCurve,
+    profile_curve,
     profile_of_ratio,
     ratio_estimate,
     ratio_probability,
@@ -61,7 +61,7 @@ def shown() -> Estimate:
 
 def test_the_profile_is_the_one_scipy_finds() -> None:
     base, other = sound(), strict()
-    curves, wanted = (curve_of(base), curve_of(other)), 1.3
+    curves, wanted = (profile_curve(base), profile_curve(other)), 1.3
 
     def loss(free: np.ndarray) -> float:
         thetas = np.array([free[0], *free[1:5]]), np.array([wanted * free[0], *free[5:]])
@@ -109,8 +109,8 @@ def test_a_moved_resolution_is_flagged() -> None:
 def test_the_probability_agrees_with_the_limits() -> None:
     # Where the 95 % limit touches 1 the p is .05: hold the ratio's curve against its own limit.
     found = ratio_estimate(HEADING, sound(), strict())
-    curves, spread = (curve_of(sound()), curve_of(strict())), ratio_spread(sound(), strict())
-    moved = Curve(curves[1].place / (found.intervals[0].low or 0), curves[1].root)
+    curves, spread = (profile_curve(sound()), profile_curve(strict())), ratio_spread(sound(), strict())
+    moved = ProfileCurve(curves[1].place / (found.intervals[0].low or 0), curves[1].root)
     assert ratio_probability(curves[0], moved, spread) == pytest.approx(0.05, abs=1e-3)
     assert ratio_estimate(HEADING, sound(), sound()).p == pytest.approx(1)
 

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.scores.vacuum import score_vacuum_estimates
+from steelyard.metrics.scores.no_right_answer import score_vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum

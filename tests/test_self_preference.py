@@ -12,8 +12,7 @@ import pytest
 from servers import Received, ScriptedServer, says
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.run.families import family_of
-from steelyard.metrics.run.self_preference import NO_FAMILY, NONE_ALIKE, NONE_OWN
+from steelyard.metrics.run.self_preference import NO_FAMILY, NONE_ALIKE, NONE_OWN, vendor_of
 from steelyard.probes.probe import Design
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.stimuli.natural import natural_pair
@@ -47,11 +46,11 @@ PAIRS = Task("Compare.", "More is better.", Pairwise())
     ],
 )
 def test_families_by_name(name: str, family: str | None) -> None:
-    assert family_of(name) == family
+    assert vendor_of(name) == family
 
 
 def test_a_given_family_goes_before_the_name() -> None:
-    assert family_of("gpt-4o", {"gpt-4o": "Mine"}) == "mine"
+    assert vendor_of("gpt-4o", {"gpt-4o": "Mine"}) == "mine"
 
 
 def scored(number: int, author: str, label: int, answer: int | None) -> Observation:

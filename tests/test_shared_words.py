@@ -12,7 +12,7 @@ from example_datasheet import FAILING, example
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import even_groups, summarise
 from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
 from steelyard.metrics.estimate import Estimate
@@ -33,7 +33,7 @@ def sheet(*estimates: Estimate) -> Datasheet:
 
 def test_a_section_stands_on_its_first_defined_figure() -> None:
     lost, seen, later = row("lost", None, 0), row("seen", 0.5, 8), row("later", 0.5, 9)
-    section = Section("s", "", tuple(Row(e.metric, {"J": e}) for e in (lost, seen, later)))
+    section = Section("s", "", tuple(FigureRow(e.metric, {"J": e}) for e in (lost, seen, later)))
     assert section.basis("J") == seen
     assert replace(section, rows=section.rows[:1]).basis("J") == lost
     assert section.basis("nobody") is None

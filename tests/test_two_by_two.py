@@ -11,7 +11,7 @@ from scipy.stats import beta, t
 
 from calibration.urn import shared
 from steelyard.metrics.stats.agreement import balanced_accuracy, kappa
-from steelyard.metrics.stats.two_by_two import table_limits, youden_limits
+from steelyard.metrics.stats.two_class import table_limits, youden_limits
 
 LEVELS = np.array([0.0, 1.0])
 DESIGNS = ((6, 5), (15, 2), (30, 1))

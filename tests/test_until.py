@@ -20,7 +20,7 @@ from servers import ScriptedServer
 from steelyard.datasheet.sequential import ERROR
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_error
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
 from steelyard.run_folder import resume
@@ -65,7 +65,7 @@ def test_a_flag_has_to_hold_at_the_limits_of_one_look(events: int, word: str) ->
     # Wilson with t(39): 6 of 40 reach down to .070 at 95 % and .062 at 98.3 %, 8 of 40 to .105 and .095;
     # the limit of dark current lies between.
     assert LIMIT is not None
-    usual, strict = share(events, 40, FLAGGED), at_error(share(events, 40, FLAGGED), LIMIT, ERROR)
+    usual, strict = share(events, 40, FLAGGED), at_alpha(share(events, 40, FLAGGED), LIMIT, ERROR)
     by_hand = score(events / 40, 40, t_quantile(1 - ERROR / 2, 39))
     assert strict.interval is not None
     assert usual.interval is not None
@@ -77,18 +77,18 @@ def test_a_flag_has_to_hold_at_the_limits_of_one_look(events: int, word: str) ->
 def test_a_test_has_to_hold_at_the_error_of_one_look() -> None:
     lean = Estimate("j", "ladder", "net_slot_preference", {}, "pair", 0.4, n_clusters=30)
     lean = replace(lean, intervals=(Interval("t_cluster", 0.05, 0.75),), finding=FLAGGED, p_corrected=0.03)
-    assert at_error(lean, None, ERROR).finding == INCONCLUSIVE
-    assert at_error(replace(lean, p_corrected=0.01), None, ERROR).finding == FLAGGED
+    assert at_alpha(lean, None, ERROR).finding == INCONCLUSIVE
+    assert at_alpha(replace(lean, p_corrected=0.01), None, ERROR).finding == FLAGGED
     narrow = replace(lean, value=0.0, finding=CLEAR, p_corrected=0.9)
     # 1.2 times as wide: ±.08 stays within the margin of .10, ±.09 does not.
     for reach, word in ((0.08, CLEAR), (0.09, INCONCLUSIVE)):
         interval = Interval("t_cluster", -reach, reach)
-        assert at_error(replace(narrow, intervals=(interval,)), None, ERROR).finding == word
+        assert at_alpha(replace(narrow, intervals=(interval,)), None, ERROR).finding == word
 
 
 def test_a_word_without_a_limit_or_a_test_is_withheld() -> None:
     gain = Estimate("j", "original", "accuracy_gain", {}, "call", 0.4, intervals=(Interval("t", 0.2, 0.6),))
-    assert at_error(replace(gain, finding=CLEAR), None, ERROR).finding == INCONCLUSIVE
+    assert at_alpha(replace(gain, finding=CLEAR), None, ERROR).finding == INCONCLUSIVE
 
 
 # Looks

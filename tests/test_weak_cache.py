@@ -13,7 +13,7 @@ from pairs import pair
 from steelyard.core.arrays import weak_cache
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import decompose
-from steelyard.metrics.pairs.position import position_test
+from steelyard.metrics.pairs.slot import position_test
 from steelyard.verdicts.observations import Observations
 
 

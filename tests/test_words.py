@@ -11,10 +11,16 @@ from scipy.stats import betabinom
 from clustered import beta_events, copula_events, hot_events, tallies
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, moved_by, share_of
+from steelyard.metrics.findings import (
+    bare_share,
+    calls_total,
+    difference_word,
+    judge_limit,
+    missingness_shift,
+)
 from steelyard.metrics.metric import Limit
+from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 from strategies import find, make
@@ -89,8 +95,8 @@ def test_what_clearing_costs() -> None:
     assert [judge_limit(seen(0, items, 1), Limit(0.1)) for items in (37, 38)] == ["inconclusive", "clear"]
     # With no event: 16 tasks of 12 calls for .05, and 14 of 4 for one kind against .10.
     # 12/2.1 calls a task: 91.4 > 19 · t(15)² = 86.3, 85.7 < 19 · t(14)² = 87.4; 4/1.3: 43.1 > 9 · t(13)².
-    assert calls_needed(share_of(seen(0, 10, 12)), Limit(0.05).allowed) == 192
-    assert calls_needed(share_of(seen(0, 10, 4)), Limit(0.1).allowed) == 56
+    assert calls_total(bare_share(seen(0, 10, 12)), Limit(0.05).allowed) == 192
+    assert calls_total(bare_share(seen(0, 10, 4)), Limit(0.1).allowed) == 56
 
 
 # Missing verdicts -------------------------------------------------------------------------------------
@@ -160,9 +166,9 @@ def test_the_words_of_a_difference_by_hand() -> None:
     assert difference_word((0.10, 0.30), 0.001, moved=(-0.12, 0.05)) == "inconclusive"
     assert difference_word(None, 0.001) == "flagged"
     assert difference_word(None, 0.001, moved=(-0.1, 0.0)) == "inconclusive"
-    assert moved_by(0.2, (0.15, 0.4)) == (pytest.approx(-0.05), pytest.approx(0.2))
-    assert moved_by(0.2, None) == (0.0, 0.0)
-    assert moved_by(0.1 + 0.2, (0.3, 0.3)) == (0.0, 0.0)
+    assert missingness_shift(0.2, (0.15, 0.4)) == (pytest.approx(-0.05), pytest.approx(0.2))
+    assert missingness_shift(0.2, None) == (0.0, 0.0)
+    assert missingness_shift(0.1 + 0.2, (0.3, 0.3)) == (0.0, 0.0)
 
 
 def test_slots_that_only_answered_calls_favour() -> None:

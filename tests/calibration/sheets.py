@@ -10,7 +10,7 @@ import numpy as np
 from calibration import pair_world, score_world
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
-from steelyard.metrics.comparison.family import compare
+from steelyard.metrics.comparison.multiple_testing import compare
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
@@ -22,10 +22,10 @@ from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.criterion import criterion_estimates, sensitivity_shifts
 from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.natural import CELLS as NATURAL_CELLS
-from steelyard.metrics.panel.panel import panel_estimates
+from steelyard.metrics.panel.juries import panel_estimates
+from steelyard.metrics.run.cost import run_costs
 from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import loss_rate
-from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.authored import AnswerAmbiguity
 from steelyard.probes.edits import Typos

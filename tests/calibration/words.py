@@ -132,7 +132,7 @@ LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
 @contextmanager
 def verdicts_only(*, remedies: bool = True) -> Iterator[None]:
     """Leave out what takes long and decides no word, on request remedies too."""
-    more = () if remedies else ((assembling, "cured_judges", _nothing),)
+    more = () if remedies else ((assembling, "mitigated_judges", _nothing),)
     with ExitStack() as stack:
         for module, name, instead in (*LEFT_OUT, *more):
             stack.enter_context(patch.object(module, name, instead))

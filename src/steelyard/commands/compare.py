@@ -15,7 +15,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
-from steelyard.metrics.comparison.family import compare
+from steelyard.metrics.comparison.multiple_testing import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.probe_metadata import metrics_of, reading_order

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.run_facts import Look
+from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, RunError
 from steelyard.run_folder.publication import publish
 from steelyard.run_folder.resume import prepare_folder
@@ -112,7 +112,7 @@ def remaining_profiles(folder: RunFolder) -> tuple[str, ...]:
     return PROFILES[PROFILES.index(held) :]
 
 
-def earlier_looks(folder: RunFolder) -> tuple[Look, ...]:
+def earlier_looks(folder: RunFolder) -> tuple[ProfileLook, ...]:
     """The looks at smaller profiles than the one that a folder is at."""
     return (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
 
@@ -137,5 +137,5 @@ def measure_until_verdict(
             break
         looks = looks_so_far
         if progress is not None:
-            progress.say(f"{looks[-1]}; {looks[-1].open_told}; going on with the next profile.")
+            progress.say(f"{looks[-1]}; {looks[-1].open_sentence}; going on with the next profile.")
     return found

@@ -11,9 +11,16 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY
-from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, OverallCost, overall_cost
-from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
-from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
+from steelyard.metrics.run.cost import (
+    COST_PER_POINT,
+    COST_PER_POINT_MEAN,
+    COST_PER_POINT_POOLED,
+    COST_TOTAL,
+    CostRow,
+    OverallCost,
+    overall_cost,
+)
+from steelyard.metrics.run.volatility import ACCURACY_MEAN
 from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.original import ORIGINAL
@@ -182,7 +189,7 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     paid = [costs[probe] for probe in costs if probe in right]
     dollars = sum(paid) if len(paid) == len(right) else None
     probes = tuple(sorted(right))
-    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_told)
+    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_sentence)
 
 
 def _labels_itself(judge: str, sheet: Datasheet) -> bool:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.datasheet.examples.example import Example
+from steelyard.datasheet.examples.example import FindingExample
 from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.errors import UnknownNameError
 from steelyard.run_folder.call_examples import RunCalls
@@ -40,7 +40,7 @@ class JudgeExamples:
     """Name on the datasheet."""
     matching: int
     """How many stimuli there are to choose from."""
-    exhibits: Sequence[Example]
+    exhibits: Sequence[FindingExample]
     """The chosen ones, most telling first."""
 
 

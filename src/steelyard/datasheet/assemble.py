@@ -24,20 +24,18 @@ from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RA
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.panel.over_judges import PANEL
-from steelyard.metrics.panel.panel import panel_estimates
-from steelyard.metrics.remedies.cured import Cured, cured_judges
-from steelyard.metrics.remedies.juries import jury_remedies
+from steelyard.metrics.panel.juries import panel_estimates
+from steelyard.metrics.panel.panel_metrics import PANEL
+from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run.agent_runs import METRICS as AGENTS
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.agent_runs import run_estimates
-from steelyard.metrics.run.cost import Dollars
+from steelyard.metrics.run.cost import PROBE as COST
+from steelyard.metrics.run.cost import RUN_METRICS as COSTS
+from steelyard.metrics.run.cost import Dollars, run_costs
 from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.losses import loss_estimates
-from steelyard.metrics.run.run_cost import METRICS as COSTS
-from steelyard.metrics.run.run_cost import PROBE as COST
-from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.strata import METRICS as STRATA
 from steelyard.metrics.run.strata import strata_estimates
 from steelyard.metrics.run.unchanged import METRICS as UNCHANGED
@@ -46,9 +44,9 @@ from steelyard.metrics.run.volatility import METRICS as SPREADS
 from steelyard.metrics.run.volatility import PROBE as VOLATILITY
 from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.metrics.scores.invariance import EXCESS_FLIP
-from steelyard.metrics.scores.pooled import METRICS as POOLED_FIGURES
-from steelyard.metrics.scores.pooled import PROBE as POOLED
-from steelyard.metrics.scores.pooled import pooled_estimates
+from steelyard.metrics.scores.probe import POOLED_METRICS as POOLED_FIGURES
+from steelyard.metrics.scores.probe import POOLED_PROBE as POOLED
+from steelyard.metrics.scores.probe import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -79,9 +77,9 @@ def assemble(
     whole: list[Estimate] = []
     matrices: list[Confusion] = []
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
-    remedies: list[Cured] = []
+    remedies: list[MitigatedJudge] = []
     for judge in ordered:
-        bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
+        bench = _JudgeFigures(judge.name, seen.of_judge(judge.name), seed, faults)
         asked = not judge.baseline and not judge.members
         arms = Arms(judge.name, bench.observations, seed) if asked else None
         estimates += bench.together(bench.probed(probes), EXCESS_FLIP, "edits")
@@ -132,7 +130,7 @@ def assemble(
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _JudgeFigures:
     """One judge's observations, and the figures that are made from them; a fault stays with its figure."""
 
     judge: str
@@ -223,11 +221,11 @@ class _Bench:
 
     def remedies(
         self, prices: Mapping[str, Dollars | None] | None, baselines: Mapping[str, Observations]
-    ) -> list[Cured]:
+    ) -> list[MitigatedJudge]:
         """The judge with each remedy that its calls can tell of."""
         price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
         make = partial(
-            cured_judges,
+            mitigated_judges,
             self.judge,
             self.observations,
             price,
@@ -252,7 +250,7 @@ def _juries(
     prices: Mapping[str, Dollars | None] | None,
     seed: int,
     faults: Faults,
-) -> list[Cured]:
+) -> list[MitigatedJudge]:
     make = partial(jury_remedies, seen, judges, prices, seed)
     return faults.guarded("", "juries as a remedy", make, lambda _: [])
 

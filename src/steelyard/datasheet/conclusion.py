@@ -29,7 +29,7 @@ WORDS = tuple(JSON_WORDS)
 
 
 @dataclass(frozen=True)
-class Reason:
+class ConclusionReason:
     """One thing that decides a conclusion."""
 
     title: str
@@ -46,7 +46,7 @@ class Reason:
         return {**vars(self), "brings": list(self.brings)}
 
     @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Reason:
+    def from_json(cls, body: Any, where: str = "") -> ConclusionReason:
         """The reason that was written."""
         return from_body(cls, body, where)
 
@@ -59,7 +59,7 @@ class Conclusion:
     """Name on the datasheet."""
     word: str
     """One of `WORDS`."""
-    facts: tuple[Reason, ...] = ()
+    facts: tuple[ConclusionReason, ...] = ()
     """What decides it, the gravest first; three at most."""
     so: str = ""
     """The remedy, or what may be concluded, in one sentence."""
@@ -191,7 +191,7 @@ class Finding:
         return from_body(cls, body, where)
 
 
-def also_flagged(fact: Reason) -> str:
+def also_flagged(fact: ConclusionReason) -> str:
     """`; this also flags dark current and sensitivity`, or nothing."""
     if not fact.brings:
         return ""

@@ -13,15 +13,15 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import Conclusion, Finding
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.estimate_index import EstimateIndex
-from steelyard.datasheet.examples.example import Example
+from steelyard.datasheet.examples.example import FindingExample
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_against, partial_words
+from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, describe_reference, partial_words
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
-from steelyard.metrics.remedies.cured import Cured
+from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/2"
@@ -76,9 +76,9 @@ class Datasheet:
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
-    remedies: tuple[Cured, ...] = ()
+    remedies: tuple[MitigatedJudge, ...] = ()
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
-    exhibits: tuple[Example, ...] = ()
+    exhibits: tuple[FindingExample, ...] = ()
     """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
     confusion: tuple[Confusion, ...] = ()
     """Label by answer, of each measured judge: whole, and by stratum."""
@@ -124,9 +124,8 @@ class Datasheet:
         )
 
     def __str__(self) -> str:
-        return "\n".join([*([self.partial_told] if self.partial else []), *map(str, self.verdicts)]) or repr(
-            self
-        )
+        opening = [self.partial_sentence] if self.partial else []
+        return "\n".join([*opening, *map(str, self.verdicts)]) or repr(self)
 
     @property
     def units(self) -> str:
@@ -145,7 +144,7 @@ class Datasheet:
         return partial_words(facts.asked, facts.planned) if facts.partial else None
 
     @property
-    def partial_told(self) -> str:
+    def partial_sentence(self) -> str:
         """The sentence that the reports of a partial run begin with; empty for a whole run."""
         if self.partial is None:
             return ""
@@ -182,16 +181,16 @@ class Datasheet:
         )
 
     @property
-    def reference_told(self) -> str:
+    def reference_sentence(self) -> str:
         """What accuracy is held against, where that is a judge; empty where it is not."""
-        return "" if self.reference is None else held_against(self.reference)
+        return "" if self.reference is None else describe_reference(self.reference)
 
     @property
     def _reference(self) -> dict[str, str]:
         """The sentence and the name, where a judge is the reference."""
         if self.reference is None:
             return {}
-        return {"reference": self.reference_told, "reference_judge": self.reference}
+        return {"reference": self.reference_sentence, "reference_judge": self.reference}
 
     @cached_property
     def look_up(self) -> EstimateIndex:

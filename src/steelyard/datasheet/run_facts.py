@@ -20,7 +20,7 @@ REFERENCE = (
 """What stands around the name of the judge that others are held against."""
 
 
-def held_against(judge: str) -> str:
+def describe_reference(judge: str) -> str:
     """What accuracy is held against, where that is a judge."""
     before, after = REFERENCE
     return f"{before}{judge}{after}"
@@ -42,7 +42,7 @@ def missing_labels(missing: int, rows: int) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedCalls:
     """The calls of one judge of a partial run."""
 
     asked: int
@@ -89,7 +89,7 @@ ENDS = {
 
 
 @dataclass(frozen=True)
-class Look:
+class ProfileLook:
     """What was known at one profile of `measure --until verdict`."""
 
     profile: str
@@ -109,7 +109,7 @@ class Look:
         return {**vars(self), "words": dict(self.words), "open": open_}
 
     @property
-    def open_told(self) -> str:
+    def open_sentence(self) -> str:
         """`open: merit`, or `open: position, length`, over all judges; empty where every word is decided."""
         named = dict.fromkeys(title.lower() for each in self.open.values() for title in each)
         return f"open: {', '.join(named)}" if named else ""
@@ -135,7 +135,7 @@ class RunFacts:
     """Calls that wait for their reply in batches."""
     decided: str | None = None
     """Rule of `--decide` after which the others were not asked; None where something else ended the run."""
-    unfinished: Mapping[str, Asked] = field(default_factory=dict)
+    unfinished: Mapping[str, AskedCalls] = field(default_factory=dict)
     """Judges some of whose calls were never asked."""
     uncounted: Mapping[str, int] = field(default_factory=dict)
     """Judge to its calls whose tokens no server counted, so that their dollars are estimated."""
@@ -155,7 +155,7 @@ class RunFacts:
     """Rows of the user's data that were shown; 0 where there are none."""
     unlabelled: int = 0
     """Rows among them without a label."""
-    looks: tuple[Look, ...] = ()
+    looks: tuple[ProfileLook, ...] = ()
     """Profiles of `--until verdict` in turn, as far as all their calls were made; none of other runs."""
     finished: str | None = None
     """When the last reply came; None where calls are open, or nobody knows."""
@@ -166,12 +166,12 @@ class RunFacts:
         return missing_labels(self.unlabelled, self.rows)
 
     @property
-    def looks_told(self) -> str:
+    def looks_sentence(self) -> str:
         """The looks of `--until verdict` and why it stopped, in sentences; empty for other runs."""
         if not self.looks:
             return ""
         end = self.looks[-1].end
-        still = self.looks[-1].open_told
+        still = self.looks[-1].open_sentence
         why = "" if end is None else f" Stopped: {'; '.join(filter(None, (ENDS[end], still)))}."
         return f"{'; '.join(map(str, self.looks))}.{why}"
 

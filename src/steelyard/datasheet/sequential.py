@@ -24,12 +24,12 @@ from steelyard.datasheet.conclusions.conclude import NO_SERVER, UNDEFINED, concl
 from steelyard.datasheet.conclusions.rules import FAULTS, Gravity
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.findings.findings import findings_of
-from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, Look
+from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_error
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.allocation import PROFILES
@@ -41,7 +41,7 @@ GRAVE = tuple(dict.fromkeys(rule.title for rule in FAULTS if rule.gravity == Gra
 """Titles of what could draw answers away from quality."""
 
 
-def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
+def look_at(sheet: Datasheet, observations: Observations, calls: int) -> ProfileLook:
     """What the sheet of a profile says of every judge, and whether it may be the last; calls are all made."""
     strict = _strict(sheet, observations)
     open_ = {
@@ -50,14 +50,14 @@ def look_at(sheet: Datasheet, observations: Observations, calls: int) -> Look:
         if (still := _open(sheet, strict, verdict, again))
     }
     words = {verdict.judge: JSON_WORDS[verdict.word] for verdict in sheet.verdicts}
-    return Look(sheet.profile, calls, words, open_, _end(sheet, open_))
+    return ProfileLook(sheet.profile, calls, words, open_, _end(sheet, open_))
 
 
 def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:
     """The sheet with the limits of one look."""
     baselines = {judge.name: observations.of_judge(judge.name) for judge in sheet.judges if judge.baseline}
     estimates = [
-        at_error(estimate, metric_named(estimate.metric).limit, ERROR)
+        at_alpha(estimate, metric_named(estimate.metric).limit, ERROR)
         for estimate in sheet.estimates
         if estimate.metric != MERIT.id
     ]

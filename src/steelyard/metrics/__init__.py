@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.metrics.estimate_context import EstimateContext
     from steelyard.metrics.metric import Limit, Metric, ShownAs
-    from steelyard.metrics.pairs.answer import Answer, decided, neither, readable
-    from steelyard.metrics.pairs.columns import Pairs, collect
-    from steelyard.metrics.pairs.counting import count_answers, count_calls, count_wins, share_of_calls, tally
-    from steelyard.metrics.pairs.missing import missing_rates
+    from steelyard.metrics.pairs.columns import Answer, Pairs, collect, decided, neither, readable
+    from steelyard.metrics.pairs.counting import (
+        count_answers,
+        count_calls,
+        count_wins,
+        missing_rates,
+        share_of_calls,
+        tally,
+    )
     from steelyard.metrics.proportions import proportion
-    from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
+    from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores
     from steelyard.metrics.stats.clusters import Tally
 
 __all__ = [
@@ -27,12 +32,12 @@ __all__ = [
     "FAILED_RATE",
     "UNREADABLE_RATE",
     "Answer",
-    "Ending",
     "Estimate",
     "EstimateContext",
     "Interval",
     "Limit",
     "Metric",
+    "Outcome",
     "Pairs",
     "Scores",
     "ShownAs",
@@ -56,8 +61,8 @@ _HOMES = {
     "DARK_CURRENT": "common",
     "FAILED_RATE": "common",
     "UNREADABLE_RATE": "common",
-    "Answer": "pairs.answer",
-    "Ending": "scores.columns",
+    "Answer": "pairs.columns",
+    "Outcome": "scores.columns",
     "Estimate": "estimate",
     "EstimateContext": "estimate_context",
     "Interval": "estimate",
@@ -72,11 +77,11 @@ _HOMES = {
     "count_answers": "pairs.counting",
     "count_calls": "pairs.counting",
     "count_wins": "pairs.counting",
-    "decided": "pairs.answer",
-    "missing_rates": "pairs.missing",
-    "neither": "pairs.answer",
+    "decided": "pairs.columns",
+    "missing_rates": "pairs.counting",
+    "neither": "pairs.columns",
     "proportion": "proportions",
-    "readable": "pairs.answer",
+    "readable": "pairs.columns",
     "share_of_calls": "pairs.counting",
     "tally": "pairs.counting",
 }

@@ -9,9 +9,8 @@ from typing import Required, TypedDict, Unpack
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.rng import seed_for
 from steelyard.metrics.basis import Group
-from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.reasons import Reason
 
 NO_CALLS = "no calls in this condition"
 NO_VERDICTS = "no call of this condition ended in a verdict"

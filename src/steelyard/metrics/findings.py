@@ -25,7 +25,7 @@ from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Ends, Span, clopper_pearson, score
 from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 from steelyard.metrics.stats.sample_size import ALPHA, POWER, smallest_sufficient, trials_total, unlucky_share
-from steelyard.metrics.stats.two_by_two import table_limits
+from steelyard.metrics.stats.two_class import table_limits
 
 CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
 MARGIN = 0.10
@@ -37,7 +37,7 @@ POWER_REACH = 1 + normal_quantile(POWER) / _NORMAL
 """What a 95 % interval with 80 % power takes, in reaches of such an interval."""
 TOLERATED_LOSS = 0.02
 """Share of calls without a verdict that a figure without bounds may have and still be clear."""
-BY_LOSS = "the missing verdicts decide"
+MISSING_DECIDE = "the missing verdicts decide"
 BY_CHANCE = "by chance"
 """Reading of a share that calls which ignore each other would show as well: it is never flagged."""
 WHOLE_RUN = "run"
@@ -78,7 +78,7 @@ def estimate_word(estimate: Estimate, allowed: Span) -> str:
     return word if kept else INCONCLUSIVE
 
 
-def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
+def with_finding(estimate: Estimate, limit: Limit | None) -> Estimate:
     """The estimate with its word for the limit, and where it has none with the calls that would decide."""
     if limit is None or estimate.value is None:
         return estimate
@@ -88,12 +88,12 @@ def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
         estimate,
         finding=word,
         missing_decides=seen != word,
-        calls_needed=calls_needed(whole, limit.allowed) if seen == INCONCLUSIVE else None,
-        note="; ".join(part for part in (estimate.note, by_loss(seen, word)) if part) or None,
+        calls_needed=calls_total(whole, limit.allowed) if seen == INCONCLUSIVE else None,
+        note="; ".join(part for part in (estimate.note, missingness_note(seen, word)) if part) or None,
     )
 
 
-def at_error(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
+def at_alpha(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
     """The estimate with limits that err in this share of runs; a word that they do not bear out is withheld.
 
     The limits are as many times further from the value as the quantile of their law is larger. A word that
@@ -136,10 +136,10 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
 
     `bounds` are the share in the worst and best case over missing verdicts.
     """
-    return estimate_word(replace(share_of(tally), bounds=bounds), limit.allowed)
+    return estimate_word(replace(bare_share(tally), bounds=bounds), limit.allowed)
 
 
-def share_of(tally: Tally) -> Estimate:
+def bare_share(tally: Tally) -> Estimate:
     """A proportion with nothing but its counts and its interval."""
     interval = Interval(f"{_SCORE}_cluster", *wilson_cluster(tally))
     share = Estimate("", "", "", {}, "call", tally.k / tally.n, tally.k, tally.n, (interval,))
@@ -161,7 +161,7 @@ def _reach(estimate: Estimate) -> Span | None:
     lost = sum(estimate.excluded.values())
     if estimate.bounds is None and lost > TOLERATED_LOSS * (estimate.n_calls + lost):
         return -inf, inf
-    down, up = moved_by(value, estimate.bounds)
+    down, up = missingness_shift(value, estimate.bounds)
     size = _score_size(estimate)
     if size is None:
         return low + down, high + up
@@ -175,7 +175,7 @@ def _reach(estimate: Estimate) -> Span | None:
 def _shares(estimate: Estimate) -> Span:
     """A share in the worst and the best case over missing verdicts."""
     value = estimate.value or 0.0
-    down, up = moved_by(value, estimate.bounds)
+    down, up = missingness_shift(value, estimate.bounds)
     return max(0.0, value + down), min(1.0, value + up)
 
 
@@ -215,7 +215,7 @@ def difference_word(
 ) -> str:
     """The word for a difference, from its 95 % interval and the test's p.
 
-    `moved` says how far missing verdicts could move the difference, down and up; see `moved_by`.
+    `moved` says how far missing verdicts could move the difference, down and up; see `missingness_shift`.
     """
     low, high = (-1.0, 1.0) if limits is None else (limits[0] + moved[0], limits[1] + moved[1])
     if limits is not None and -margin < low and high < margin:
@@ -224,7 +224,7 @@ def difference_word(
     return FLAGGED if probability <= ALPHA and kept else INCONCLUSIVE
 
 
-def moved_by(value: float, bounds: Span | None) -> Span:
+def missingness_shift(value: float, bounds: Span | None) -> Span:
     """How far missing verdicts could move a value, down and up; rounding does not count."""
     if bounds is None:
         return 0.0, 0.0
@@ -233,7 +233,7 @@ def moved_by(value: float, bounds: Span | None) -> Span:
 
 
 @dataclass(frozen=True, eq=False)
-class Beyond:
+class LimitTest:
     """A figure that is a function of sums over clusters, held against a limit."""
 
     table: Floats
@@ -289,9 +289,9 @@ class Beyond:
         return limit_word(self.limits(SURE), limit)
 
 
-def by_loss(seen: str | None, word: str | None) -> str | None:
+def missingness_note(seen: str | None, word: str | None) -> str | None:
     """A remark where a word is withheld that the verdicts at hand alone would give."""
-    return f"{seen} but for calls without a verdict: {BY_LOSS}" if seen != word else None
+    return f"{seen} but for calls without a verdict: {MISSING_DECIDE}" if seen != word else None
 
 
 def detectable_beyond(tally: Tally, limit: Limit) -> float:
@@ -300,7 +300,7 @@ def detectable_beyond(tally: Tally, limit: Limit) -> float:
     return (quantile(tally, SURE) + quantile(tally, POWER)) * spread
 
 
-def calls_needed(estimate: Estimate, allowed: Span) -> int | None:
+def calls_total(estimate: Estimate, allowed: Span) -> int | None:
     """Calls of this design in all that decide in four runs of five if the value is true: the one forecast.
 
     What is added are more clusters like these, or units where there is one cluster. None where the value lies

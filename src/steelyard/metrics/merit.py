@@ -27,21 +27,18 @@ from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, Beyond, calls_needed
-from steelyard.metrics.pairs.answer import Answer, lost, neither, readable
-from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, LimitTest, calls_total
+from steelyard.metrics.pairs.columns import Answer, Pairs, collect, lost, neither, readable
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
-from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.floor import CONSTANT_LABELS, label_table
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
+from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
-from steelyard.metrics.stats.balanced_mean import BalancedMean
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
 from steelyard.metrics.stats.sample_size import ALPHA
-from steelyard.metrics.stats.two_by_two import youden_limits
+from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -100,7 +97,7 @@ def merit_estimates(
             estimates += agent_merit(context, Runs.of(rows), alpha)
         elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
             context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
-            estimates += score_merit(context, collect_scores(on_original_range(plain)), alpha)
+            estimates += score_merit(context, collect_scores(rescaled_to_original(plain)), alpha)
     return estimates
 
 
@@ -306,7 +303,7 @@ def _ordinal(context: EstimateContext, scores: Scores, alpha: float) -> Estimate
         return _unknown(context, scores, rows)
     values = np.union1d(seen.score, seen.expected.astype(np.int64))
     sums, levels = label_table(rows, values), values.astype(np.float64)
-    rank = Beyond(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
+    rank = LimitTest(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
     if isfinite(rank.value):
         return _agreement(context, rows, rank.value, rank.limits(1 - alpha / 2), rank.method)
     # As many calls as the data allow might have followed the label.
@@ -351,7 +348,7 @@ def _forecast(estimate: Estimate, floor: float) -> Estimate:
     """The estimate, where it is undecided with the calls that would place it above or below the floor."""
     if estimate.finding != INCONCLUSIVE:
         return estimate
-    return replace(estimate, calls_needed=calls_needed(replace(estimate, excluded={}), (floor, inf)))
+    return replace(estimate, calls_needed=calls_total(replace(estimate, excluded={}), (floor, inf)))
 
 
 def _shift(value: float, chance: float, calls: int, missing: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import detectable_beyond, judged
+from steelyard.metrics.findings import detectable_beyond, with_finding
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
@@ -60,7 +60,7 @@ def proportion(
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
         note=join([*notes, *_remarks(tally, limit)]),
     )
-    return judged(estimate, limit)
+    return with_finding(estimate, limit)
 
 
 def share_bounds(tally: Tally) -> Span:
@@ -107,10 +107,10 @@ def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     if tally.abstained:
         remarks.append(f"{tally.abstained} abstained, counted as ties")
     if limit:
-        remarks.append(limit_told(limit))
+        remarks.append(limit_note(limit))
     return remarks
 
 
-def limit_told(limit: Limit) -> str:
+def limit_note(limit: Limit) -> str:
     """The remark that names what a figure is held against."""
     return f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}"

@@ -9,9 +9,9 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.scores.border import METRICS as BORDER_METRICS
-from steelyard.metrics.scores.border import border_estimates
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.no_right_answer import METRICS as BORDER_METRICS
+from steelyard.metrics.scores.no_right_answer import border_estimates
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, parse_sample, sample_items

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.scores.change import ACCURACY_CHANGE
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.probe import METRICS
+from steelyard.metrics.scores.probe import ACCURACY_CHANGE, METRICS
 from steelyard.probes.authored import AuthoredTextProbe
 from steelyard.probes.probe import Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample

@@ -16,7 +16,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE
-from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE, ladder_estimates
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE

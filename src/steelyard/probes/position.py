@@ -11,7 +11,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
 from steelyard.metrics.pairs.equals import TIE_RATE
-from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import (
     ACCURACY_BOTH,

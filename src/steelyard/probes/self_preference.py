@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.run.families import family_of
 from steelyard.metrics.run.self_preference import (
     NO_FAMILY,
     SELF_PREFERENCE,
     pair_treatments,
     score_treatments,
     self_preference,
+    vendor_of,
 )
 from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
@@ -64,12 +64,12 @@ class SelfPreference:
             if o.stimulus.authors and o.protocol == "base" and o.stimulus.kind in (ORIGINAL, NATURAL)
         ]
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        family = family_of(judge, self.families)
+        family = vendor_of(judge, self.families)
         if family is None:
             return [context.undefined(SELF_PREFERENCE, NO_FAMILY)]
         if any(o.own_label for o in mine):
             return [context.undefined(SELF_PREFERENCE, OWN_LABELS)]
         authors = {author for o in mine for author in o.stimulus.authors or ()}
-        own = frozenset(author for author in authors if family_of(author, self.families) == family)
+        own = frozenset(author for author in authors if vendor_of(author, self.families) == family)
         treatments = [*score_treatments(mine, own), *pair_treatments(mine, own)]
         return [self_preference(context, treatments, mine)]

@@ -10,8 +10,8 @@ from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.vacuum import vacuum_estimates
-from steelyard.metrics.scores.vacuum import MEAN_SCORE, score_vacuum_estimates
+from steelyard.metrics.pairs.equals import vacuum_estimates
+from steelyard.metrics.scores.no_right_answer import MEAN_SCORE, score_vacuum_estimates
 from steelyard.probes.probe import (
     PAIRWISE,
     POINTWISE,

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.core.arrays import Mask, distinct
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import Example, ExampleCall, ExampleText, truncate
+from steelyard.datasheet.examples.example import ExampleText, ExampleTrial, FindingExample, truncate
 from steelyard.datasheet.examples.explain import explain
 from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector
 from steelyard.datasheet.findings.findings import examples_behind
@@ -83,13 +83,13 @@ class RunCalls:
             calls.stimulus, calls.protocol
         ]
 
-    def example(self, group: CallGroup, reading: str = "") -> Example:
+    def example(self, group: CallGroup, reading: str = "") -> FindingExample:
         """The group with its texts and raw replies."""
         stimulus, call = group.stimulus, group.calls[0]
         unchanged = select_calls(group.unchanged, CALLS // 2)
         calls = select_calls(group.calls, CALLS - len(unchanged))
         texts = [group.unchanged[0].stimulus] if group.unchanged else []
-        return Example(
+        return FindingExample(
             judge=call.judge,
             protocol=call.protocol,
             probe=stimulus.probe,
@@ -102,9 +102,9 @@ class RunCalls:
             reading=reading,
         )
 
-    def _call(self, call: Observation) -> ExampleCall:
+    def _call(self, call: Observation) -> ExampleTrial:
         record, is_pair = self.record(call), len(call.stimulus.texts) == 2
-        return ExampleCall(
+        return ExampleTrial(
             id=call.stimulus.id,
             order=call.order if is_pair else None,
             replicate=call.replicate,
@@ -162,7 +162,7 @@ MANY_READINGS = 24
 def with_examples(datasheet: Datasheet, run_calls: RunCalls) -> Datasheet:
     """The datasheet with examples of its calls; an error in them is a fault, and the figures stand."""
     faults = Faults()
-    examples: list[Example] = []
+    examples: list[FindingExample] = []
     for judge in datasheet.judges:
         if not judge.baseline:
             make = partial(_of_judge, datasheet, run_calls, judge.name)
@@ -170,7 +170,7 @@ def with_examples(datasheet: Datasheet, run_calls: RunCalls) -> Datasheet:
     return replace(datasheet, exhibits=tuple(examples), faults=(*datasheet.faults, *faults.found))
 
 
-def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[Example]:
+def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[FindingExample]:
     selector = ExampleSelector(run_calls.observations.of_judge(judge))
     shown = (
         *_flagged_examples(datasheet, run_calls, judge, selector),
@@ -181,7 +181,7 @@ def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[Exa
 
 def _flagged_examples(
     datasheet: Datasheet, run_calls: RunCalls, judge: str, selector: ExampleSelector
-) -> Iterator[Example]:
+) -> Iterator[FindingExample]:
     flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
     limit = EXAMPLES_PER_READING if len(flagged) <= MANY_READINGS else 1
     estimates = datasheet.look_up.of_judge(judge)
@@ -191,7 +191,7 @@ def _flagged_examples(
                 yield run_calls.example(group, reading.title)
 
 
-def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterator[Example]:
+def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterator[FindingExample]:
     """An example of each reason why calls have no verdict."""
     calls = selector.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):

@@ -9,7 +9,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
-from steelyard.datasheet.run_facts import Look
+from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.datasheet.sequential import look_at
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
@@ -73,11 +73,11 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     return with_examples(_with_instruments(sheet, plan, record), RunCalls.of_run(plan, record))
 
 
-def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observations) -> Datasheet:
+def _with_looks(sheet: Datasheet, before: Sequence[ProfileLook], observations: Observations) -> Datasheet:
     """The datasheet with the looks of `--until verdict`; where a fault stops this one, the figures stand."""
     faults = Faults()
 
-    def look() -> list[Look]:
+    def look() -> list[ProfileLook]:
         return [look_at(sheet, observations, int(sheet.run["calls"]))]
 
     mine = [] if sheet.partial else faults.guarded("", "look", look, lambda _: [])

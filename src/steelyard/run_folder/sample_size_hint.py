@@ -16,8 +16,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, QWK
-from steelyard.metrics.scores.floor import CONSTANT_LABELS
+from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
 from steelyard.metrics.stats.sample_size import half_width

@@ -16,7 +16,7 @@ from steelyard.core.content_hash import hash_of
 from steelyard.core.json_dataclasses import from_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason
-from steelyard.datasheet.run_facts import Look
+from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import provider_flags
 from steelyard.run_folder.run_folder import RunFolder
@@ -92,7 +92,9 @@ def load_snapshot(path: Path) -> Study:
             source=None if body.get("data") is None else _load_source(dict(body["data"])),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             decides=None if body.get("decides") is None else str(body["decides"]),
-            looks=None if body.get("looks") is None else tuple(from_body(Look, o) for o in body["looks"]),
+            looks=None
+            if body.get("looks") is None
+            else tuple(from_body(ProfileLook, o) for o in body["looks"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ConfigError(

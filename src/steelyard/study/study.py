@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
-from steelyard.datasheet.run_facts import Look
+from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, DataError
 from steelyard.probes.probe import PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
 from steelyard.stimuli.pack_stimuli import pack_stimuli
@@ -106,7 +106,7 @@ class Study:
     decides: str | None = field(default=None, compare=False)
     """Rule of `--decide` that its calls are drawn for; None for a measurement. Decides no figure."""
 
-    looks: tuple[Look, ...] | None = field(default=None, compare=False)
+    looks: tuple[ProfileLook, ...] | None = field(default=None, compare=False)
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
     kit: ProbeCache = field(default_factory=ProbeCache, compare=False, repr=False)

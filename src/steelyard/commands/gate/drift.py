@@ -23,7 +23,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.family import Family, read_together
+from steelyard.metrics.comparison.multiple_testing import ComparisonFamily, adjust_comparisons
 from steelyard.metrics.findings import CLEAR, FLAGGED
 
 ALL_FIGURES = "all"
@@ -48,7 +48,7 @@ def drift_checks(
         found = compare_judges(old, before, new, after, margin).rows
         # Calls without a reply are the network's, not the judge's, unless the policy asks.
         ours = FAILED_RATE.id in {rule.metric for rule in policy.rules}
-        family = read_together([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
+        family = adjust_comparisons([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
         selected, unpaired = _select(policy, family.rows, {check.metric for check in ruling.of(judge)})
         asked = {id(row) for row in selected}
         moved = [row for row in family.rows if id(row) not in asked and row.finding == FLAGGED]
@@ -96,7 +96,7 @@ def _select(
     return list(selected.values()), list(unpaired)
 
 
-def _joint_check(judge: str, family: Family, *, tolerated: bool) -> list[Check]:
+def _joint_check(judge: str, family: ComparisonFamily, *, tolerated: bool) -> list[Check]:
     """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
     if family.p is None:
         return []

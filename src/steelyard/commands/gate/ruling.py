@@ -26,14 +26,14 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import (
     BY_CHANCE,
-    BY_LOSS,
     CLEAR,
     FLAGGED,
+    MISSING_DECIDE,
     TOLERATED_LOSS,
-    calls_needed,
+    calls_total,
     estimate_word,
 )
-from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.probes.probe_metadata import label_changing_probes
@@ -172,7 +172,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
-    notes += [f"Reference: {sheet.reference_told}."] if sheet.reference else []
+    notes += [f"Reference: {sheet.reference_sentence}."] if sheet.reference else []
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
@@ -287,13 +287,13 @@ def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
     whole = replace(estimate, bounds=None, excluded={})
     decide = rule.has_limit and estimate_word(whole, rule.span) != estimate_word(estimate, rule.span)
     if decide or (rule.uses_sheet_limit and estimate.missing_decides):
-        return slot_doubt(estimate) or f"{numbers.excluded(estimate)}: {BY_LOSS}"
+        return slot_imbalance_note(estimate) or f"{numbers.excluded(estimate)}: {MISSING_DECIDE}"
     return None
 
 
 def _additional_calls(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
     """Further calls that would decide; the datasheet's own forecast where its own limit is asked for."""
-    total = estimate.calls_needed if read else calls_needed(estimate, rule.span)
+    total = estimate.calls_needed if read else calls_total(estimate, rule.span)
     return None if total is None else max(1, total - estimate.n_calls)
 
 

@@ -26,7 +26,7 @@ AT_MOST = 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class ComparisonAnswer:
     """What a comparison comes to."""
 
     first: tuple[Comparison, ...]
@@ -43,7 +43,7 @@ class Answer:
     """Figures that differ in so few clusters that nothing is known of others."""
 
     @classmethod
-    def of(cls, rows: Iterable[Comparison]) -> Answer:
+    def of(cls, rows: Iterable[Comparison]) -> ComparisonAnswer:
         """Sort the figures that have a difference, main ones first."""
         known = main_first(row for row in rows if row.difference is not None)
         here = tuple(row for row in known if row.differs and row.flipped == PAIRS)

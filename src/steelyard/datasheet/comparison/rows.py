@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped
 
 
 def label(row: Comparison) -> str:

@@ -9,13 +9,13 @@ from html import escape
 from typing import Any
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.comparison.answer import Answer, main_first
+from steelyard.datasheet.comparison.answer import ComparisonAnswer, main_first
 from steelyard.datasheet.comparison.rows import probability
-from steelyard.datasheet.run_facts import held_against
+from steelyard.datasheet.run_facts import describe_reference
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.sample_size import ALPHA
 
@@ -46,14 +46,14 @@ class Side:
     """The model, with whom it asks and how often where it is made of others; empty where nobody said."""
 
     @property
-    def model_told(self) -> str:
+    def model_suffix(self) -> str:
         """` (jury/vote of a, b; 2 calls per verdict)`; empty where the name says it."""
         return "" if self.model == self.judge else f" ({self.made or self.model})"
 
     @property
-    def reference_told(self) -> str:
+    def reference_sentence(self) -> str:
         """What its accuracy is held against, where that is a judge; empty where it is not."""
-        return "" if self.reference is None else f"Reference: {held_against(self.reference)}"
+        return "" if self.reference is None else f"Reference: {describe_reference(self.reference)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,7 +176,7 @@ class ComparisonSheet:
         names = (f"A ({first})", f"B ({second})")
         if first == second or max(len(first), len(second)) > LONG_NAME:
             names = ("A", "B")
-        return list(Answer.of(self.rows).sentences(*names, self.margin))
+        return list(ComparisonAnswer.of(self.rows).sentences(*names, self.margin))
 
     def verdict(self) -> str:
         """What all figures together say."""

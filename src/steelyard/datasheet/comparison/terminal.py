@@ -30,10 +30,10 @@ _COLUMNS = (
 
 def render(comparison: ComparisonSheet, console: Console) -> None:
     """Print the comparison."""
-    _Page(comparison.shown(), console).show()
+    _ComparisonReport(comparison.shown(), console).show()
 
 
-class _Page(Printer):
+class _ComparisonReport(Printer):
     """One rendering."""
 
     def __init__(self, sheet: ComparisonSheet, console: Console) -> None:
@@ -58,11 +58,11 @@ class _Page(Printer):
         self.line("Comparison on shared stimuli", "bold")
         for name, side in (("A", self.sheet.first), ("B", self.sheet.second)):
             line = self.text(f"{name}  ", "bold")
-            line.append_text(self.text(f"{side.judge}{side.model_told}"))
+            line.append_text(self.text(f"{side.judge}{side.model_suffix}"))
             line.append_text(self.text(f"  {side.folder}", "dim"))
             self.line(line)
             if side.reference:
-                self.line(f"   {side.reference_told}")
+                self.line(f"   {side.reference_sentence}")
             if side.partial:
                 self.line(f"   {side.partial}", STYLES["inconclusive"])
         if said := self.sheet.namesakes():

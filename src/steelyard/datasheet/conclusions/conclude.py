@@ -6,7 +6,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, Finding, Reason
+from steelyard.datasheet.conclusion import (
+    CARE,
+    NO_FAULT,
+    TOO_LITTLE,
+    UNFIT,
+    Conclusion,
+    ConclusionReason,
+    Finding,
+)
 from steelyard.datasheet.conclusions.reasons import (
     CAUSES,
     mostly_failed,
@@ -117,7 +125,7 @@ class JudgeEvidence:
         """What mends a fault, or what follows where the calls speak against that."""
         return rule.instead if rule.instead and self.is_refused(rule.name) else rule.remedy
 
-    def _conclusion(self, word: str, facts: Sequence[Reason], so: str) -> Conclusion:
+    def _conclusion(self, word: str, facts: Sequence[ConclusionReason], so: str) -> Conclusion:
         return Conclusion(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
 
     def _merit_is_shown(self) -> bool:
@@ -135,8 +143,8 @@ class JudgeEvidence:
         told = sentence(self.findings[reason.title], self.figures)
         if reason.title == titles.MERIT and (same := same_answer(self.figures)):
             told = f"{same}; {told}"
-        merit = Reason(titles.MERIT, sentence(self.findings[titles.MERIT], self.figures))
-        facts = [Reason(reason.title, told, guide_to(reason.title), brings)]
+        merit = ConclusionReason(titles.MERIT, sentence(self.findings[titles.MERIT], self.figures))
+        facts = [ConclusionReason(reason.title, told, guide_to(reason.title), brings)]
         return self._conclusion(
             UNFIT, facts if reason.title == titles.MERIT else [*facts, merit], reason.follows
         )
@@ -158,7 +166,7 @@ class JudgeEvidence:
     def _applies(self, rule: Rule) -> bool:
         return self._word(rule.title) == FLAGGED and (rule.when is None or rule.when(self.figures))
 
-    def _fact(self, name: str, rule: Rule | None = None, told: Collection[str] = ()) -> Reason:
+    def _fact(self, name: str, rule: Rule | None = None, told: Collection[str] = ()) -> ConclusionReason:
         """What was found under a name, with the flagged findings that it brings and that are not told."""
         title = name if rule is None else rule.title
         brings = () if rule is None else rule.brings
@@ -167,12 +175,12 @@ class JudgeEvidence:
         explained = tuple(
             other for other in brings if other != name and other not in told and self._word(other) == FLAGGED
         )
-        return Reason(name, found, guide_to(name), explained)
+        return ConclusionReason(name, found, guide_to(name), explained)
 
     def _faultless(self) -> Conclusion:
         """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
         right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
-        known = [Reason(title, sentence(self.findings[title], self.figures)) for title in right]
+        known = [ConclusionReason(title, sentence(self.findings[title], self.figures)) for title in right]
         undecided = [*self._untold(), *self._open()]
         facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
         if self.unfinished is not None:
@@ -182,48 +190,48 @@ class JudgeEvidence:
         )
 
     def _unanswered(self) -> Conclusion:
-        facts = (Reason(titles.FAILURES, sentence(self.findings[titles.FAILURES], self.figures)),)
+        facts = (ConclusionReason(titles.FAILURES, sentence(self.findings[titles.FAILURES], self.figures)),)
         return Conclusion(self.figures.judge, TOO_LITTLE, facts, NO_SERVER)
 
-    def _partial(self) -> list[Reason]:
+    def _partial(self) -> list[ConclusionReason]:
         if self.unfinished is None:
             return []
         became = "have ended, others wait in batches" if self.waiting else "were asked"
-        return [Reason("Partial", f"{self.unfinished.removeprefix('Partial: ')} {became}")]
+        return [ConclusionReason("Partial", f"{self.unfinished.removeprefix('Partial: ')} {became}")]
 
-    def _undecided_merit(self) -> Reason:
+    def _undecided_merit(self) -> ConclusionReason:
         """That nobody asked whether it tells good from bad, or that the data could not tell."""
         finding = self.findings.get(titles.MERIT)
         if finding is None or finding.status == UNDEFINED:
             why = f": {finding.sentence}" if finding else ""
-            return Reason(UNKNOWN, f"whether it tells good from bad was not measured{why}")
+            return ConclusionReason(UNKNOWN, f"whether it tells good from bad was not measured{why}")
         if finding.status == CLEAR:
-            return Reason(
+            return ConclusionReason(
                 UNKNOWN, "most calls brought no verdict: whether it tells good from bad is undecided"
             )
         measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
         same = same_answer(self.figures)
-        return Reason(
+        return ConclusionReason(
             UNKNOWN,
             f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
             f"merit {measured}",
         )
 
-    def _no_ground(self, flagged: Sequence[Reason]) -> str:
+    def _no_ground(self, flagged: Sequence[ConclusionReason]) -> str:
         return NO_GROUND if not flagged else STILL_UNKNOWN
 
-    def _open(self) -> list[Reason]:
+    def _open(self) -> list[ConclusionReason]:
         """What the data cannot tell yet."""
         undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
         listed = ", ".join(title.lower() for title in undecided)
-        return [Reason("Undecided", f"too few data to decide: {listed}")] if listed else []
+        return [ConclusionReason("Undecided", f"too few data to decide: {listed}")] if listed else []
 
-    def _untold(self) -> list[Reason]:
+    def _untold(self) -> list[ConclusionReason]:
         """That a bias of pairs cannot be told from these data, as where each was asked in one order."""
         hidden = self.findings.get(titles.NATURAL_PAIRS)
         if hidden is None or hidden.status != UNDEFINED:
             return []
-        return [Reason("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
+        return [ConclusionReason("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
 
     def _undecided(self, title: str) -> bool:
         return self._word(title) == INCONCLUSIVE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from steelyard.datasheet.conclusion import Finding, Reason
+from steelyard.datasheet.conclusion import ConclusionReason, Finding
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.merit import errs_towards, gives_reference, merit_clause
 from steelyard.datasheet.findings.pairs import favours, prefers_wording, reacts_to_nothing, sees_one_step
@@ -44,10 +44,12 @@ def sentence(finding: Finding, figures: JudgeEstimates) -> str:
     return (say(figures) if say else None) or finding.sentence
 
 
-def plugin_reasons(figures: JudgeEstimates) -> list[Reason]:
+def plugin_reasons(figures: JudgeEstimates) -> list[ConclusionReason]:
     """Whole figures of plug-ins that are flagged and that no finding speaks of; edits have Robustness."""
     return [
-        Reason(probe_title(e.probe), f"{metric_named(e.metric).name} {figure(e)} is beyond its limit")
+        ConclusionReason(
+            probe_title(e.probe), f"{metric_named(e.metric).name} {figure(e)} is beyond its limit"
+        )
         for e in plugin_flags(figures)
     ]
 

@@ -29,7 +29,7 @@ class ExampleText:
 
 
 @dataclass(frozen=True)
-class ExampleCall:
+class ExampleTrial:
     """One call of an exhibit."""
 
     id: str
@@ -53,7 +53,7 @@ class ExampleCall:
 
 
 @dataclass(frozen=True)
-class Example:
+class FindingExample:
     """Calls of one judge on one stimulus, with what they are held against."""
 
     judge: str
@@ -70,7 +70,7 @@ class Example:
     """How replies are read; None where that was not recorded."""
     shown: tuple[ExampleText, ...]
     """The stimulus, and before it the unchanged item where that is compared."""
-    calls: tuple[ExampleCall, ...]
+    calls: tuple[ExampleTrial, ...]
     """The calls, those on the unchanged item first."""
     left_out: int = 0
     """Further calls on the same stimulus, not shown."""
@@ -86,7 +86,7 @@ class Example:
         return {**body, "calls": list(body["calls"])}
 
     @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Example:
+    def from_json(cls, body: Any, where: str = "") -> FindingExample:
         """The exhibit that was written."""
         return from_body(cls, body, where)
 
@@ -95,7 +95,7 @@ TEXT, REPLY = 800, 600
 """Characters of a text and of a reply that a published datasheet shows."""
 
 
-def truncate(exhibit: Example, text: int = TEXT, reply: int = REPLY) -> Example:
+def truncate(exhibit: FindingExample, text: int = TEXT, reply: int = REPLY) -> FindingExample:
     """The exhibit with texts and replies of at most so many characters."""
     return replace(
         exhibit,
@@ -125,7 +125,7 @@ def _shown(shown: ExampleText, limit: int) -> ExampleText:
     )
 
 
-def _call(call: ExampleCall, limit: int) -> ExampleCall:
+def _call(call: ExampleTrial, limit: int) -> ExampleTrial:
     reply = None if call.reply is None else truncate_text(call.reply, limit)
     message = None if call.message is None else truncate_text(call.message, limit)
     return replace(call, reply=reply, message=message, id=truncate_text(call.id, limit))
@@ -156,7 +156,7 @@ def named_texts(shown: Sequence[ExampleText]) -> Iterator[tuple[str, str | None]
             yield from zip(names, stimulus.texts, strict=True)
 
 
-def describe_call(call: ExampleCall, exhibit: Example) -> str:
+def describe_call(call: ExampleTrial, exhibit: FindingExample) -> str:
     """Which call it is: what stood where, which of two texts, and which repeat."""
     parts = [] if call.order is None else [f"{call.order[0]} in slot 1, {call.order[1]} in slot 2"]
     if len(exhibit.shown) > 1:
@@ -166,7 +166,7 @@ def describe_call(call: ExampleCall, exhibit: Example) -> str:
     return ": ".join(["Call", ", ".join(parts)]) if parts else "Call"
 
 
-def describe_reply(call: ExampleCall, exhibit: Example) -> str:
+def describe_reply(call: ExampleTrial, exhibit: FindingExample) -> str:
     """What became of the reply."""
     by = f", by reader {exhibit.reader}" if exhibit.reader and call.verdict != "failed" else ""
     if call.reason is not None:

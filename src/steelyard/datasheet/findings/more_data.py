@@ -10,10 +10,10 @@ from steelyard.core.text import pluralize, round_up
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import BY_LOSS, INCONCLUSIVE, WHOLE_RUN
+from steelyard.metrics.findings import INCONCLUSIVE, MISSING_DECIDE, WHOLE_RUN
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
-from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
@@ -44,10 +44,10 @@ def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
     """How much more data of the same design would decide an inconclusive figure; nothing for others."""
     if estimate is None or estimate.finding != INCONCLUSIVE:
         return ""
-    if doubt := slot_doubt(estimate):
+    if doubt := slot_imbalance_note(estimate):
         return f"; {doubt}"
     if estimate.missing_decides:
-        return f"; {BY_LOSS}"
+        return f"; {MISSING_DECIDE}"
     if estimate.calls_needed is None:
         return "; it lies on the limit, so no number of calls would decide"
     return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls), of_agents=of_agents)}"

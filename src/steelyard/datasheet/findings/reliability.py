@@ -13,7 +13,7 @@ from steelyard.datasheet.words.numbers import decimal, defined, figure, reason, 
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, TOLERATED_LOSS
-from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
+from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.run.strata import STRATUM_GAP

@@ -14,10 +14,9 @@ from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, PROBE, THIRDS
-from steelyard.metrics.run.cost import COST_PER_CALL
+from steelyard.metrics.run.cost import COST_PER_CALL, COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.run.losses import UNEVEN
-from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
-from steelyard.metrics.scores.change import ACCURACY_CHANGE
+from steelyard.metrics.scores.probe import ACCURACY_CHANGE
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import probes_in
 from steelyard.stimuli.original import ORIGINAL

@@ -10,8 +10,8 @@ from rich.cells import cell_len, chop_cells
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import (
-    Example,
     ExampleText,
+    FindingExample,
     absent,
     describe_call,
     describe_reply,
@@ -25,7 +25,7 @@ NAMES = 10
 """Width of the names in front of texts."""
 
 
-def render(exhibits: Sequence[Example], width: int = 80) -> str:
+def render(exhibits: Sequence[FindingExample], width: int = 80) -> str:
     """Every exhibit, numbered."""
     parts = [
         "\n".join(_exhibit(number, truncate(exhibit), width))
@@ -34,7 +34,7 @@ def render(exhibits: Sequence[Example], width: int = 80) -> str:
     return "\n\n".join(parts)
 
 
-def _exhibit(number: int, exhibit: Example, width: int) -> Iterator[str]:
+def _exhibit(number: int, exhibit: FindingExample, width: int) -> Iterator[str]:
     stimulus = exhibit.shown[-1]
     place = [exhibit.judge, exhibit.probe, stimulus.kind]
     place += [f"protocol {exhibit.protocol}"] if exhibit.protocol != "base" else []
@@ -94,19 +94,19 @@ class ExampleGroup:
     """Title of the reading."""
     anchor: str
     """Where they stand on the page."""
-    exhibits: Sequence[Example]
+    exhibits: Sequence[FindingExample]
     """Most telling first."""
 
 
 def examples_by_judge(datasheet: Datasheet) -> list[tuple[str, list[ExampleGroup]]]:
     """Judges with their exhibits, in the order of the datasheet."""
-    groups: dict[str, dict[str, list[Example]]] = {}
+    groups: dict[str, dict[str, list[FindingExample]]] = {}
     for exhibit in datasheet.exhibits:
         groups.setdefault(exhibit.judge, {}).setdefault(exhibit.reading, []).append(exhibit)
     return [(judge, _under(number, titles)) for number, (judge, titles) in enumerate(groups.items())]
 
 
-def _under(judge: int, titles: Mapping[str, Sequence[Example]]) -> list[ExampleGroup]:
+def _under(judge: int, titles: Mapping[str, Sequence[FindingExample]]) -> list[ExampleGroup]:
     return [
         ExampleGroup(title, f"exhibit-{judge}-{number}", mine)
         for number, (title, mine) in enumerate(titles.items())

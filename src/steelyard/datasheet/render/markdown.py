@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import Conclusion, also_flagged
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import Example, absent, describe_call, describe_reply, named_texts
+from steelyard.datasheet.examples.example import (
+    FindingExample,
+    absent,
+    describe_call,
+    describe_reply,
+    named_texts,
+)
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, INSTRUMENTS_TITLE, card_texts
@@ -20,7 +26,7 @@ from steelyard.datasheet.sections.remedies import (
     remedy_brief,
     remedy_tables,
 )
-from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary, cost_summary, summarise
 from steelyard.datasheet.sections.tables import (
     CONFUSION_QUESTION,
@@ -45,7 +51,7 @@ def render(datasheet: Datasheet) -> str:
     summary = summarise(datasheet)
     sheet = summary.datasheet
     parts = [
-        *([f"{sheet.partial_told}."] if sheet.partial else ()),
+        *([f"{sheet.partial_sentence}."] if sheet.partial else ()),
         f"# {sheet.kind}: {escape(sheet.title)}",
         *_verdicts(summary),
         "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
@@ -75,9 +81,9 @@ def _provenance(summary: Summary) -> Iterator[str]:
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
     if spent := cost_summary(sheet.facts):
         yield f"- spent: {escape(spent)}"
-    if sheet.reference_told:
-        yield f"- reference: {escape(sheet.reference_told)}"
-    if looks := sheet.facts.looks_told:
+    if sheet.reference_sentence:
+        yield f"- reference: {escape(sheet.reference_sentence)}"
+    if looks := sheet.facts.looks_sentence:
         yield f"- looks: {escape(looks)}"
     if missing := sheet.facts.missing_labels:
         yield f"- labels: {missing}"
@@ -264,7 +270,7 @@ def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEnt
     return table(["", *(escape(judge.name) for judge in judges)], rows)
 
 
-def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
+def _row(summary: Summary, row: FigureRow, judges: Sequence[JudgeEntry]) -> list[str]:
     label = "– " * row.depth + escape(row.name)
     return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
 
@@ -284,12 +290,12 @@ def _basis(estimate: Estimate | None) -> str:
     return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
 
 
-def exhibit_block(exhibit: Example, escape: Callable[[str], str]) -> str:
+def exhibit_block(exhibit: FindingExample, escape: Callable[[str], str]) -> str:
     """The exhibit as `<details>`."""
     return "\n\n".join(_parts(exhibit, escape))
 
 
-def _parts(exhibit: Example, escape: Callable[[str], str]) -> Iterator[str]:
+def _parts(exhibit: FindingExample, escape: Callable[[str], str]) -> Iterator[str]:
     stimulus = exhibit.shown[-1]
     heading = f"{exhibit.reading}: {escape_control_chars(stimulus.id)}"
     yield f"<details><summary>{html.escape(heading)}</summary>"

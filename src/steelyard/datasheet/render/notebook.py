@@ -88,10 +88,10 @@ class NotebookSheet(Datasheet):
             + "</tr>"
             for title in titles
         )
-        partial = f"<p>{escape(self.partial_told)}</p>" if self.partial else ""
-        partial += f"<p>Reference: {escape(self.reference_told)}</p>" if self.reference else ""
+        partial = f"<p>{escape(self.partial_sentence)}</p>" if self.partial else ""
+        partial += f"<p>Reference: {escape(self.reference_sentence)}</p>" if self.reference else ""
         partial += f"<p>Labels: {missing}</p>" if (missing := self.facts.missing_labels) else ""
-        partial += f"<p>Looks: {escape(looks)}</p>" if (looks := self.facts.looks_told) else ""
+        partial += f"<p>Looks: {escape(looks)}</p>" if (looks := self.facts.looks_sentence) else ""
         page = escape(str(self.folder / "datasheet.html"))
         verdicts = "".join(map(_verdict, self.verdicts))
         return f"{partial}{verdicts}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"

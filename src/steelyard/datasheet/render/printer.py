@@ -89,7 +89,7 @@ class Opening(Printer):
         """Name, facts of the run, and what labels are where a judge gave them; a short name fits one line."""
         sheet, summary = self.summary.datasheet, self.summary
         if sheet.partial:
-            self.line(sheet.partial_told, STYLES["inconclusive"])
+            self.line(sheet.partial_sentence, STYLES["inconclusive"])
         title = f"{sheet.kind}: {sheet.title}"
         if short and Text(title).cell_len > self.console.width:
             title = f"{sheet.kind}: {pluralize(len(summary.measured), 'judge')}"
@@ -99,9 +99,9 @@ class Opening(Printer):
         if not short:
             facts[-1:] = [f"stimuli {short_hash(sheet.stimulus_set)}", facts[-1], sheet.version]
         self.line(" · ".join(facts), "dim")
-        if sheet.reference_told:
-            self.line(f"Reference: {sheet.reference_told}.")
-        if looks := sheet.facts.looks_told:
+        if sheet.reference_sentence:
+            self.line(f"Reference: {sheet.reference_sentence}.")
+        if looks := sheet.facts.looks_sentence:
             self.line(f"Looks: {looks}")
         if missing := sheet.facts.missing_labels:
             self.line(f"Labels: {missing}.")

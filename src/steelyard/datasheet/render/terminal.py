@@ -14,7 +14,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.printer import STYLES, Opening
 from steelyard.datasheet.sections.remedies import remedy_line
-from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables, single_judge_note
 from steelyard.datasheet.words import numbers
@@ -31,10 +31,10 @@ ROOMY = 52
 
 def render(datasheet: Datasheet, console: Console) -> None:
     """Print the datasheet."""
-    _Page(summarise(datasheet), console).show()
+    _TerminalReport(summarise(datasheet), console).show()
 
 
-class _Page(Opening):
+class _TerminalReport(Opening):
     """One rendering: the summary, the console and the widths that follow from it."""
 
     def __init__(self, summary: Summary, console: Console) -> None:
@@ -100,7 +100,7 @@ class _Page(Opening):
         """One word for a section in which a judge has no figure at all."""
         return self._cell(section.basis(judge), LABEL)
 
-    def _name(self, row: Row, width: int, depth: int = 0) -> str:
+    def _name(self, row: FigureRow, width: int, depth: int = 0) -> str:
         """A row's name in the first column, without its term where that is narrow."""
         name, metric = row.name, row.metric
         if width < ROOMY - 1 and metric.plain and name == metric.name:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS
@@ -46,7 +46,7 @@ def _collapsible(summary: Summary, section: Section) -> CollapsibleSection:
     )
 
 
-def _shown(rows: Sequence[Row], judges: Sequence[str]) -> list[bool]:
+def _shown(rows: Sequence[FigureRow], judges: Sequence[str]) -> list[bool]:
     """Whether each row has a figure, or stands above a part that has one."""
     shown = [any(numbers.defined(row.cells.get(judge)) for judge in judges) for row in rows]
     for number in range(len(rows) - 2, -1, -1):
@@ -56,7 +56,7 @@ def _shown(rows: Sequence[Row], judges: Sequence[str]) -> list[bool]:
     return shown
 
 
-def _parts(rows: Sequence[Row], above: int) -> list[int]:
+def _parts(rows: Sequence[FigureRow], above: int) -> list[int]:
     """Places of the rows below one that are parts of it."""
     places: list[int] = []
     for number in range(above + 1, len(rows)):
@@ -66,7 +66,7 @@ def _parts(rows: Sequence[Row], above: int) -> list[int]:
     return places
 
 
-def _reason(row: Row, judges: Sequence[str]) -> str:
+def _reason(row: FigureRow, judges: Sequence[str]) -> str:
     """Why nobody has the figure; where judges differ in it, the first reason."""
     cells = [row.cells[judge] for judge in judges if judge in row.cells]
     return numbers.reason(cells[0]) if cells else numbers.NOT_MEASURED

@@ -15,12 +15,12 @@ from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
-from steelyard.metrics.pairs.constructed import holds_by_construction
+from steelyard.metrics.pairs.counting import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
-from steelyard.metrics.remedies.change import Change
-from steelyard.metrics.remedies.cured import Cured, CuredFigure
+from steelyard.metrics.remedies.mitigations import MitigatedFigure, MitigatedJudge
 from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL, UNCURED
+from steelyard.metrics.remedies.targets import Change
 from steelyard.metrics.scores.against_labels import MAE
 
 REMEDIES_TITLE = "Remedies"
@@ -97,7 +97,7 @@ def unknown_remedies(datasheet: Datasheet, judge: str) -> str:
     return f"Not told by these calls: {reasons_named}." if reasons_named else ""
 
 
-def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
+def remedy_for(datasheet: Datasheet, judge: str, title: str) -> MitigatedJudge | None:
     """The first remedy declared for a reading that mends something and leaves a judge with merit."""
     return next((cured for cured, why in _candidates(datasheet, judge, title) if not why), None)
 
@@ -120,7 +120,7 @@ def no_remedy(datasheet: Datasheet, judge: str) -> str:
     return f"{NO_HELP}: {told}" if told else ""
 
 
-def _candidates(datasheet: Datasheet, judge: str, title: str) -> list[tuple[Cured, str]]:
+def _candidates(datasheet: Datasheet, judge: str, title: str) -> list[tuple[MitigatedJudge, str]]:
     """Remedies declared for a reading that the calls tell of, each with what speaks against it."""
     known = [cured for cured in _of(datasheet, judge) if cured.figures]
     kinds = CURES.get(title, ())
@@ -128,7 +128,7 @@ def _candidates(datasheet: Datasheet, judge: str, title: str) -> list[tuple[Cure
     return [(cured, _against(cured, _as_measured(datasheet, judge))) for cured in fitting]
 
 
-def _against(cured: Cured, before: Cured | None) -> str:
+def _against(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
     """Why a remedy is not recommended; empty where it may be."""
     if not _mends(cured):
         return "no figure is better with it"
@@ -143,7 +143,7 @@ def _against(cured: Cured, before: Cured | None) -> str:
     return ""
 
 
-def _worsened(cured: Cured, before: Cured | None) -> str:
+def _worsened(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
     """The figure that is flagged already and gets worse; empty where none does."""
     flagged = set()
     if before is not None:
@@ -157,11 +157,11 @@ def _worsened(cured: Cured, before: Cured | None) -> str:
     return ""
 
 
-def _as_measured(datasheet: Datasheet, judge: str) -> Cured | None:
+def _as_measured(datasheet: Datasheet, judge: str) -> MitigatedJudge | None:
     return next((cured for cured in _of(datasheet, judge) if cured.kind == UNCURED), None)
 
 
-def traded(datasheet: Datasheet, cured: Cured) -> list[str]:
+def newly_flagged(datasheet: Datasheet, cured: MitigatedJudge) -> list[str]:
     """Figures that are flagged with a remedy and were not without it."""
     before = _as_measured(datasheet, cured.judge)
     old = {} if before is None else {_column(each): each.estimate.finding for each in before.figures}
@@ -172,7 +172,7 @@ def traded(datasheet: Datasheet, cured: Cured) -> list[str]:
     ]
 
 
-def _mends(cured: Cured) -> bool:
+def _mends(cured: MitigatedJudge) -> bool:
     """Whether any figure is better with it."""
     return any(_better(each.estimate.metric, each.change) for each in cured.figures if each.change)
 
@@ -191,7 +191,7 @@ def remedy_line(datasheet: Datasheet, judge: str) -> str:
     title, cured = _remedy(datasheet, judge)
     if cured is None:
         return no_remedy(datasheet, judge)
-    return f"Remedy for {title.lower()}: {remedy_told(cured)}{_in_exchange(datasheet, cured)}"
+    return f"Remedy for {title.lower()}: {describe_remedy(cured)}{_in_exchange(datasheet, cured)}"
 
 
 def remedy_brief(datasheet: Datasheet, judge: str) -> str:
@@ -200,18 +200,18 @@ def remedy_brief(datasheet: Datasheet, judge: str) -> str:
     if cured is None:
         told = no_remedy(datasheet, judge)
         return told[:1].lower() + told[1:]
-    return f"{remedy_told(cured, _MAIN)}{_in_exchange(datasheet, cured)}"
+    return f"{describe_remedy(cured, _MAIN)}{_in_exchange(datasheet, cured)}"
 
 
-def _in_exchange(datasheet: Datasheet, cured: Cured) -> str:
+def _in_exchange(datasheet: Datasheet, cured: MitigatedJudge) -> str:
     """`; in exchange … is flagged`, or nothing."""
-    labels = traded(datasheet, cured)
+    labels = newly_flagged(datasheet, cured)
     return (
         f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} flagged" if labels else ""
     )
 
 
-def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
+def describe_remedy(cured: MitigatedJudge, metrics: Collection[str] = ()) -> str:
     """What is done, for how many calls, and what becomes of each figure, or of those of some metrics."""
     changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
     main = [each for each in changed if each.estimate.metric in metrics] or changed
@@ -219,7 +219,7 @@ def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
     return f"{cured.title} ({pluralize(cured.calls, 'call')} per verdict): {changes}"
 
 
-def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
+def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, MitigatedJudge | None]:
     """The first remedy for the facts of the verdict, then for other flags; an unfit judge has none."""
     if not _may_be_cured(datasheet, judge):
         return "", None
@@ -267,12 +267,12 @@ def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
     )
 
 
-def _cells(cured: Cured, columns: Sequence[tuple[str, str]]) -> tuple[RemedyCell, ...]:
+def _cells(cured: MitigatedJudge, columns: Sequence[tuple[str, str]]) -> tuple[RemedyCell, ...]:
     cells = {_column(each): _cell(each) for each in cured.figures}
     return tuple(cells.get(column, RemedyCell(numbers.NOT_MEASURED)) for column in columns)
 
 
-def _cell(figure: CuredFigure) -> RemedyCell:
+def _cell(figure: MitigatedFigure) -> RemedyCell:
     change = figure.change
     if change is None or change.difference is None:
         return RemedyCell(_shown(figure.estimate))
@@ -290,11 +290,11 @@ def _signed(number: float) -> str:
     return numbers.decimal(number, signed=True)
 
 
-def _column(figure: CuredFigure) -> tuple[str, str]:
+def _column(figure: MitigatedFigure) -> tuple[str, str]:
     return figure.estimate.probe, figure.estimate.metric
 
 
-def _of(datasheet: Datasheet, judge: str) -> Iterator[Cured]:
+def _of(datasheet: Datasheet, judge: str) -> Iterator[MitigatedJudge]:
     return (cured for cured in datasheet.remedies if cured.judge == judge)
 
 
@@ -303,6 +303,8 @@ def _flagged(datasheet: Datasheet, judge: str) -> list[str]:
     return [finding.title for finding in findings if finding.status == "flagged"]
 
 
-def _relevant_first(datasheet: Datasheet, judge: str, cured: Sequence[Cured]) -> list[Cured]:
+def _relevant_first(
+    datasheet: Datasheet, judge: str, cured: Sequence[MitigatedJudge]
+) -> list[MitigatedJudge]:
     wanted = [kind for title in _flagged(datasheet, judge) for kind in CURES.get(title, ())]
     return sorted(cured, key=lambda each: wanted.index(each.kind) if each.kind in wanted else len(wanted))

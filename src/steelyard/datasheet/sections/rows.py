@@ -14,7 +14,7 @@ from steelyard.metrics.metric import Metric, ShownAs
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """One figure across judges."""
 
     label: str
@@ -47,7 +47,7 @@ class Section:
     """Name of the question."""
     question: str
     """The question as a sentence."""
-    rows: tuple[Row, ...]
+    rows: tuple[FigureRow, ...]
     """Figures that at least one judge has."""
 
     def basis(self, judge: str) -> Estimate | None:
@@ -56,7 +56,7 @@ class Section:
         return next(filter(numbers.defined, cells), cells[0] if cells else None)
 
 
-class FigureRows:
+class RowBuilder:
     """Rows of a report by the address of their estimates."""
 
     def __init__(self, datasheet: Datasheet) -> None:
@@ -79,22 +79,22 @@ class FigureRows:
         depth: int = 0,
         essential: bool = True,
         headline: bool = False,
-    ) -> Iterator[Row]:
+    ) -> Iterator[FigureRow]:
         """The row of an address, if any judge has it, under the metric's own label or another."""
         cells = self.cells.get((probe, metric.id, frozenset(group.items())))
         if cells:
-            yield Row(metric.label if label is None else label, cells, depth, essential, headline)
+            yield FigureRow(metric.label if label is None else label, cells, depth, essential, headline)
 
     def parts(
         self, probe: str, metric: Metric, named: Iterable[tuple[str, Group]], *, depth: int
-    ) -> Iterator[Row]:
+    ) -> Iterator[FigureRow]:
         """Rows that a short report needs only where a measured judge shows something other than zero."""
         rows = [
             row for label, group in named for row in self.row(probe, metric, group, label=label, depth=depth)
         ]
         yield from (replace(row, essential=self.seen(rows)) for row in rows)
 
-    def seen(self, rows: Iterable[Row]) -> bool:
+    def seen(self, rows: Iterable[FigureRow]) -> bool:
         """True where a measured judge shows something other than zero."""
         cells = [row.cells.items() for row in rows]
         return any(cell.value for items in cells for name, cell in items if name in self.measured)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import Group
-from steelyard.datasheet.sections.rows import FigureRows, Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, RowBuilder, Section
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title
 from steelyard.datasheet.words.numbers import steps_apart
@@ -26,19 +26,18 @@ from steelyard.metrics.pairs.decomposition import (
     STABLE_CROSS_SENSITIVITY,
 )
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE
-from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.metrics.run.cost import PROBE as COST
 from steelyard.metrics.run.losses import PROBE as RUN
-from steelyard.metrics.run.run_cost import PROBE as COST
-from steelyard.metrics.scores.border import BORDER_NOISE
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.no_right_answer import BORDER_NOISE, MEAN_SCORE
 from steelyard.metrics.scores.repeats import SELF_AGREEMENT
-from steelyard.metrics.scores.vacuum import MEAN_SCORE
 from steelyard.probes.probe import EDITS, REPEATS
 from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL
@@ -55,10 +54,10 @@ BASE = ("protocol", "base")
 
 def sections(datasheet: Datasheet) -> tuple[Section, ...]:
     """Every section that has a row."""
-    return tuple(section for section in _all(FigureRows(datasheet)) if section.rows)
+    return tuple(section for section in _all(RowBuilder(datasheet)) if section.rows)
 
 
-def _all(index: FigureRows) -> Iterator[Section]:
+def _all(index: RowBuilder) -> Iterator[Section]:
     yield _zero_point(index)
     yield _same_quality(index)
     yield _sensitivity(index)
@@ -75,7 +74,7 @@ def _all(index: FigureRows) -> Iterator[Section]:
     yield from _other_probes(index)
 
 
-def _zero_point(index: FigureRows) -> Section:
+def _zero_point(index: RowBuilder) -> Section:
     rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": "base"}, headline=True))
     order = list(KINDS)
     kinds = index.values(VACUUM, DARK_CURRENT, "kind")
@@ -88,7 +87,7 @@ def _zero_point(index: FigureRows) -> Section:
     return Section(titles.DARK_CURRENT, f"{question} when there is nothing to judge?", tuple(rows))
 
 
-def _same_quality(index: FigureRows) -> Section:
+def _same_quality(index: RowBuilder) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
     for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
@@ -105,13 +104,13 @@ def _same_quality(index: FigureRows) -> Section:
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
 
 
-def _by_slot(index: FigureRows, metric: Metric, here: Group) -> Iterator[Row]:
+def _by_slot(index: RowBuilder, metric: Metric, here: Group) -> Iterator[FigureRow]:
     named = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
     return index.parts(LADDER, metric, named, depth=2)
 
 
-def _sensitivity(index: FigureRows) -> Section:
-    rows: list[Row] = []
+def _sensitivity(index: RowBuilder) -> Section:
+    rows: list[FigureRow] = []
     for step in index.steps(LADDER, TARGET_SENSITIVITY):
         group: Group = {"protocol": "base", "delta": step}
         rows += index.row(
@@ -122,12 +121,12 @@ def _sensitivity(index: FigureRows) -> Section:
     return Section(titles.SENSITIVITY, "How often does it choose the better text?", tuple(rows))
 
 
-def _all_steps(index: FigureRows, protocol: str) -> Iterator[Row]:
+def _all_steps(index: RowBuilder, protocol: str) -> Iterator[FigureRow]:
     """A mixture that depends on the design, so a short report leaves it out."""
     return index.row(LADDER, TARGET_SENSITIVITY, {"protocol": protocol}, label="all steps", essential=False)
 
 
-def _arm(index: FigureRows, protocol: str) -> Section:
+def _arm(index: RowBuilder, protocol: str) -> Section:
     here: Group = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
     rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": protocol}))
     for metric in (RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
@@ -144,9 +143,9 @@ def _arm(index: FigureRows, protocol: str) -> Section:
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
 
 
-def _instrument(index: FigureRows) -> Section:
+def _instrument(index: RowBuilder) -> Section:
     """Each figure of the joint fit under base, and below it the other protocols."""
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     others = index.protocols()
     for metric in (*NAMES, LIMIT_OF_DETECTION, GOODNESS_OF_FIT, FIT_PROBABILITY):
         told, moved = metric != GOODNESS_OF_FIT, metric in (RESOLUTION, TIE_THRESHOLD)
@@ -160,8 +159,8 @@ def _instrument(index: FigureRows) -> Section:
     return Section("Instrument model", question, tuple(rows))
 
 
-def _controls(index: FigureRows) -> Section:
-    rows: list[Row] = []
+def _controls(index: RowBuilder) -> Section:
+    rows: list[FigureRow] = []
     for kind, label in (("different_subset", "raw, other content"), ("filler", "raw, padded")):
         group: Group = {"protocol": "base", "delta": 0, "kind": kind}
         rows += index.row(LADDER, RAW_FALSE_PREFERENCE, group, label=label, essential=False)
@@ -171,9 +170,9 @@ def _controls(index: FigureRows) -> Section:
     return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
 
 
-def _natural(index: FigureRows, protocol: str) -> Section:
+def _natural(index: RowBuilder, protocol: str) -> Section:
     here: Group = {"protocol": protocol}
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for metric in ORDER:
         rows += index.row(NATURAL, metric, here)
     rows += index.row(NATURAL, ACCURACY, here)
@@ -188,22 +187,22 @@ def _natural(index: FigureRows, protocol: str) -> Section:
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 
 
-def _unchanged(index: FigureRows) -> Section:
+def _unchanged(index: RowBuilder) -> Section:
     """Items as they are, whichever probe showed them."""
     question = "Is it right, more often than a rule that reads nothing, and which way does it err?"
     return Section("Unchanged items", question, _rows_of(index, ORIGINAL))
 
 
-def _reliability(index: FigureRows) -> Section:
+def _reliability(index: RowBuilder) -> Section:
     question = "Is the verdict right, and does it stay when what the rubric asks about stays?"
     return Section("Reliability", question, tuple(reliability_rows(index)))
 
 
-def _failures(index: FigureRows) -> Section:
-    rows: list[Row] = []
+def _failures(index: RowBuilder) -> Section:
+    rows: list[FigureRow] = []
     for metric in (UNREADABLE_RATE, FAILED_RATE):
         whole = list(index.row(RUN, metric, {}))
-        split: list[Row] = []
+        split: list[FigureRow] = []
         for protocol in ("base", *index.protocols()):
             for probe in ("vacuum", LADDER, NATURAL):
                 words = probe if protocol == "base" else f"{probe}, {protocol}"
@@ -214,16 +213,16 @@ def _failures(index: FigureRows) -> Section:
     return Section(titles.FAILURES, "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 
-def _other_probes(index: FigureRows) -> Iterator[Section]:
+def _other_probes(index: RowBuilder) -> Iterator[Section]:
     placed = (VACUUM, LADDER, CRITERION, NATURAL, ORIGINAL, RUN)
     for probe in dict.fromkeys(probe for probe, _, _ in index.cells if probe not in placed):
         yield Section(probe_title(probe), "", _rows_of(index, probe))
 
 
-def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
+def _rows_of(index: RowBuilder, probe: str) -> tuple[FigureRow, ...]:
     """Every figure of a probe, metric by metric."""
     addresses = [address for address in index.cells if address[0] == probe]
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     metrics = list(dict.fromkeys(metric for _, metric, _ in addresses))
     whole = {metric for _, metric, group in addresses if group <= {BASE}}
     gathered = section_of(probe) and not is_reported_whole(probe)
@@ -242,9 +241,9 @@ CRITERION = "criterion"
 """The probe of the shifts."""
 
 
-def criterion_shift(index: FigureRows) -> Section:
+def criterion_shift(index: RowBuilder) -> Section:
     """The change of ties and of sensitivity under each protocol other than base."""
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
     for protocol in arms:
         rows += _shifts(index, protocol, named=len(arms) > 1)
@@ -252,7 +251,7 @@ def criterion_shift(index: FigureRows) -> Section:
     return Section("Criterion shift", question, tuple(rows))
 
 
-def _shifts(index: FigureRows, protocol: str, *, named: bool) -> Iterator[Row]:
+def _shifts(index: RowBuilder, protocol: str, *, named: bool) -> Iterator[FigureRow]:
     """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
     for step in index.steps(CRITERION, CRITERION_SHIFT, protocol):
         label = "same quality" if step == 0 else steps_apart(step)
@@ -281,7 +280,7 @@ _BASE: Mapping[str, str | float] = {"protocol": "base"}
 _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 
 
-def reliability_rows(index: FigureRows) -> Iterator[Row]:
+def reliability_rows(index: RowBuilder) -> Iterator[FigureRow]:
     """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
     yield from index.row(ORIGINAL, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
     for probe in probes_in(EDITS):

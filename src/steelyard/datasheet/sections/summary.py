@@ -11,14 +11,14 @@ from steelyard.datasheet.conclusion import Conclusion, Finding, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import RunFacts, Writing
-from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.remedies.cured import Cured
+from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
@@ -81,7 +81,7 @@ class Summary:
         return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
     @property
-    def headlines(self) -> tuple[Row, ...]:
+    def headlines(self) -> tuple[FigureRow, ...]:
         """The few rows that baselines are shown with."""
         return tuple(row for section in self.sections for row in section.rows if row.headline)
 
@@ -192,7 +192,7 @@ def _visible_step(step: NextStep) -> NextStep:
     )
 
 
-def _visible_remedy(cured: Cured) -> Cured:
+def _visible_remedy(cured: MitigatedJudge) -> MitigatedJudge:
     figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
     return replace(
         cured,

@@ -15,14 +15,15 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, short_names
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
-from steelyard.metrics.panel.jury_estimates import (
+from steelyard.metrics.panel.juries import (
     BEST_JUDGE_ACCURACY,
     CHOSEN_JURY_ACCURACY,
     JURY_ACCURACY,
+    JURY_FALSE_NEGATIVE_RATE,
+    JURY_FALSE_POSITIVE_RATE,
     JURY_GAIN,
 )
-from steelyard.metrics.panel.jury_shares import JURY_FALSE_NEGATIVE_RATE, JURY_FALSE_POSITIVE_RATE
+from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.invariance import INVARIANCE

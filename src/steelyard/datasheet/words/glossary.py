@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from steelyard.metrics.metric import Metric, undeclared
-from steelyard.metrics.of_runs import OF_RUNS
+from steelyard.metrics.non_probe_metrics import NON_PROBE_METRICS
 from steelyard.probes.probe_metadata import probe_metrics, title_of
 
 INTERVALS: dict[str, str] = {
@@ -118,7 +118,7 @@ def metric_named(name: str) -> Metric:
 @cache
 def declared() -> Mapping[str, Metric]:
     """Every metric by its id: of the built-in probes, of the whole run, of plug-ins."""
-    return {metric.id: metric for metric in (*probe_metrics(), *OF_RUNS)}
+    return {metric.id: metric for metric in (*probe_metrics(), *NON_PROBE_METRICS)}
 
 
 def probe_title(probe: str) -> str:

@@ -1,11 +1,4 @@
-"""A judge against rules that read nothing: is it right more often than always giving one answer?
-
-The rules are every constant answer, computed from the labels, and the baselines of the same run, each on the
-judge's own calls. None is chosen by the data: to be `clear` the judge has to beat every rule, each at 5 %, so
-that no luck in choosing the best helps it; to be `flagged` it has to fall short of the best one at 5 % over
-the number of rules, so that a rule which is best by luck does not condemn it. The figure is told against the
-best rule.
-"""
+"""Calls held against labels, with what every constant answer would get on them."""
 
 from __future__ import annotations
 
@@ -16,17 +9,24 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE, by_loss, moved_by
+from steelyard.metrics.findings import (
+    CLEAR,
+    FLAGGED,
+    INCONCLUSIVE,
+    POWER_REACH,
+    SURE,
+    missingness_note,
+    missingness_shift,
+)
 from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.pairs.columns import Answer, collect, lost, readable, shown
 from steelyard.metrics.proportions import ONE_CLUSTER, join
-from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import UNBOUNDED, Span
@@ -34,6 +34,121 @@ from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
+
+_SLOTS = {
+    "always naming slot 1": Answer.FIRST,
+    "always naming slot 2": Answer.SECOND,
+    "always answering tie": Answer.TIE,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceOutcomes:
+    """Calls compared with labels: one row per labelled call, with what each rule gets on it."""
+
+    names: tuple[str, ...]
+    """Names that `stimulus` is an index into."""
+    stimulus: Ints
+    """What was shown."""
+    replicate: Ints
+    """Which repeat."""
+    order: Ints
+    """Which content stood first; 0 for single texts."""
+    least: Floats
+    """What the judge gets in the worst case; for a call without a verdict the least there is."""
+    most: Floats
+    """What it gets in the best case; the same as `least` for every call with a verdict."""
+    read: Mask
+    """Calls with a verdict."""
+    cluster: Ints
+    """Cluster of each call."""
+    unit: Ints
+    """Item or pair of each call."""
+    constants: Mapping[str, Floats]
+    """Rule in words to what it gets on each call."""
+    excluded: Mapping[str, int]
+    """Calls without a verdict."""
+
+    def __len__(self) -> int:
+        return len(self.least)
+
+    @cached_property
+    def keys(self) -> list[tuple[str, int, int]]:
+        """Name, replicate and order of each call, by which a baseline's calls are found."""
+        names = [self.names[number] for number in self.stimulus]
+        return list(zip(names, self.replicate.tolist(), self.order.tolist(), strict=True))
+
+    @cached_property
+    def points(self) -> dict[tuple[str, int, int], float]:
+        """What the judge gets on each call with a verdict."""
+        return {key: value for key, value, read in zip(self.keys, self.least, self.read, strict=True) if read}
+
+
+def right_or_wrong(scores: Scores) -> ReferenceOutcomes:
+    """Yes/no verdicts: right or wrong."""
+    rows = scores.where(scores.labelled)
+    right = rows.right.astype(np.float64)
+    constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
+    return _outcomes_of_scores(rows, right, np.where(rows.readable, right, 1.0), constants)
+
+
+def distance_from_label(scores: Scores) -> ReferenceOutcomes:
+    """Scores: levels from the label, as a loss; an abstention is as far off as the scale allows."""
+    rows = scores.where(scores.labelled)
+    worst = -np.maximum(rows.expected - rows.low, rows.high - rows.expected)
+    near = np.where(rows.decided, -np.abs(rows.score - rows.expected), worst)
+    levels = range(int(rows.low.min(initial=0)), int(rows.high.max(initial=0)) + 1) if len(rows) else ()
+    constants = {f"always answering {n}": -np.abs(n - rows.expected) for n in levels}
+    return _outcomes_of_scores(rows, near, np.where(rows.readable, near, 0.0), constants)
+
+
+def _outcomes_of_scores(
+    rows: Scores, least: Floats, most: Floats, constants: Mapping[str, Floats]
+) -> ReferenceOutcomes:
+    return ReferenceOutcomes(
+        names=rows.stimuli,
+        stimulus=rows.stimulus,
+        replicate=rows.replicate,
+        order=np.zeros(len(rows), dtype=np.int64),
+        least=least,
+        most=most,
+        read=rows.readable,
+        cluster=rows.cluster,
+        unit=rows.item,
+        constants=constants,
+        excluded=rows.lost(),
+    )
+
+
+def choice_of_people(observations: Observations) -> ReferenceOutcomes:
+    """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
+    pairs = collect(observations.filter(labelled=True))
+    asked = shown(pairs.calls).ravel()
+    row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
+    calls = pairs.calls.ravel()[asked]
+    right = pairs.right.ravel()[asked].astype(np.float64)
+    first = np.where(order == 0, 1, 2)
+    better = pairs.better[row]
+    wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
+    constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
+    missing = {
+        "unreadable": int(np.count_nonzero(calls == Answer.UNREADABLE)),
+        "failed": int(np.count_nonzero(calls == Answer.FAILED)),
+    }
+    return ReferenceOutcomes(
+        names=pairs.names,
+        stimulus=pairs.pair[row],
+        replicate=pairs.replicate[row],
+        order=order,
+        least=right,
+        most=np.where(lost(calls), 1.0, right),
+        read=readable(calls),
+        cluster=pairs.cluster[row],
+        unit=pairs.pair[row],
+        constants=constants,
+        excluded=missing,
+    )
+
 
 ACCURACY_GAIN = Metric(
     "accuracy_gain",
@@ -122,8 +237,8 @@ def gain_estimates(
 def _of_scores(
     context: EstimateContext, rows: Observations, baselines: Mapping[str, Observations]
 ) -> Iterable[Estimate]:
-    scores = collect_scores(on_original_range(rows))
-    others = {name: collect_scores(on_original_range(seen)) for name, seen in baselines.items()}
+    scores = collect_scores(rescaled_to_original(rows))
+    others = {name: collect_scores(rescaled_to_original(seen)) for name, seen in baselines.items()}
     lacking = OWN_LABELS if np.any(scores.own_label) else NO_LABELS
     if np.any(scores.binary):
         rivals = {name: right_or_wrong(seen.where(seen.binary)) for name, seen in others.items()}
@@ -134,15 +249,21 @@ def _of_scores(
 
 
 def _gain(
-    context: EstimateContext, metric: Metric, held: Held, baselines: Mapping[str, Held], lacking: str
+    context: EstimateContext,
+    metric: Metric,
+    outcomes: ReferenceOutcomes,
+    baselines: Mapping[str, ReferenceOutcomes],
+    lacking: str,
 ) -> Estimate:
-    if not np.any(held.read):
-        return context.undefined(metric, NO_VERDICT if len(held) else lacking, "call", held.excluded)
-    rules = _rules(held, baselines)
-    gaps = {name: _gap(held, values) for name, values in rules.items()}
+    if not np.any(outcomes.read):
+        return context.undefined(metric, NO_VERDICT if len(outcomes) else lacking, "call", outcomes.excluded)
+    rules = _rules(outcomes, baselines)
+    gaps = {name: _gap(outcomes, values) for name, values in rules.items()}
     best = max(gaps, key=lambda name: float(gaps[name].rule.mean()))
-    gap, bounds = gaps[best], _bounds(held, rules[best])
-    seen, word = (_word(gaps.values(), gap, moved) for moved in ((0.0, 0.0), moved_by(gap.value, bounds)))
+    gap, bounds = gaps[best], _bounds(outcomes, rules[best])
+    seen, word = (
+        _word(gaps.values(), gap, moved) for moved in ((0.0, 0.0), missingness_shift(gap.value, bounds))
+    )
     level = float(gap.rule.mean())
     return context.estimate(
         metric,
@@ -152,8 +273,8 @@ def _gain(
         n_calls=len(gap.judge),
         n_units=len(distinct(gap.unit)),
         n_clusters=len(distinct(gap.cluster)),
-        excluded=held.excluded,
-        bounds=bounds if sum(held.excluded.values()) else None,
+        excluded=outcomes.excluded,
+        bounds=bounds if sum(outcomes.excluded.values()) else None,
         chance=0.0,
         finding=word,
         missing_decides=seen != word,
@@ -165,7 +286,7 @@ def _gain(
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
                 f"best of {pluralize(len(rules), 'rule')} that read nothing",
                 ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,
-                by_loss(seen, word),
+                missingness_note(seen, word),
             ]
         ),
     )
@@ -178,20 +299,20 @@ def _needed(gap: _Gap) -> int | None:
     return ceil(len(gap.judge) * max(1.0, (reach / gap.value) ** 2)) if abs(gap.value) > 1e-3 else None
 
 
-def _rules(held: Held, baselines: Mapping[str, Held]) -> dict[str, Floats]:
+def _rules(outcomes: ReferenceOutcomes, baselines: Mapping[str, ReferenceOutcomes]) -> dict[str, Floats]:
     """What every rule gets on the judge's calls; a baseline that was not asked all of them is none."""
-    rules = dict(held.constants)
+    rules = dict(outcomes.constants)
     for name, other in baselines.items():
-        if all(key in other.got for key in held.keys):
-            values = np.array([other.got[key] for key in held.keys], dtype=np.float64)
+        if all(key in other.points for key in outcomes.keys):
+            values = np.array([other.points[key] for key in outcomes.keys], dtype=np.float64)
             if not any(np.array_equal(values, known) for known in rules.values()):
                 rules[f"the baseline {name}"] = values
     return rules
 
 
-def _gap(held: Held, rule: Floats) -> _Gap:
-    mask = held.read
-    return _Gap(held.least[mask], rule[mask], held.cluster[mask], held.unit[mask])
+def _gap(outcomes: ReferenceOutcomes, rule: Floats) -> _Gap:
+    mask = outcomes.read
+    return _Gap(outcomes.least[mask], rule[mask], outcomes.cluster[mask], outcomes.unit[mask])
 
 
 def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
@@ -202,6 +323,6 @@ def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
     return FLAGGED if beaten else INCONCLUSIVE
 
 
-def _bounds(held: Held, rule: Floats) -> Span:
+def _bounds(outcomes: ReferenceOutcomes, rule: Floats) -> Span:
     """The gain if every call without a verdict had gone wrong, or right."""
-    return float((held.least - rule).mean()), float((held.most - rule).mean())
+    return float((outcomes.least - rule).mean()), float((outcomes.most - rule).mean())

@@ -1,56 +1,85 @@
-"""What a judge did with each unit, as events on which two judges can be paired.
-
-A question is a figure of the datasheet that is a share or a mean of units: calls, pairs or comparisons either
-show the metric's event or do not, or each adds an amount. Figures that are neither (thresholds, d′,
-correlations) have no unit to be paired on.
-"""
+"""Merit call by call: what two judges can be paired on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints
+from steelyard.metrics import common
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ABSTENTION_RATE, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.kept import kept_events
-from steelyard.metrics.comparison.merit import MERIT, PROBES
-from steelyard.metrics.comparison.question import Figure, Key, Question, UnitEvent, question_of
-from steelyard.metrics.comparison.shown import Identity, Shown, shown_pairs, shown_scores
+from steelyard.metrics.comparison.criteria import ComparisonCriterion, Figure, Key, UnitEvent, criterion_for
+from steelyard.metrics.comparison.rows import (
+    Identity,
+    ProbeRows,
+    edit_invariance_events,
+    pair_rows,
+    score_rows,
+)
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
+from steelyard.metrics.pairs.columns import Pairs, neither
+from steelyard.metrics.scores.columns import Scores, rescaled_to_original
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
+PROBES = ("ladder", NATURAL_PROBE, ORIGINAL)
+"""Probes whose calls tell whether a judge tells good from bad."""
+
+
+def _scored(columns: Pairs | Scores, _: Texts) -> Floats:
+    """1 for the better text, ½ for a tie, 0 for the worse; of yes/no verdicts 1 for right, −1 for wrong."""
+    if isinstance(columns, Scores):
+        return np.where(columns.decided, 2.0 * columns.right - 1, np.nan)
+    return np.where(neither(columns.calls), 0.5, columns.right.astype(np.float64))
+
+
+def _side(columns: Pairs | Scores, _: Texts) -> Ints:
+    """Both labels of yes/no verdicts weigh alike, which makes Youden's J; ranks have no calls to pair."""
+    if isinstance(columns, Scores):
+        return np.where(columns.binary, np.where(columns.expected == 0, 1, 2), LEFT_OUT)
+    return np.where(columns.better > 0, 0, LEFT_OUT)
+
+
+MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
+"""The metric of the datasheet, with what each call adds to it."""
+
+
 MetricsOf = Callable[[str], Sequence[Metric]]
 """A probe's name to the metrics that it declares."""
-Entry = tuple[Question, Key, UnitEvent]
+Entry = tuple[ComparisonCriterion, Key, UnitEvent]
 """A unit under one of its questions."""
 
 LOSSES = {
-    Question("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
-    Question("run", FAILED_RATE.id, (), "call"): Failed,
-    Question("run", ABSTENTION_RATE.id, (), "call"): Abstained,
+    ComparisonCriterion("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
+    ComparisonCriterion("run", FAILED_RATE.id, (), "call"): Failed,
+    ComparisonCriterion("run", ABSTENTION_RATE.id, (), "call"): Abstained,
 }
 """Questions of every call that a judge was asked."""
 
 
-class Broken(NamedTuple):
+class FailedCriterion(NamedTuple):
     """A figure whose event could not be computed."""
 
-    question: Question
+    question: ComparisonCriterion
     """The figure, pooled over its conditions."""
     fault: Fault
     """Why."""
 
 
-class UnitEvents(dict[Question, dict[Key, UnitEvent]]):
+class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
     """Every unit of one judge, by question."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.faults: dict[Figure, Broken] = {}
+        self.faults: dict[Figure, FailedCriterion] = {}
         """Figures that have no events, since their event function raised."""
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -66,13 +95,13 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     result, calls = UnitEvents(), list(observations)
     result.add(_lost(calls, identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
-    scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
-    for shown in chain(shown_pairs(pairs, identity), shown_scores(scores, identity)):
+    scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) == 1])
+    for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
         merit = (MERIT,) if shown.probe in PROBES else ()
         for place, metric in enumerate((*merit, *metrics_of(shown.probe))):
             if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
-    result.add(kept_events(scores, identity, metrics_of))
+    result.add(edit_invariance_events(scores, identity, metrics_of))
     return result
 
 
@@ -82,26 +111,26 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _enter(result: UnitEvents, shown: Shown, metric: Metric, place: int) -> None:
+def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> None:
     """The units of one figure, or the fault in its place."""
-    whole = question_of(shown.probe, shown.protocol, metric, {}, place)
+    whole = criterion_for(shown.probe, shown.protocol, metric, {}, place)
 
     def broken(fault: Fault) -> list[Entry]:
-        result.faults[whole.figure] = Broken(whole, fault)
+        result.faults[whole.figure] = FailedCriterion(whole, fault)
         return []
 
     result.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
 
 
-def _placed(shown: Shown, metric: Metric, place: int) -> Iterator[Entry]:
+def _placed(shown: ProbeRows, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
-    conditions: dict[tuple[str, float | None], list[Question]] = {}
+    conditions: dict[tuple[str, float | None], list[ComparisonCriterion]] = {}
     for unit, showed in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
             groups: Sequence[Group] = metric.compared_in(*at)
-            conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
+            conditions[at] = [criterion_for(shown.probe, shown.protocol, metric, g, place) for g in groups]
         event = unit.event(showed, labelled=metric.held)
         for question in conditions[at]:
             yield question, unit.key, event
@@ -114,3 +143,65 @@ def _lost(observations: Iterable[Observation], identity: Identity) -> Iterator[E
         for question, kind in LOSSES.items():
             event = isinstance(observation.verdict, kind)
             yield question, key, UnitEvent(event, None, stimulus.id, stimulus.cluster)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Units without a verdict of one judge."""
+
+    not_shown: int = 0
+    """ProbeRows to the other judge only."""
+    unreadable: int = 0
+    """The reply held no answer."""
+    failed: int = 0
+    """There was no reply."""
+    no_reference: int = 0
+    """ProbeRows to this judge too, but without a reference, or with its own verdict for one."""
+    other_reference: int = 0
+    """ProbeRows to both, and held against different references."""
+    abstained: int = 0
+    """The verdict adds nothing to the figure."""
+
+    def to_json(self) -> dict[str, int]:
+        """A plain mapping; the reasons that few figures have where they are met."""
+        everywhere = ("not_shown", "unreadable", "failed")
+        return {key: count for key, count in asdict(self).items() if count or key in everywhere}
+
+
+@dataclass(frozen=True)
+class Units:
+    """What one judge did with the units of a question."""
+
+    events: Mapping[Key, UnitEvent]
+    """The units that the question could be asked of."""
+    protocol: str
+    """The protocol of the question; empty for those of the whole run."""
+    calls: Collection[Key]
+    """Every call that the judge was asked."""
+
+    @classmethod
+    def of(cls, question: ComparisonCriterion, events: UnitEvents) -> Units:
+        """The units of a question among all that a judge showed."""
+        every = next(iter(LOSSES))
+        protocol = str(question.condition.get("protocol", ""))
+        return cls(events.get(question, {}), protocol, events.get(every, {}).keys())
+
+    def shared(self, other: Units) -> list[Key]:
+        """Units of both judges that are held against the same reference, or against none; sorted."""
+        mine, theirs = self.events, other.events
+        return sorted(key for key in mine.keys() & theirs.keys() if mine[key].against == theirs[key].against)
+
+    def dropped(self, other: Units, shared: Sequence[Key]) -> Dropped:
+        """Units of the other judge that lack a verdict of this one, by reason; `shared` are those of both."""
+        mine, both = self.events, self.events.keys() & other.events.keys()
+        absent = other.events.keys() - mine.keys()
+        seen = sum(call_key(self.protocol, key) in self.calls for key in absent)
+        lost = [mine[key].loss for key in shared]
+        return Dropped(
+            not_shown=len(absent) - seen,
+            unreadable=lost.count("unreadable"),
+            failed=lost.count("failed"),
+            no_reference=seen,
+            other_reference=len(both) - len(lost),
+            abstained=lost.count("abstained"),
+        )

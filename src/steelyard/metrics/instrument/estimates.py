@@ -9,21 +9,20 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from steelyard.metrics.basis import FITTED
-from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM
 from steelyard.metrics.instrument.detection import detection
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
 from steelyard.metrics.instrument.likelihood import LAPSE_RATE, NAMES, SURFACE_SENSITIVITY
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.patterns import rows_of
+from steelyard.metrics.instrument.profile import SPREAD_FROM
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
-from steelyard.metrics.reasons import Reason
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
-from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of
-from steelyard.metrics.instrument.surface_nodes import FEW_CALLS
+from steelyard.metrics.instrument.patterns import FEW_CALLS, Patterns, Rows, patterns_of
 
 SURFACE_BOUND = 2.5
 """Largest surface sensitivity that the integration nodes carry."""

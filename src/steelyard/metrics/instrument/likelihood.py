@@ -14,8 +14,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import FITTED
-from steelyard.metrics.instrument.patterns import Patterns
-from steelyard.metrics.instrument.surface_nodes import NODES, SurfaceNodes, node_counts, surface_nodes
+from steelyard.metrics.instrument.patterns import NODES, Patterns, SurfaceNodes, node_counts, surface_nodes
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.stats.distributions import normal_sides
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Mask
-from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
-from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, PLAIN, Chart, Fits, fit
+from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
 from steelyard.metrics.instrument.patterns import Patterns
-from steelyard.metrics.stats.distributions import normal_quantile
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 
 NEAR = 0.1
 """Root of twice a loss that no data could tell from none."""
@@ -32,7 +33,7 @@ _LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Reach:
+class ProfileLimits:
     """The limits of one parameter."""
 
     low: float | None
@@ -60,7 +61,7 @@ def reaches(
     which: Sequence[int] = range(len(NAMES)),
     chart: Chart = PLAIN,
     allowed: Sequence[float] | None = None,
-) -> list[Reach]:
+) -> list[ProfileLimits]:
     """The 95 % limits of these coordinates; `allowed` are roots of twice the loss at the limit of each."""
     wide = normal_quantile(0.975)
     roots = np.full(len(which), wide) if allowed is None else np.array(allowed)
@@ -100,14 +101,14 @@ def held_at(
     return fit(patterns, weights, shifts, held, 1e-5, 80, chart, goal).take(again)
 
 
-def _reach(natural: bool, ends: Floats, opened: Mask) -> Reach:
+def _reach(natural: bool, ends: Floats, opened: Mask) -> ProfileLimits:
     """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
     low, high, independent_low, independent_high = (
         _end(ends[place], opened[place], natural=natural and place % 2 == 0) for place in (0, 1, 4, 5)
     )
     falls = bool(opened[2] and not natural)
     at_zero = bool(natural and opened[0])
-    return Reach(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
+    return ProfileLimits(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
 
 
 def _end(place: float, opened: bool, *, natural: bool) -> float | None:
@@ -172,3 +173,63 @@ def _between(
     span = np.maximum(loss_out - loss_in, 1e-12)
     straight = np.clip((target - loss_in) / span, _LEAST_SHARE, 1 - _LEAST_SHARE)
     return np.asarray(inner + (0.5 if halve else straight) * (outer - inner))
+
+
+SPREAD_FROM = 6
+"""Clusters from which the spread between them is worth an interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSpread:
+    """What a fit knows of its clusters; a parameter that stands at an end of the search is NaN."""
+
+    covariance: Floats
+    """Of the parameters, pairs taken as independent: the inverse of the information."""
+    effects: Floats
+    """How each cluster (rows) moves each parameter: its score times the covariance."""
+
+    def inflation(self, slopes: Floats) -> float:
+        """Variance between clusters over that of independent pairs, for these slopes; at least 1."""
+        slopes = np.where(np.isnan(np.diag(self.covariance)), 0.0, slopes)
+        alone = float(slopes @ np.nan_to_num(self.covariance) @ slopes)
+        between = float(spread_of(np.nan_to_num(self.effects) @ slopes[:, None])[0] ** 2)
+        return max(1.0, between / alone) if alone > 0 else 1.0
+
+
+def cluster_spread(patterns: Patterns, theta: Floats) -> ClusterSpread | None:
+    """The spread around a best fit; None where clusters are too few or the peak is flat."""
+    clusters, size = len(patterns.by_cluster), len(NAMES)
+    free = np.flatnonzero((theta > LOWEST + 1e-3) & (theta < HIGHEST - 1e-3))
+    if clusters < SPREAD_FROM or not len(free):
+        return None
+    bread = _information(patterns, theta)[np.ix_(free, free)]
+    if not np.isfinite(bread).all() or np.linalg.eigvalsh(bread)[0] <= 1e-6:
+        return None
+    scores = patterns.by_cluster @ pattern_scores(theta[None], patterns)[1][0][:, free]
+    covariance: Floats = np.full((size, size), np.nan)
+    covariance[np.ix_(free, free)] = np.linalg.inv(bread)
+    effects: Floats = np.full((clusters, size), np.nan)
+    effects[:, free] = scores @ covariance[np.ix_(free, free)]
+    return ClusterSpread(covariance, effects)
+
+
+def spread_of(effects: Floats) -> Floats:
+    """Standard error of a sum of cluster effects (rows)."""
+    clusters = len(effects)
+    return np.asarray(np.sqrt((effects**2).sum(axis=0) * clusters / (clusters - 1)))
+
+
+def allowance(clusters: int, inflation: float = 1.0, confidence: float = 0.95) -> float:
+    """Root of twice the loss at a limit; with too few clusters pairs are taken as independent."""
+    if clusters < SPREAD_FROM:
+        return normal_quantile((1 + confidence) / 2)
+    return t_quantile((1 + confidence) / 2, clusters - 1) * sqrt(inflation)
+
+
+def _information(patterns: Patterns, theta: Floats) -> Floats:
+    """Minus the second derivatives of the log-likelihood, by central differences of its gradient."""
+    reach = 1e-5
+    shifts = theta + reach * np.concatenate([np.eye(len(NAMES)), -np.eye(len(NAMES))])
+    slopes = np.einsum("rkp,k->rp", pattern_scores(shifts, patterns)[1], patterns.weights)
+    second = (slopes[: len(NAMES)] - slopes[len(NAMES) :]) / (2 * reach)
+    return np.asarray(-(second + second.T) / 2)

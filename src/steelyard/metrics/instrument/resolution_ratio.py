@@ -18,9 +18,8 @@ from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
-from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.instrument.model import InstrumentFit
-from steelyard.metrics.instrument.profile import held_at
+from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance, held_at, spread_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.stats.distributions import (
     normal_probability,
@@ -46,7 +45,7 @@ _FARTHEST = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ProfileCurve:
     """The profile of one arm's resolution."""
 
     place: Floats
@@ -64,7 +63,7 @@ class Curve:
         return np.asarray(inside**2)
 
 
-def curve_of(fit: InstrumentFit) -> Curve:
+def profile_curve(fit: InstrumentFit) -> ProfileCurve:
     """The profile of the resolution around its peak."""
     reach, peak = fit.reach[0], float(fit.best.theta[0, 0])
     if reach.low is None or reach.high is None:
@@ -74,10 +73,10 @@ def curve_of(fit: InstrumentFit) -> Curve:
     starts = np.tile(fit.best.theta, (_POINTS, 1))
     fits = held_at(fit.patterns, starts, np.zeros(_POINTS, dtype=np.intp), place)
     loss = np.maximum(fit.best.value[0] - fits.value, 0.0)
-    return Curve(place, np.sign(place - peak) * np.sqrt(2 * loss))
+    return ProfileCurve(place, np.sign(place - peak) * np.sqrt(2 * loss))
 
 
-def profile_of_ratio(base: Curve, other: Curve, ratio: float) -> float:
+def profile_of_ratio(base: ProfileCurve, other: ProfileCurve, ratio: float) -> float:
     """Least deviance of both arms together where their resolutions stand in this ratio."""
     span = base.place[-1] - base.place[0]
     middle = base.place[len(base.place) // 2]
@@ -85,7 +84,9 @@ def profile_of_ratio(base: Curve, other: Curve, ratio: float) -> float:
     return float((base.deviance(resolution) + other.deviance(ratio * resolution)).min())
 
 
-def ratio_limits(base: Curve, other: Curve, value: float, root: float) -> tuple[float | None, float | None]:
+def ratio_limits(
+    base: ProfileCurve, other: ProfileCurve, value: float, root: float
+) -> tuple[float | None, float | None]:
     """Where the profile of the ratio loses half the square of the root; None where it never does."""
     return (
         _edge(base, other, value, -_FARTHEST, root**2),
@@ -93,7 +94,9 @@ def ratio_limits(base: Curve, other: Curve, value: float, root: float) -> tuple[
     )
 
 
-def _edge(base: Curve, other: Curve, inner: float, outer: float, allowed: float) -> float | None:
+def _edge(
+    base: ProfileCurve, other: ProfileCurve, inner: float, outer: float, allowed: float
+) -> float | None:
     if profile_of_ratio(base, other, outer) <= allowed:
         return None
     for _ in range(40):
@@ -139,7 +142,7 @@ def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
     return RatioSpread(len(names), error, inflation)
 
 
-def ratio_probability(base: Curve, other: Curve, spread: RatioSpread) -> float:
+def ratio_probability(base: ProfileCurve, other: ProfileCurve, spread: RatioSpread) -> float:
     """Two-sided p of equal resolutions; at most .05 where the 95 % limits leave out 1."""
     root = sqrt(profile_of_ratio(base, other, 1.0) / spread.inflation)
     few = spread.clusters < SPREAD_FROM
@@ -167,7 +170,7 @@ def ratio_estimate(
     if base is None or other is None:
         raise AssertionError("both arms were found fit")
     value = float(other.theta[0] / base.theta[0])
-    curves, spread = (curve_of(base), curve_of(other)), ratio_spread(base, other)
+    curves, spread = (profile_curve(base), profile_curve(other)), ratio_spread(base, other)
     wide, narrow = (
         ratio_limits(*curves, value, allowance(spread.clusters, spread.inflation, confidence))
         for confidence in (0.95, 0.90)

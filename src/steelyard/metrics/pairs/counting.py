@@ -7,10 +7,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, weak_cache
+from steelyard.core.arrays import Ints, Mask, distinct, weak_cache
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import Answer, readable, shown
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, readable, shown
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.clusters import Tally
 
 
@@ -95,3 +99,49 @@ def _abstained(pairs: Pairs, rows: Mask) -> int:
 def _in_twos(pairs: Pairs) -> bool:
     """Every row has two calls that are one by construction."""
     return pairs.mirrored and bool(np.all(shown(pairs.calls)))
+
+
+_ENDS = {UNREADABLE_RATE: Answer.UNREADABLE, FAILED_RATE: Answer.FAILED}
+
+
+def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
+    """`unreadable_rate` and `failed_rate` among all calls that were made."""
+    calls = count_calls(pairs, shown)
+    return [
+        proportion(
+            context,
+            metric,
+            tally(pairs, count_answers(pairs, answer), calls, missing=False),
+            reason=NO_CALLS,
+        )
+        for metric, answer in _ENDS.items()
+    ]
+
+
+BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"
+_METHOD = "by_construction"
+
+
+def by_construction(context: EstimateContext, metric: Metric, pairs: Pairs, unit: str = "call") -> Estimate:
+    """Nothing, exactly: both orders of a pair have one verdict."""
+    calls = int(count_calls(pairs, readable).sum())
+    return context.estimate(
+        metric,
+        unit=unit,
+        value=0.0,
+        numerator=0,
+        denominator=calls // 2 if unit == "pair" else calls,
+        intervals=(Interval(_METHOD, 0.0, 0.0),),
+        n_calls=calls,
+        n_units=distinct_pairs(pairs, np.ones(len(pairs), dtype=np.bool_)),
+        n_clusters=len(distinct(pairs.cluster)),
+        excluded=excluded(pairs),
+        chance=0.0,
+        finding=CLEAR,
+        note=BY_CONSTRUCTION,
+    )
+
+
+def holds_by_construction(estimate: Estimate) -> bool:
+    """True for a figure of this module."""
+    return estimate.interval is not None and estimate.interval.method == _METHOD

@@ -19,8 +19,7 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, decided, neither, readable, shown
 from steelyard.metrics.pairs.counting import count_calls
 
 SAME_QUALITY = ("same_subset",)

@@ -22,8 +22,7 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import Answer, neither, readable
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, neither, readable
 from steelyard.metrics.pairs.counting import by_cluster, excluded, tally
 from steelyard.metrics.pairs.sensitivity import choices
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join

@@ -14,15 +14,14 @@ import numpy as np
 
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
-from steelyard.metrics.pairs.answer import neither
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.constructed import by_construction
-from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
+from steelyard.metrics.pairs.columns import Pairs, neither
+from steelyard.metrics.pairs.counting import by_construction, excluded, missing_rates, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     ONE_SIDED_COMMIT,
@@ -35,8 +34,8 @@ from steelyard.metrics.pairs.decomposition import (
     decompose,
     undecomposed,
 )
-from steelyard.metrics.pairs.flip_estimates import order_test
-from steelyard.metrics.pairs.position import position_test, two_sided_counts
+from steelyard.metrics.pairs.flips import order_test
+from steelyard.metrics.pairs.slot import position_test, two_sided_counts
 from steelyard.metrics.proportions import join, proportion
 
 RAW_FALSE_PREFERENCE = Metric(
@@ -224,3 +223,22 @@ def equals_tests(
     stable = position.stable_p if any(two_sided_counts(parts.whole)) else None
     chances = {POSITION: position.p, STABLE: stable, ORDER: order_test(context, pairs)}
     return adjust_for_multiplicity({name: p for name in members if (p := chances[name]) is not None})
+
+
+def dark_current(context: EstimateContext, pairs: Pairs) -> Estimate:
+    """Vacuum calls that were neither a tie nor a valid abstention, among all with a verdict."""
+    return proportion(context, DARK_CURRENT, share_of_calls(pairs, DARK_CURRENT))
+
+
+def dark_currents(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
+    """Pooled, then per kind: a pooled 2/3 can be three constants."""
+    kinds = [str(kind) for kind in np.unique(pairs.kind)]
+    by_kind = [
+        dark_current(context.for_subgroup(kind=kind), pairs.where(pairs.kind == kind)) for kind in kinds
+    ]
+    return [dark_current(context, pairs), *by_kind]
+
+
+def vacuum_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
+    """Dark current, pooled and per kind, and the rates of calls without a verdict."""
+    return [*dark_currents(context, pairs), *missing_rates(context, pairs)]

@@ -10,14 +10,12 @@ from steelyard.metrics.basis import Basis, Ends
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import Metric, step
-from steelyard.metrics.pairs.answer import decided
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
+from steelyard.metrics.pairs.columns import Pairs, decided
+from steelyard.metrics.pairs.counting import count_calls, count_wins, missing_rates, tally
 from steelyard.metrics.pairs.dprime import dprime_estimates
 from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests
-from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.length import FILLER, length_lean, padded_longer
-from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.sensitivity import (
     by_base_level,
     on_ladder,

@@ -14,14 +14,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.findings import (
+    INCONCLUSIVE,
+    MARGIN,
+    SURE,
+    difference_word,
+    missingness_note,
+    missingness_shift,
+)
+from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, decided, lost, neither, readable
 from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.directional_bias import DirectionalBias
@@ -100,7 +105,7 @@ def length_lean(
     p = bias.p(context.permutation_seed(LENGTH_LEAN.id))
     bounds = _bounds(rows, long)
     test = None if others is None else AdjustedTest.bonferroni(p, others + 1)
-    seen, word = (_word(bias, test, moved) for moved in ((0.0, 0.0), moved_by(bias.value, bounds)))
+    seen, word = (_word(bias, test, moved) for moved in ((0.0, 0.0), missingness_shift(bias.value, bounds)))
     needed = bias.units_total(MARGIN) if seen == INCONCLUSIVE else None
     calls = int(np.count_nonzero(readable(rows.calls)))
     clusters = len(distinct(rows.cluster))
@@ -126,7 +131,7 @@ def length_lean(
                 (test or AdjustedTest.single(p)).format(),
                 f"margin {MARGIN:g}",
                 ONE_CLUSTER if clusters < 2 else None,
-                by_loss(seen, word),
+                missingness_note(seen, word),
             ]
         ),
     )

@@ -1,10 +1,4 @@
-"""Natural pairs: does the winner survive a change of order, and is it the one people chose?
-
-Quality is not controlled here, so a stable winner is no fault: the cells are named for the order
-alone. In integers
-
-    2·consistent + 2·flips to slot 1 + 2·flips to slot 2 + one-sided + conflicting = committed calls
-"""
+"""Agreement of verdicts on natural pairs with people's, beyond chance."""
 
 from __future__ import annotations
 
@@ -13,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, distinct
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.common import ACCURACY
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
+from steelyard.metrics.findings import INCONCLUSIVE, SURE, LimitTest, calls_total, missingness_note
 from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
-from steelyard.metrics.pairs.answer import Answer, readable
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
+from steelyard.metrics.pairs.columns import Answer, Pairs, as_tie, lost, readable
+from steelyard.metrics.pairs.counting import distinct_pairs, excluded, missing_rates, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -35,14 +29,92 @@ from steelyard.metrics.pairs.decomposition import (
     undecomposed,
 )
 from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
-from steelyard.metrics.pairs.flip_estimates import flip_estimates
-from steelyard.metrics.pairs.kappa import kappa
+from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen, longer_of
-from steelyard.metrics.pairs.missing import missing_rates
-from steelyard.metrics.pairs.position import position_test
-from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
-from steelyard.metrics.pairs.uneven_slots import over_slots
-from steelyard.metrics.proportions import proportion
+from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference, position_test
+from steelyard.metrics.pairs.slot_imbalance import with_slot_imbalance
+from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_note, proportion
+from steelyard.metrics.stats import agreement
+from steelyard.metrics.stats.intervals import AGREEMENT
+
+_ANSWERS = np.array([0.0, 1.0, 2.0])
+ALL_TIES = "people call every pair a tie"
+ONE_SLOT = "what people chose stood in the same slot in every call"
+
+
+def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
+    """Cohen's κ of slot 1, slot 2 or tie against what people chose, call by call.
+
+    `lacking` says why there are no labels, where there are none.
+    """
+    answers = readable(pairs.calls)
+    if not answers.any():
+        return context.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
+    if not np.any(pairs.better > 0):
+        return context.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
+    table = _table(pairs, as_tie(pairs.calls), answers)
+    if np.count_nonzero(table.sum((0, 2))) < 2:
+        return context.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
+    beyond = _beyond(table)
+    limit = KAPPA.limit_in(context.group, context.probe)
+    seen = beyond.word(limit) if limit else None
+    word = seen
+    if limit and lost(pairs.calls).any():
+        words = {_beyond(table + _missing(pairs, right=right)).word(limit) for right in (False, True)}
+        word = seen if words == {seen} else INCONCLUSIVE
+    clusters = len(distinct(pairs.cluster))
+    figure = context.estimate(
+        KAPPA,
+        unit="call",
+        value=beyond.value,
+        intervals=(Interval(beyond.method, *beyond.limits(SURE)),),
+        n_calls=beyond.calls,
+        n_units=distinct_pairs(pairs, np.asarray(answers.any(axis=1))),
+        n_clusters=clusters,
+        excluded=excluded(pairs),
+        chance=0.0,
+        finding=word,
+        missing_decides=seen != word,
+        note=join(
+            [
+                limit_note(limit) if limit else None,
+                ONE_CLUSTER if clusters < 2 else None,
+                missingness_note(seen, word),
+            ]
+        ),
+    )
+    if limit is None or seen != INCONCLUSIVE:
+        return figure
+    return replace(figure, calls_needed=calls_total(replace(figure, excluded={}), limit.allowed))
+
+
+def _beyond(table: Floats) -> LimitTest:
+    """What a table tells; units without a call in it are none."""
+    units = table[table.any(axis=(1, 2))]
+    return LimitTest(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
+
+
+def _wanted(pairs: Pairs) -> Ints:
+    """What people chose, as an answer to each order."""
+    first = np.stack([pairs.better == 1, pairs.better == 2], axis=1)
+    named = np.where(first, np.int64(Answer.FIRST), np.int64(Answer.SECOND))
+    return np.where(pairs.better[:, None] == 0, np.int64(Answer.TIE), named)
+
+
+def _missing(pairs: Pairs, *, right: bool) -> Floats:
+    """The calls without a verdict, as if each had been people's choice, or another."""
+    wanted = _wanted(pairs)
+    other = np.where(wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
+    return _table(pairs, wanted if right else other, lost(pairs.calls))
+
+
+def _table(pairs: Pairs, given: Ints, calls: Mask) -> Floats:
+    """These calls by what people chose and what was given, within each cluster; pairs where there is one."""
+    units = pairs.cluster if len(distinct(pairs.cluster)) > 1 else pairs.pair
+    cells = (units[:, None] * 3 + _wanted(pairs)) * 3 + given
+    table = np.bincount(cells[calls], minlength=(int(units.max()) + 1) * 9).reshape(-1, 3, 3)
+    return table.astype(np.float64)
+
 
 ORDER_CONSISTENCY = Metric(
     "order_consistency",
@@ -177,7 +249,7 @@ def _places(pairs: Pairs, labelled: Pairs) -> Ints:
 def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
     reason = None if len(pairs) else NO_GOLD
     estimate = proportion(context, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
-    return over_slots(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
+    return with_slot_imbalance(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
 
 
 def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Estimate:

@@ -12,11 +12,10 @@ from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Limit, Metric, step
-from steelyard.metrics.pairs.answer import decided, neither, readable
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Pairs, decided, neither, readable
 from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
 from steelyard.metrics.pairs.equals import tie_rate
-from steelyard.metrics.pairs.uneven_slots import Count, over_slots
+from steelyard.metrics.pairs.slot_imbalance import Count, with_slot_imbalance
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.clusters import Tally
 
@@ -124,7 +123,7 @@ def _share(
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
     count = count or partial(share_of_calls, metric=metric)
     estimate = proportion(context, metric, count(pairs), reason=reason)
-    return over_slots(estimate, metric.limit_in(context.group, context.probe), pairs, count)
+    return with_slot_imbalance(estimate, metric.limit_in(context.group, context.probe), pairs, count)
 
 
 def by_base_level(context: EstimateContext, pairs: Pairs) -> list[Estimate]:

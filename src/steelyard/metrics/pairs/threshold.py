@@ -19,7 +19,7 @@ from steelyard.metrics.metric import Metric, ShownAs, step
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import Choices, choices, on_ladder, steps
-from steelyard.metrics.pairs.uneven_slots import Slots, doubt_of
+from steelyard.metrics.pairs.slot_imbalance import SlotCounts, imbalance_note
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
 
@@ -102,9 +102,9 @@ def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
     table = _Table(ladder, seen)
     if not len(table.deltas):
         return context.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
-    for slots in (Slots(ladder.where(ladder.delta == delta)) for delta in table.deltas):
+    for slots in (SlotCounts(ladder.where(ladder.delta == delta)) for delta in table.deltas):
         if slots.share >= THRESHOLD:
-            return context.undefined(DELTA75, doubt_of(slots.calls), excluded=excluded(ladder))
+            return context.undefined(DELTA75, imbalance_note(slots.calls), excluded=excluded(ladder))
     point = float(thresholds(table.deltas, table.correct.sum(0), table.calls.sum(0)))
     interval, remark = table.interval(context.bootstrap_seed(DELTA75.id))
     return context.estimate(

@@ -88,7 +88,7 @@ class Runs:
     def fails(self, answers: Floats) -> Mask:
         """Answers on the failing half of the scale."""
         span = self.scores.high - self.scores.low
-        return np.asarray(np.abs(answers - self.scores.failing) < span / 2)
+        return np.asarray(np.abs(answers - self.scores.fail_value) < span / 2)
 
     @property
     def should_fail(self) -> Mask:

@@ -1,13 +1,9 @@
-"""Texts of the judge's own family against others that people valued alike.
-
-    self-preference = Σ_label n_own · (mean_own − mean_others) / Σ_label n_own
-
-over the labels that both have. A judge that is merely noisy, lenient or partial to a slot treats both alike.
-"""
+"""Which family a model belongs to, told from its name."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +12,14 @@ from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, by_loss, moved_by
+from steelyard.metrics.findings import (
+    CLEAR,
+    FLAGGED,
+    INCONCLUSIVE,
+    MARGIN,
+    missingness_note,
+    missingness_shift,
+)
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
@@ -27,6 +30,42 @@ from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
+
+VENDORS: Mapping[str, tuple[str, ...]] = {
+    "ai2": ("olmo", "tulu"),
+    "alibaba": ("qwen", "qwq"),
+    "amazon": ("nova", "titan"),
+    "anthropic": ("claude", "sonnet", "opus", "haiku"),
+    "cohere": ("command", "aya"),
+    "deepseek": ("deepseek",),
+    "google": ("gemini", "gemma", "palm", "bard"),
+    "hugging face": ("smollm", "zephyr"),
+    "ibm": ("granite",),
+    "lmsys": ("vicuna",),
+    "meta": ("llama",),
+    "microsoft": ("phi", "wizardlm"),
+    "mistral": ("mistral", "mixtral", "ministral", "codestral", "magistral"),
+    "moonshot": ("kimi",),
+    "nvidia": ("nemotron",),
+    "openai": ("gpt", "chatgpt", "davinci", "o1", "o3", "o4"),
+    "xai": ("grok",),
+    "zhipu": ("glm", "chatglm"),
+}
+"""Maker to the words that its models are named by."""
+
+_WORDS = {word: family for family, words in VENDORS.items() for word in words}
+
+
+def vendor_of(name: str, given: Mapping[str, str] | None = None) -> str | None:
+    """The family of a judge or author: as given, else by the first word of the name that is known."""
+    if given and name in given:
+        return given[name].lower()
+    for word in re.findall(r"[a-z0-9]+", name.lower()):
+        known = _WORDS.get(word) or _WORDS.get(re.sub(r"[0-9].*$", "", word))
+        if known is not None:
+            return known
+    return None
+
 
 SELF_PREFERENCE = Metric(
     "self_preference",
@@ -115,7 +154,7 @@ def self_preference(
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
     bounds = _bounds(treatments)
-    seen, word = _word(found[0]), _word(found[0], moved_by(value, bounds))
+    seen, word = _word(found[0]), _word(found[0], missingness_shift(value, bounds))
     return context.estimate(
         SELF_PREFERENCE,
         unit="call",
@@ -129,7 +168,9 @@ def self_preference(
         chance=0.0,
         finding=word,
         missing_decides=seen != word,
-        note=join([_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, by_loss(seen, word)]),
+        note=join(
+            [_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, missingness_note(seen, word)]
+        ),
     )
 
 

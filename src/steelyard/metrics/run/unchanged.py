@@ -19,11 +19,10 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
-from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
 from steelyard.metrics.scores.leniency import leniency_estimates
-from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT, stability
 from steelyard.metrics.scores.shares import (
@@ -71,7 +70,7 @@ def _every(rows: Observations) -> Scores:
     """Items as they are and edited, all on the range of the former."""
     shown = rows.shown
     return collect_scores(
-        on_original_range(rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
+        rescaled_to_original(rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
     )
 
 
@@ -90,12 +89,12 @@ def _figures(context: EstimateContext, plain: Scores, every: Scores, words: Ints
     known = {metric.id for metric in TOLD}
     return [
         *(figure for figure in figures if figure.metric in known),
-        *leaning_estimates(context, plain, words),
+        *directional_bias_estimates(context, plain, words),
         _commonest(context, every),
     ]
 
 
-def leaning_estimates(context: EstimateContext, plain: Scores, words: Ints) -> list[Estimate]:
+def directional_bias_estimates(context: EstimateContext, plain: Scores, words: Ints) -> list[Estimate]:
     """Leniency, and length where texts are known: what errors lean to, tested as one family."""
     estimates = leniency_estimates(context, plain)
     estimates += [length_gap(context, plain, words)] if np.any(words) else []

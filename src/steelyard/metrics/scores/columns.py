@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
+from steelyard.stimuli.expectation import Expectation, Label
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.surface.score_range import rescale
+from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
 _NAMES = ("items", "stimuli", "clusters")
 
 
-class Ending(IntEnum):
+class Outcome(IntEnum):
     """How a call on a single text ended; `Scores.decided` and `Scores.readable` rely on the order."""
 
     SCORED = 0
@@ -46,9 +51,9 @@ class Scores:
     stratum: Words
     """Domain."""
     score: Ints
-    """What the judge answered; meaningful where `ending` is SCORED, elsewhere the low end of the scale."""
-    ending: Ints
-    """`Ending` of the call."""
+    """What the judge answered; meaningful where `outcome` is SCORED, elsewhere the low end of the scale."""
+    outcome: Ints
+    """`Outcome` of the call."""
     expected: Floats
     """The label a sound judge gives; NaN where nobody has said."""
     own_label: Mask
@@ -59,7 +64,7 @@ class Scores:
     """Low end of the call's scale; 0 for binary."""
     high: Ints
     """High end of the call's scale; 1 for binary."""
-    failing: Floats
+    fail_value: Floats
     """Answer that says that a text or run fails; NaN where nobody has said, and low answers are taken to."""
     items: tuple[str, ...]
     """Names of the items, in order."""
@@ -81,12 +86,12 @@ class Scores:
     @property
     def decided(self) -> Mask:
         """The call ended in a score."""
-        return np.asarray(self.ending == Ending.SCORED)
+        return np.asarray(self.outcome == Outcome.SCORED)
 
     @property
     def readable(self) -> Mask:
         """The call ended in a verdict that counts: a score or a valid abstention."""
-        return np.asarray(self.ending <= Ending.ABSTAINED)
+        return np.asarray(self.outcome <= Outcome.ABSTAINED)
 
     @property
     def reports(self) -> Mask:
@@ -109,9 +114,9 @@ class Scores:
         return np.asarray((self.low == 0) & (self.high == 1))
 
     @property
-    def passing_up(self) -> Scores:
+    def with_pass_high(self) -> Scores:
         """The same calls with scores and labels turned round where high answers fail: up is passing."""
-        turned = np.asarray(self.failing == self.high)
+        turned = np.asarray(self.fail_value == self.high)
         if not turned.any():
             return self
         ends = self.low + self.high
@@ -119,7 +124,7 @@ class Scores:
             self,
             score=np.where(turned & self.decided, ends - self.score, self.score),
             expected=np.where(turned, ends - self.expected, self.expected),
-            failing=np.where(turned, self.low, self.failing),
+            fail_value=np.where(turned, self.low, self.fail_value),
         )
 
     @property
@@ -140,8 +145,8 @@ class Scores:
     def lost(self) -> dict[str, int]:
         """Calls without a verdict, as an estimate reports them."""
         return {
-            "unreadable": int(np.count_nonzero(self.ending == Ending.UNREADABLE)),
-            "failed": int(np.count_nonzero(self.ending == Ending.FAILED)),
+            "unreadable": int(np.count_nonzero(self.outcome == Outcome.UNREADABLE)),
+            "failed": int(np.count_nonzero(self.outcome == Outcome.FAILED)),
         }
 
 
@@ -163,8 +168,8 @@ def _collected(seen: Observations) -> Scores:
     items, item = numbered(shown.item[row])
     named, cluster = numbered(shown.cluster[row])
     low, high = shown.ends[row].T
-    endings = [_ending(verdict) for verdict in seen.verdicts]
-    ending, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
+    endings = [_outcome(verdict) for verdict in seen.verdicts]
+    outcome, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
     return Scores(
         item=item,
         stimulus=number,
@@ -172,29 +177,72 @@ def _collected(seen: Observations) -> Scores:
         replicate=seen.replicate[order],
         cluster=cluster,
         stratum=shown.stratum[row],
-        score=np.where(ending == Ending.SCORED, score, low),
-        ending=ending,
+        score=np.where(outcome == Outcome.SCORED, score, low),
+        outcome=outcome,
         expected=shown.expected[row],
         own_label=seen.own_label[order],
         strength=shown.strength[row],
         low=low,
         high=high,
-        failing=shown.failing[row],
+        fail_value=shown.failing[row],
         items=tuple(shown.items[items].tolist()),
         stimuli=tuple(shown.ids[stimuli].tolist()),
         clusters=tuple(shown.clusters[named].tolist()),
     )
 
 
-def _ending(verdict: Verdict) -> tuple[Ending, int]:
+def _outcome(verdict: Verdict) -> tuple[Outcome, int]:
     """How the call ended, and the score where there is one."""
     match verdict:
         case Decided(value=value):
-            return Ending.SCORED, int(value)
+            return Outcome.SCORED, int(value)
         case Abstained():
-            return Ending.ABSTAINED, 0
+            return Outcome.ABSTAINED, 0
         case Unreadable():
-            return Ending.UNREADABLE, 0
+            return Outcome.UNREADABLE, 0
         case Failed():
-            return Ending.FAILED, 0
+            return Outcome.FAILED, 0
     raise ValueError(f"not a pointwise verdict: {verdict!r}")
+
+
+def rescaled_to_original(observations: Iterable[Observation]) -> Observations:
+    """Every call as if it had been made on the range of its unchanged item, where that was shown."""
+    seen = Observations.of(observations)
+    if _on_one_range(seen):
+        return seen
+    plain = {s.lineage.parent: s for s in seen.stimuli_seen if s.kind == ORIGINAL}
+    return Observations.of(brought_back(o, plain.get(o.stimulus.lineage.parent, o.stimulus)) for o in seen)
+
+
+def _on_one_range(seen: Observations) -> bool:
+    """Every text was shown on the range of its unchanged item, where that was shown."""
+    shown, mine = seen.shown, distinct(seen.stimulus)
+    scale, item, plain = shown.scales.codes[mine], shown.item[mine], shown.original[mine]
+    of_item = np.full(len(shown.items), -1, dtype=np.int64)
+    of_item[item[plain]] = scale[plain]
+    return bool(np.all((of_item[item] < 0) | (of_item[item] == scale)))
+
+
+def brought_back(observation: Observation, original: Stimulus) -> Observation:
+    """The observation as if it had been made on the range of the unchanged item."""
+    shown = observation.stimulus
+    if shown.scale == original.scale:
+        return observation
+    source, target = parse_scale(original.scale or ""), parse_scale(shown.scale or "")
+    if not isinstance(source, Ordinal) or not isinstance(target, Ordinal):
+        return observation  # nothing on the one lies where something on the other does
+    verdict = observation.verdict
+    if isinstance(verdict, Decided):
+        verdict = Decided(rescale(verdict.value, target, source))
+    moved = replace(shown, scale=original.scale, expectation=_label(shown, original, target, source))
+    return replace(observation, stimulus=moved, verdict=verdict)
+
+
+def _label(shown: Stimulus, original: Stimulus, target: Ordinal, source: Ordinal) -> Expectation:
+    """The label of the unchanged item where it was renumbered; where an edit changes it, its place."""
+    own, plain = shown.expectation, original.expectation
+    if not isinstance(own, Label):
+        return own
+    if isinstance(plain, Label) and own.value == rescale(plain.value, source, target):
+        return plain
+    return Label(rescale(own.value, target, source))

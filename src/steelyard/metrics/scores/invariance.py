@@ -15,12 +15,18 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, by_loss, difference_word, judged, moved_by
-from steelyard.metrics.metric import LOW, Limit, Metric
+from steelyard.metrics.findings import (
+    MARGIN,
+    SURE,
+    difference_word,
+    missingness_note,
+    missingness_shift,
+    with_finding,
+)
+from steelyard.metrics.metric import LOW, Amount, Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
@@ -160,7 +166,7 @@ def _invariance(context: EstimateContext, comparisons: Comparisons, *, known_noi
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
     estimate = replace(estimate, note=join([estimate.note, NOISE_UNKNOWN]))
-    return replace(judged(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
+    return replace(with_finding(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
 def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
@@ -179,7 +185,7 @@ def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
     p = mean.p() / 2 if mean.mean > 0 else 1 - mean.p() / 2
     bounds = _excess_bounds(rows)
     seen = difference_word(limits(SURE), p)
-    word = difference_word(limits(SURE), p, moved=moved_by(mean.mean, bounds))
+    word = difference_word(limits(SURE), p, moved=missingness_shift(mean.mean, bounds))
     return context.estimate(
         EXCESS_FLIP,
         unit="comparison",
@@ -200,7 +206,7 @@ def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
                 f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
                 NO_SPREAD if mean.even else None,
                 ONE_CLUSTER if used.n_clusters < 2 else None,
-                by_loss(seen, word),
+                missingness_note(seen, word),
             ]
         ),
     )

@@ -14,11 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, difference_word
-from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores

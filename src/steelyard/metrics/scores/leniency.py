@@ -18,15 +18,21 @@ from math import ceil
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, by_loss, difference_word, moved_by
-from steelyard.metrics.metric import LOW, ZERO, Metric
+from steelyard.metrics.findings import (
+    FLAGGED,
+    INCONCLUSIVE,
+    MARGIN,
+    SURE,
+    difference_word,
+    missingness_note,
+    missingness_shift,
+)
+from steelyard.metrics.metric import LOW, ZERO, Amount, Metric, Texts
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
-from steelyard.metrics.scores.against_labels import NOT_SCORED
-from steelyard.metrics.scores.columns import Ending, Scores
-from steelyard.metrics.scores.floor import CONSTANT_LABELS
+from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
+from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
@@ -46,14 +52,14 @@ from steelyard.metrics.stats.sample_size import POWER
 
 def _above_label(scores: Scores, _: Texts) -> Floats:
     """How far each call passes above its label, as a share of the scale; NaN without a score."""
-    upward = scores.passing_up
+    upward = scores.with_pass_high
     share = (upward.score - upward.expected) / np.maximum(1, upward.high - upward.low)
     return np.where(upward.decided, share, np.nan)
 
 
 def _label_side(scores: Scores, _: Texts) -> Ints:
     """1 where a yes/no verdict should fail, 2 where it should pass; 0 for scores."""
-    side = np.where(scores.passing_up.expected == 0, 1, 2)
+    side = np.where(scores.with_pass_high.expected == 0, 1, 2)
     return np.where(scores.binary, side, 0)
 
 
@@ -130,7 +136,7 @@ def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
 
 
 def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
-    answer, wanted, cluster, calls = item_means(scores.passing_up)
+    answer, wanted, cluster, calls = item_means(scores.with_pass_high)
     lean = DirectionalBias(answer, wanted, cluster, calls)
     if not np.isfinite(lean.value):
         return context.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
@@ -139,7 +145,7 @@ def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
         scores,
         _Shift(lean.value, lean.limits, lean.p(context.permutation_seed(LENIENCY.id)), lean.detectable),
         units=lean.units,
-        bounds=_bounds(scores.passing_up),
+        bounds=_bounds(scores.with_pass_high),
         needed=lean.units_total(MARGIN, least=MARGIN),
         method="lean_cluster",
     )
@@ -165,7 +171,7 @@ class _Shift:
 
 
 def _of_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
-    upward = scores.passing_up
+    upward = scores.with_pass_high
     answer, wanted, cluster, _ = item_means(upward)
     if not len(answer):
         lean = context.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
@@ -224,7 +230,7 @@ def _told(
     method: str,
 ) -> Estimate:
     rows = scores.where(scores.labelled & scores.decided)
-    seen, word = (shift.word(moved) for moved in ((0.0, 0.0), moved_by(shift.value, bounds)))
+    seen, word = (shift.word(moved) for moved in ((0.0, 0.0), missingness_shift(shift.value, bounds)))
     calls = None if needed is None or seen != INCONCLUSIVE else -(-needed * len(rows) // units)
     return context.estimate(
         LENIENCY,
@@ -249,15 +255,15 @@ def _told(
                 f"margin {MARGIN:g}",
                 _turned(scores),
                 ONE_CLUSTER if rows.n_clusters < 2 else None,
-                by_loss(seen, word),
+                missingness_note(seen, word),
             ]
         ),
     )
 
 
 def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
-    upward = scores.passing_up
-    rows = upward.where(upward.labelled & (upward.ending != Ending.ABSTAINED))
+    upward = scores.with_pass_high
+    rows = upward.where(upward.labelled & (upward.outcome != Outcome.ABSTAINED))
     counts = score_tally(rows, rows.decided & (rows.score == 1), rows.decided)
     wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
     reason, turned = _why(scores, 0) if not counts.n else None, _turned(scores)
@@ -277,7 +283,7 @@ def _turned(scores: Scores) -> str | None:
 
 
 def _high_fails(scores: Scores) -> bool:
-    return bool(np.any(scores.failing == scores.high))
+    return bool(np.any(scores.fail_value == scores.high))
 
 
 def _why(scores: Scores, scored: int) -> str:

@@ -1,15 +1,23 @@
-"""Every figure of a pointwise probe, from the observations of one judge."""
+"""What an edit does to accuracy, on the same items: edited less unchanged.
+
+A probe may edit some items only: hidden instructions are put into responses that should fail, and a judge
+that passes everything is right on none of them, edited or not. Its accuracy on the edits says nothing of the
+edits; the change from the same items unchanged does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Mask, distinct
+from steelyard.metrics.basis import Basis, Items, labelled_items
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.metric import Metric, step
+from steelyard.metrics.metric import HIGH, Metric, step
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
     BIAS,
@@ -26,8 +34,7 @@ from steelyard.metrics.scores.against_labels import (
     binary_figures,
     ordinal_figures,
 )
-from steelyard.metrics.scores.change import ACCURACY_CHANGE, accuracy_change
-from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.invariance import (
     EXCESS_FLIP,
     INVARIANCE,
@@ -35,7 +42,6 @@ from steelyard.metrics.scores.invariance import (
     invariance_estimates,
     unmoved,
 )
-from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.repeats import (
     FLEISS_KAPPA,
     FLIP_RATE,
@@ -51,9 +57,74 @@ from steelyard.metrics.scores.shares import (
     WITHIN_ONE,
     accuracy,
     lost_rates,
+    unlabelled,
 )
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation, Observations
+
+ACCURACY_CHANGE = Metric(
+    "accuracy_change",
+    "change of accuracy",
+    "Accuracy on edited items less that on the same items unchanged, items counting once.",
+    signed=True,
+    direction=HIGH,
+    detail=True,
+    basis=Basis(items=Items.BOTH, only=labelled_items),
+)
+NOT_BOTH = "no labelled item has a verdict both unchanged and edited"
+
+
+def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
+    """The mean over items of right edited calls less right unchanged ones."""
+    rows = scores.where(scores.labelled & scores.readable)
+    edited, plain = (_right(rows, mask) for mask in (~rows.original, rows.original))
+    both = np.isfinite(edited) & np.isfinite(plain)
+    if not both.any():
+        reason = NOT_BOTH if np.any(scores.labelled) else unlabelled(scores)
+        return context.undefined(ACCURACY_CHANGE, reason, "item", scores.lost())
+    unit = np.zeros(len(scores.items), dtype=np.int64)
+    unit[rows.item] = rows.unit
+    mean = ClusterMean.of(unit[both], (edited - plain)[both])
+    clusters = len(distinct(rows.cluster[both[rows.item]]))
+    return context.estimate(
+        ACCURACY_CHANGE,
+        unit="item",
+        value=mean.mean,
+        intervals=(Interval("t_cluster" if not mean.even else "wilson_cluster_difference", *_limits(mean)),),
+        n_calls=len(rows.where(both[rows.item])),
+        n_units=int(both.sum()),
+        n_clusters=clusters,
+        excluded=scores.lost(),
+        chance=0.0,
+        note=join(
+            [
+                f"edited {float(edited[both].mean()):.2f}, unchanged {float(plain[both].mean()):.2f}",
+                NO_SPREAD if mean.even else None,
+                ONE_CLUSTER if clusters < 2 else None,
+            ]
+        ),
+    )
+
+
+def _right(rows: Scores, mask: Mask) -> Floats:
+    """Share of right calls of each item, NaN for an item without one."""
+    part = rows.where(mask)
+    calls = np.bincount(part.item, minlength=len(rows.items)).astype(np.float64)
+    right = np.bincount(part.item, weights=part.right, minlength=len(rows.items)).astype(np.float64)
+    return ratio(right, calls)
+
+
+def _limits(mean: ClusterMean) -> Span:
+    spread = mean.limits(0.975, DIFFERENCE)
+    if spread is not None:
+        return spread
+    reach = score(0.0, mean.assumed_size, t_quantile(0.975, max(1, mean.units - 1)))[1]
+    return clipped((mean.mean - reach, mean.mean + reach), DIFFERENCE)
+
 
 METRICS = (
     ACCURACY,
@@ -143,7 +214,7 @@ def probe_scores(
     mine = seen.filter(stimuli=plain | (seen.shown.probe == probe))
     edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
     shown = mine if unchanged and not edited.any() else mine.filter(stimuli=edited)
-    return collect_scores(on_original_range(shown))
+    return collect_scores(rescaled_to_original(shown))
 
 
 def _repeated(scores: Scores) -> bool:
@@ -182,3 +253,28 @@ def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) 
         if np.any(kept.original) and np.any(~kept.original):
             same.append(invariance(here, kept))
     return right + same
+
+
+POOLED_PROBE = "pooled"
+POOLED_METRICS = (CCC, PEARSON, SPEARMAN, MAE)
+"""What is told of all probes together, in reading order."""
+
+
+def pooled_estimates(
+    judge: str, observations: Sequence[Observation], estimates: Sequence[Estimate], seed: int
+) -> list[Estimate]:
+    """Agreement with the labels over every ordinal call of the judge's probes; nothing for fewer than two.
+
+    Each call counts once. Items as they are count where a probe shows nothing else.
+    """
+    mine = [e for e in estimates if e.judge == judge and e.metric == MAE.id and e.value is not None]
+    probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
+    if len(probes) < 2:
+        return []
+    base = Observations.of(observations).filter(protocol="base")
+    base = rescaled_to_original(base.filter(stimuli=base.shown.scored))
+    edited = {shown.probe for shown in base.stimuli_seen}
+    names = probes if probes <= edited else {*probes, ORIGINAL}
+    scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
+    context = EstimateContext.for_protocol(judge, POOLED_PROBE, "base", seed)
+    return by_scale(context, scores.where(~scores.binary), POOLED_METRICS)

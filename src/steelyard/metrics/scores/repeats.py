@@ -12,12 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.metric import LEFT_OUT, Amount, Limit, Metric, Texts
+from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstained, share, unit_sums
 from steelyard.metrics.stats.clusters import Tally, ratio
@@ -33,7 +32,7 @@ def _agreement(scores: Scores, _: Texts) -> Floats:
 
 def _answered(scores: Scores) -> Scores:
     """Without the calls that abstained."""
-    return scores.where(scores.ending != Ending.ABSTAINED)
+    return scores.where(scores.outcome != Outcome.ABSTAINED)
 
 
 def _first_repeat(scores: Scores, _: Texts) -> Ints:
@@ -99,7 +98,7 @@ ONE_SCORE = "every score is the same"
 def verdict_counts(scores: Scores, groups: Ints, size: int) -> Ints:
     """How often each group (row) gave each verdict (column); an abstention is a verdict of its own."""
     rows = scores.readable
-    codes = np.where(scores.ending == Ending.ABSTAINED, np.iinfo(np.int64).max, scores.score)
+    codes = np.where(scores.outcome == Outcome.ABSTAINED, np.iinfo(np.int64).max, scores.score)
     levels, number = np.unique(codes, return_inverse=True)
     cells = groups[rows] * len(levels) + number[rows]
     return np.bincount(cells, minlength=size * len(levels)).reshape(size, len(levels))

@@ -11,14 +11,14 @@ from steelyard.core.arrays import Floats
 from steelyard.core.rng import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import SURE, Beyond, judged
+from steelyard.metrics.findings import SURE, LimitTest, with_finding
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_told
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_note
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.cluster_mean import Figure, jackknife
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
-from steelyard.metrics.stats.two_by_two import table_limits
+from steelyard.metrics.stats.two_class import table_limits
 
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05
@@ -69,7 +69,7 @@ def resampled(
     limit = metric.limit_in(context.group, context.probe)
     if limit and not found:
         # A limit is read from these, so they are shown.
-        limits = Beyond(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
+        limits = LimitTest(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
         found, assumed, remark = (Interval("random_mixture", *limits),), None, NO_SPREAD
     estimate = context.estimate(
         metric,
@@ -87,12 +87,12 @@ def resampled(
                 *notes,
                 NO_SPREAD if assumed else remark,
                 ONE_CLUSTER if clusters < 2 else None,
-                limit_told(limit) if limit else None,
+                limit_note(limit) if limit else None,
             ]
         ),
     )
     # Of such figures nobody can tell from the losses alone how far these could move them; see `held_to`.
-    told = judged(replace(estimate, excluded={}, bounds=None), limit)
+    told = with_finding(replace(estimate, excluded={}, bounds=None), limit)
     return replace(estimate, finding=told.finding, calls_needed=told.calls_needed)
 
 

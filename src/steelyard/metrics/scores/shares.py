@@ -10,12 +10,11 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, distinct
 from steelyard.metrics.basis import Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate import Estimate, Reason
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
-from steelyard.metrics.reasons import Reason
-from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.intervals import Span
 
@@ -141,8 +140,8 @@ def lost_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were planned."""
     every = np.ones(len(scores), dtype=np.bool_)
     estimates = []
-    for metric, ending in ((UNREADABLE_RATE, Ending.UNREADABLE), (FAILED_RATE, Ending.FAILED)):
-        counts = replace(score_tally(scores, scores.ending == ending, every), unreadable=0, failed=0)
+    for metric, ending in ((UNREADABLE_RATE, Outcome.UNREADABLE), (FAILED_RATE, Outcome.FAILED)):
+        counts = replace(score_tally(scores, scores.outcome == ending, every), unreadable=0, failed=0)
         estimates.append(share(context, metric, scores, counts, reason=NO_CALLS))
     return estimates
 
@@ -155,7 +154,7 @@ def abstentions(scores: Scores, consequence: str) -> list[str]:
 
 def abstained(scores: Scores) -> int:
     """Calls that abstained."""
-    return int(np.count_nonzero(scores.ending == Ending.ABSTAINED))
+    return int(np.count_nonzero(scores.outcome == Outcome.ABSTAINED))
 
 
 def _of_calls(

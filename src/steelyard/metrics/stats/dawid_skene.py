@@ -39,7 +39,7 @@ class DawidSkene:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ballots:
+class _VoteTable:
     """Votes as numbers of answers; sums go through them and not through a table that is mostly zeros."""
 
     number: Ints
@@ -48,7 +48,7 @@ class _Ballots:
     """Answers that occur."""
 
     @classmethod
-    def of(cls, votes: Floats, answers: Floats) -> _Ballots:
+    def of(cls, votes: Floats, answers: Floats) -> _VoteTable:
         """The votes (items × judges), each of these answers or NaN."""
         place = np.where(np.isnan(votes), len(answers), np.searchsorted(answers, votes))
         return cls(np.ascontiguousarray(place.T), len(answers))
@@ -80,7 +80,7 @@ def dawid_skene(votes: Floats) -> DawidSkene | None:
         return None
     given = np.asarray(votes[:, :, None] == answers, dtype=np.float64)
     total = given.sum((1, 2))
-    ballots = _Ballots.of(votes, answers)
+    ballots = _VoteTable.of(votes, answers)
     truth = np.nan_to_num(ratio(given.sum(1), np.broadcast_to(total[:, None], (len(votes), len(answers)))))
     change = 1.0
     for _ in range(_MOST_STEPS):
@@ -93,13 +93,13 @@ def dawid_skene(votes: Floats) -> DawidSkene | None:
     return DawidSkene(answers, posterior, confusion, prevalence, change < _STILL)
 
 
-def _judges(ballots: _Ballots, truth: Floats) -> tuple[Floats, Floats]:
+def _judges(ballots: _VoteTable, truth: Floats) -> tuple[Floats, Floats]:
     """Each judge's confusion table and the prevalence, given the truths."""
     confusion = ballots.by_truth(truth) + SMOOTHING
     return confusion / confusion.sum(-1, keepdims=True), truth.sum(0) / truth.sum()
 
 
-def _truths(ballots: _Ballots, confusion: Floats, prevalence: Floats) -> Floats:
+def _truths(ballots: _VoteTable, confusion: Floats, prevalence: Floats) -> Floats:
     """Probability of each truth, given the judges; summed as logarithms."""
     logs = np.log(prevalence + 1e-300) + ballots.summed(np.log(confusion))
     shares = np.exp(logs - logs.max(-1, keepdims=True))

@@ -25,7 +25,7 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.cost import COST_PER_CALL, CostRow, pareto_front
-from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
+from steelyard.metrics.run.volatility import ACCURACY_MEAN
 
 WIDTH, HEIGHT = 430, 340
 TITLE = "What accuracy costs"

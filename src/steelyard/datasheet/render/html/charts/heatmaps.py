@@ -24,7 +24,7 @@ from steelyard.datasheet.words.text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
+from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.probe_metadata import label_changing_probes

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct, weak_cache
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, weak_cache
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import Answer, readable
-from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.pairs.columns import Answer, Pairs, collect, readable
 from steelyard.metrics.pairs.counting import share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
@@ -23,16 +24,20 @@ from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE, net_slot_preferenc
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.against_labels import MAE
 from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.no_right_answer import dark_current
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy, false_rates
-from steelyard.metrics.scores.vacuum import dark_current
-from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.metrics.stats.distributions import t_quantile
+from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends, clipped, score
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class CallValues:
     """What each call of a figure shows, in columns of equal length."""
 
     value: Floats
@@ -46,7 +51,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Figure:
+class TargetFigure:
     """A figure of the base protocol, from the observations of one judge, real or made of another's calls."""
 
     metric: Metric
@@ -59,7 +64,7 @@ class Figure:
     """Its rows."""
     estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
-    calls: Callable[[Any], Calls]
+    calls: Callable[[Any], CallValues]
     """Its rows, call by call."""
     ends: Callable[[Any], Ends] = lambda _: SHARE
     """Its rows to the least and the most that a call can show."""
@@ -74,13 +79,13 @@ class Figure:
         return len(distinct(self.calls(columns).unit))
 
 
-def figures_of(seen: Observations) -> Iterator[Figure]:
+def target_figures(seen: Observations) -> Iterator[TargetFigure]:
     """The figures that this judge was shown stimuli for, in reading order."""
     every = _SCORES if seen.pointwise else _PAIRS
     return (figure for figure in every if len(figure.columns(seen)))
 
 
-def once(pairs: Pairs, figure: Figure) -> Pairs:
+def once(pairs: Pairs, figure: TargetFigure) -> Pairs:
     """The same pairs, where both orders have one verdict by construction: it counts once among calls."""
     if not figure.share:
         return replace(pairs, mirrored=True)
@@ -89,14 +94,14 @@ def once(pairs: Pairs, figure: Figure) -> Pairs:
 
 def _of_pairs(
     metric: Metric, probe: str, group: Group, kind: str | None = None, *, labelled: bool = False
-) -> Figure:
+) -> TargetFigure:
     """A share of calls on pairs; with a step in the group, on pairs so far apart."""
 
     def columns(seen: Observations) -> Pairs:
         pairs = collect(seen.filter(probe, "base", None if kind is None else (kind,), labelled=labelled))
         return pairs.where(pairs.delta == group["delta"]) if "delta" in group else pairs
 
-    return Figure(
+    return TargetFigure(
         metric,
         probe,
         group,
@@ -106,16 +111,16 @@ def _of_pairs(
     )
 
 
-def _slots(probe: str, group: Group, kind: str) -> Figure:
+def _slots(probe: str, group: Group, kind: str) -> TargetFigure:
     """Net slot preference: first less second, of pairs with both verdicts."""
 
-    def calls(pairs: Pairs) -> Calls:
+    def calls(pairs: Pairs) -> CallValues:
         answers = pairs.calls
         balance = (answers == Answer.FIRST).astype(np.float64) - (answers == Answer.SECOND)
         both = np.repeat(readable(answers).all(axis=1, keepdims=True), 2, axis=1)
         return _pair_calls(pairs, balance, both)
 
-    return Figure(
+    return TargetFigure(
         NET_SLOT_PREFERENCE,
         probe,
         group,
@@ -126,8 +131,8 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
     )
 
 
-def _pair_calls(pairs: Pairs, values: Floats, counts: Mask) -> Calls:
-    return Calls(values.ravel(), counts.ravel(), np.repeat(pairs.cluster, 2), np.repeat(pairs.pair, 2))
+def _pair_calls(pairs: Pairs, values: Floats, counts: Mask) -> CallValues:
+    return CallValues(values.ravel(), counts.ravel(), np.repeat(pairs.cluster, 2), np.repeat(pairs.pair, 2))
 
 
 def _of_scores(
@@ -137,12 +142,12 @@ def _of_scores(
     estimate: Callable[[EstimateContext, Scores], Estimate],
     value: Callable[[Scores], Any],
     ends: Callable[[Scores], Ends] = lambda _: SHARE,
-) -> Figure:
-    def calls(scores: Scores) -> Calls:
+) -> TargetFigure:
+    def calls(scores: Scores) -> CallValues:
         counts = scores.decided if metric is MAE else scores.readable
-        return Calls(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
+        return CallValues(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
 
-    return Figure(
+    return TargetFigure(
         metric,
         probe,
         {},
@@ -209,3 +214,99 @@ _SCORES = (
     ),
     _of_scores(DARK_CURRENT, "vacuum", lambda scores: scores, dark_current, lambda scores: scores.reports),
 )
+
+
+NO_SHARED = "no call has a verdict with the remedy and without"
+NO_SPREAD = "no spread between clusters: limits from the largest share of other differences that fits"
+
+
+@dataclass(frozen=True)
+class Change:
+    """The figure of the cured judge less that of the judge as measured, on the same calls."""
+
+    uncured: float | None
+    """Without the remedy."""
+    cured: float | None
+    """With it."""
+    difference: float | None
+    """With less without."""
+    interval: Interval | None = None
+    """Of the difference."""
+    n_calls: int = 0
+    """CallValues that have a verdict both ways."""
+    n_units: int = 0
+    """Pairs or items behind them."""
+    n_clusters: int = 0
+    """Clusters behind them."""
+    note: str | None = None
+    """Why there is no difference, or how its interval was made where clusters do not differ."""
+    uncured_interval: Interval | None = None
+    """Of the figure without the remedy, on these calls."""
+
+
+def change(figure: TargetFigure, before: Observations, after: Observations, measured: Estimate) -> Change:
+    """The paired difference; `after` has a verdict for each call that went into it.
+
+    `measured` is the figure of `before`, whose interval holds where the calls are the same.
+    """
+    shown = figure.columns(before)
+    first, second = (figure.calls(figure.columns(seen)) for seen in shared(before, after))
+    both = first.counts & second.counts
+    if not both.any():
+        return Change(None, None, None, note=NO_SHARED)
+    asked = CallValues(
+        first.value[both], both[both], _numbers(first.cluster[both]), _numbers(first.unit[both])
+    )
+    changed = replace(asked, value=second.value[both] - asked.value)
+    low, high = figure.ends(shown)
+    interval = _of_events(asked, changed) if figure.share else _of_mean(changed, (low - high, high - low))
+    return Change(
+        float(asked.value.mean()),
+        float(second.value[both].mean()),
+        float(changed.value.mean()),
+        interval,
+        int(both.sum()),
+        len(distinct(asked.unit)),
+        len(distinct(asked.cluster)),
+        NO_SPREAD if interval.method == "wilson_mean" else None,
+        measured.interval
+        if measured.value is not None and isclose(measured.value, asked.value.mean())
+        else _of_share(asked)
+        if figure.share
+        else _of_mean(asked, (low, high)),
+    )
+
+
+def _of_events(asked: CallValues, changed: CallValues) -> Interval:
+    """Tango's interval over clusters; over pairs or items where there is one cluster."""
+    before = asked.value.astype(np.int64)
+    paired = Paired(before, before + changed.value.astype(np.int64), asked.cluster, asked.unit)
+    return Interval("tango_cluster" if paired.n_clusters > 1 else "tango", *paired.limits())
+
+
+def _of_share(asked: CallValues) -> Interval:
+    """Wilson's interval of the share of events, as the datasheet has it."""
+    events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
+    tally = Tally(
+        np.rint(events).astype(np.int64),
+        trials.astype(np.int64),
+        len(asked.value),
+        len(distinct(asked.unit)),
+    )
+    return Interval("wilson_cluster" if tally.n_clusters > 1 else "wilson_units", *wilson_cluster(tally))
+
+
+def _of_mean(calls: CallValues, ends: Ends) -> Interval:
+    """Student's t over clusters, or over pairs or items where there is one; where these do not differ, as far
+    as the largest share of other values that fits can draw the mean."""
+    several = len(distinct(calls.cluster)) > 1
+    mean = ClusterMean.of(calls.cluster if several else calls.unit, calls.value)
+    if limits := mean.limits(0.975, ends):
+        return Interval("t_cluster", *limits)
+    most = score(0.0, mean.assumed_size, t_quantile(0.975, max(1, mean.units - 1)))[1]
+    drawn = mean.mean - most * (mean.mean - ends[0]), mean.mean + most * (ends[1] - mean.mean)
+    return Interval("wilson_mean", *clipped(drawn, ends))
+
+
+def _numbers(units: Ints) -> Ints:
+    return numbered(units)[1]

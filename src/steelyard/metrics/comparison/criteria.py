@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Group
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Amount, Metric
 from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 
@@ -19,7 +18,7 @@ Figure = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Question:
+class ComparisonCriterion:
     """A figure whose units are events or not, or add an amount each."""
 
     probe: str
@@ -70,10 +69,10 @@ class UnitEvent(NamedTuple):
     """Least and most that it could have shown."""
 
 
-def question_of(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> Question:
+def criterion_for(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> ComparisonCriterion:
     """The question of a metric under a probe and a protocol, in one condition."""
     items = tuple(sorted({**group, "protocol": protocol}.items()))
-    return Question(probe, metric.id, items, metric.unit, place, metric.amount)
+    return ComparisonCriterion(probe, metric.id, items, metric.unit, place, metric.amount)
 
 
 def loss_of(verdicts: Iterable[Verdict]) -> str | None:

@@ -9,8 +9,15 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.run.share_table import accuracy_column, kept_column, sampling_sd, share_table
-from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
+from steelyard.metrics.run.volatility import (
+    NO_REFERENCE,
+    accuracy_column,
+    invariance_column,
+    sampling_sd,
+    share_of,
+    share_table,
+    spread,
+)
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.verdicts.observations import Observations
@@ -41,7 +48,7 @@ SHARES = (ACCURACY, INVARIANCE)
 METRICS = (JUDGES_MEAN, JUDGES_SD, JUDGES_SD_SAMPLING, JUDGES_MIN, JUDGES_MAX)
 
 
-def over_judges(
+def panel_metrics(
     estimates: Iterable[Estimate], observations: Mapping[str, Observations], seed: int
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
@@ -57,7 +64,7 @@ def over_judges(
 
 def _sampling(shares: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
     """What the judges would differ by were their true shares equal; they saw the same items."""
-    column = accuracy_column if shares[0].metric == ACCURACY.id else kept_column
+    column = accuracy_column if shares[0].metric == ACCURACY.id else invariance_column
     rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in shares)
     return sampling_sd(share_table([column(scores) for scores in rows]))
 

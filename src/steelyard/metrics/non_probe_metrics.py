@@ -7,20 +7,20 @@ from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.estimates import INSTRUMENT
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
-from steelyard.metrics.panel.jury_estimates import METRICS as OF_JURIES
-from steelyard.metrics.panel.jury_shares import METRICS as OF_JURY_ERRORS
-from steelyard.metrics.panel.over_judges import METRICS as OVER_JUDGES
-from steelyard.metrics.remedies.cost import COST_PER_VERDICT
+from steelyard.metrics.panel.juries import ERROR_METRICS as OF_JURY_ERRORS
+from steelyard.metrics.panel.juries import METRICS as OF_JURIES
+from steelyard.metrics.panel.panel_metrics import METRICS as OVER_JUDGES
+from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
+from steelyard.metrics.remedies.mitigations import COST_PER_VERDICT
 from steelyard.metrics.run.agent_runs import METRICS as OF_AGENTS
-from steelyard.metrics.run.cost import METRICS as OF_COST
+from steelyard.metrics.run.cost import PER_PROBE as OF_COST
+from steelyard.metrics.run.cost import RUN_METRICS as OF_RUN_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
-from steelyard.metrics.run.run_cost import METRICS as OF_RUN_COST
 from steelyard.metrics.run.strata import METRICS as OF_STRATA
 from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
-OF_RUNS: tuple[Metric, ...] = (
+NON_PROBE_METRICS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
     *(MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
     *(*OF_LOSSES, ABSTENTION_RATE, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),

@@ -1,8 +1,4 @@
-"""Juries of the judges of a run, and how far their errors go together, as estimates.
-
-A jury that was chosen is told where it was not chosen; no list of all juries is told, since its best looks
-better than it is.
-"""
+"""What a jury gets right and wrong, counted as for any judge."""
 
 from __future__ import annotations
 
@@ -16,21 +12,69 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.ballots import Ballots, ballots
-from steelyard.metrics.panel.error_correlation import error_correlations
-from steelyard.metrics.panel.jury_shares import INPUT, accuracy, error_rates
-from steelyard.metrics.panel.over_judges import PANEL, members
+from steelyard.metrics.panel.panel_metrics import PANEL, members, panel_metrics
+from steelyard.metrics.panel.vote_matrix import VoteMatrix, error_correlations, vote_matrix
 from steelyard.metrics.proportions import join
-from steelyard.metrics.remedies.trio import SIZE, best_judge, choose_trio, halves, jury_of, subject
-from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.remedies.jury_selection import (
+    SIZE,
+    best_judge,
+    choose_jury_of_three,
+    halves,
+    jury_of,
+    subject,
+)
+from steelyard.metrics.scores import shares
+from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.scores.shares import score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
+
+JURY_FALSE_POSITIVE_RATE = Metric(
+    "jury_false_positive_rate",
+    "jury false positives",
+    "Yes/no inputs of the label 0 that the judges' common verdict calls 1.",
+)
+JURY_FALSE_NEGATIVE_RATE = Metric(
+    "jury_false_negative_rate",
+    "jury false negatives",
+    "Yes/no inputs of the label 1 that the judges' common verdict calls 0.",
+)
+JURY_ERROR_RATE = Metric(
+    "jury_error_rate",
+    "jury errors",
+    "Yes/no inputs on which the judges' common verdict is the wrong one; a split vote is none.",
+)
+ERROR_METRICS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
+
+INPUT = "input"
+"""What a jury's figures count: a common verdict stands for one call of each member."""
+
+
+def accuracy(context: EstimateContext, metric: Metric, jury: Scores, *notes: str) -> Estimate:
+    """Inputs whose verdict is the label; a split vote is not right."""
+    return _named(metric, shares.accuracy(context, jury), notes)
+
+
+def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Estimate]:
+    """Wrong verdicts on inputs of the label 0, of the label 1, and on all; nothing without yes/no inputs."""
+    rows = jury.where(jury.labelled & jury.binary)
+    if not len(rows):
+        return []
+    wrong = score_tally(rows, rows.decided & np.not_equal(rows.score, rows.expected), rows.readable)
+    every = [*shares.false_rates(context, rows), share(context, JURY_ERROR_RATE, rows, wrong)]
+    return [_named(metric, estimate, notes) for metric, estimate in zip(ERROR_METRICS, every, strict=True)]
+
+
+def _named(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
+    """The same figure, of a jury."""
+    note = estimate.note if estimate.value is None else join([*notes, estimate.note])
+    return replace(estimate, metric=metric.id, unit=INPUT, finding=None, calls_needed=None, note=note)
+
 
 JURY_ACCURACY = Metric(
     "jury_accuracy",
@@ -71,7 +115,7 @@ NO_DIFFERENCE = "clusters show no spread: no interval"
 
 def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list[Estimate]:
     """Figures of the judges' labelled inputs under the base protocol; nothing for fewer than two judges."""
-    votes = ballots({name: _scores(base.of_judge(name)) for name in judges})
+    votes = vote_matrix({name: _scores(base.of_judge(name)) for name in judges})
     votes = votes.where(~np.isnan(votes.labels))
     if len(judges) < 2 or not len(votes.votes):
         return []
@@ -107,7 +151,7 @@ def _told(context: EstimateContext, metric: Metric, jury: Scores, note: str) -> 
 
 
 def _scores(seen: Observations) -> Scores:
-    return collect_scores(on_original_range(seen))
+    return collect_scores(rescaled_to_original(seen))
 
 
 def _subject(scores: Scores) -> Scores:
@@ -115,7 +159,7 @@ def _subject(scores: Scores) -> Scores:
     return scores.where(~scores.original) if np.any(~scores.original) else scores
 
 
-def _weighted(votes: Ballots, jury: Scores) -> Scores:
+def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
     """Dawid and Skene's verdicts, each scale alone: a judge may be sharp on one and dull on another."""
     verdict = np.full(len(votes.votes), np.nan)
     for scale in np.unique(votes.scale):
@@ -130,7 +174,7 @@ def _weighted(votes: Ballots, jury: Scores) -> Scores:
     return replace(
         once,
         score=np.where(scored, given, once.low).astype(np.int64),
-        ending=np.where(scored, Ending.SCORED, Ending.UNREADABLE).astype(np.int64),
+        outcome=np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64),
     )
 
 
@@ -141,7 +185,7 @@ def _chosen(context: EstimateContext, base: Observations, judges: Sequence[str])
     """
     if len(judges) < SIZE:
         return []
-    trio = choose_trio(base, judges, context.seed)
+    trio = choose_jury_of_three(base, judges, context.seed)
     if isinstance(trio, str):
         return [context.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
     split = halves(base, context.seed)
@@ -182,3 +226,17 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
         minimum_detectable=mean.detectable,
         note=join([HELD_OUT, None if limits else NO_DIFFERENCE]),
     )
+
+
+def panel_estimates(
+    seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int
+) -> list[Estimate]:
+    """Each probe over judges, juries and correlated errors; nothing for fewer than two judges."""
+    if len(judges) < 2:
+        return []
+    base = seen.filter(protocol="base")
+    return [
+        *panel_metrics(estimates, {name: seen.of_judge(name) for name in judges}, seed),
+        *jury_estimates(base, judges, seed),
+        *jury_by_probe(base, judges, estimates, seed),
+    ]

@@ -16,8 +16,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import estimate_word
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.pairs.answer import Answer, shown
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Answer, Pairs, shown
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
@@ -34,7 +33,7 @@ EVEN_TO = 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class Slots:
+class SlotCounts:
     """The calls on pairs with a better text, by the slot in which it stood."""
 
     pairs: Pairs
@@ -58,9 +57,9 @@ class Slots:
         return max(self.calls) / max(1, sum(self.calls))
 
 
-def over_slots(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Count) -> Estimate:
+def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Count) -> Estimate:
     """The estimate; where slots are uneven, with the bounds of the share over both, and a remark."""
-    slots = Slots(pairs)
+    slots = SlotCounts(pairs)
     if estimate.value is None or slots.share <= EVEN_TO:
         return estimate
     counts, parts = count(pairs), [count(part) for part in slots.parts]
@@ -71,12 +70,12 @@ def over_slots(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Cou
     return replace(bounded, finding=estimate_word(bounded, limit.allowed) if limit else None)
 
 
-def slot_doubt(estimate: Estimate) -> str | None:
+def slot_imbalance_note(estimate: Estimate) -> str | None:
     """Why uneven slots leave an estimate undecided; None where they are even."""
-    return None if estimate.slot_calls is None else doubt_of(estimate.slot_calls)
+    return None if estimate.slot_calls is None else imbalance_note(estimate.slot_calls)
 
 
-def doubt_of(calls: tuple[int, int]) -> str:
+def imbalance_note(calls: tuple[int, int]) -> str:
     """What uneven slots mean for a figure that they leave open."""
     return ONE_SLOT if 0 in calls else f"{_remark(calls)}: {UNTOLD}"
 

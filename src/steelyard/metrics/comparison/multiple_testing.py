@@ -9,11 +9,9 @@ from math import inf
 from typing import Any
 
 from steelyard.metrics.common import ABSTENTION_RATE
-from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
-from steelyard.metrics.comparison.question import Question
-from steelyard.metrics.comparison.shared_units import compare_units
-from steelyard.metrics.comparison.unit_events import UnitEvents
-from steelyard.metrics.comparison.units import Units
+from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison, compare_units
+from steelyard.metrics.comparison.criteria import ComparisonCriterion
+from steelyard.metrics.comparison.unit_events import UnitEvents, Units
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, difference_word
 from steelyard.metrics.multiplicity import JointSignFlip
@@ -22,7 +20,7 @@ from steelyard.metrics.stats.sample_size import ALPHA, POWER
 
 
 @dataclass(frozen=True)
-class Family:
+class ComparisonFamily:
     """Figures that were read together."""
 
     rows: tuple[Comparison, ...]
@@ -40,7 +38,7 @@ class Family:
 
 def compare(
     first: UnitEvents, second: UnitEvents, margin: float = MARGIN, order: Sequence[str] = ()
-) -> Family:
+) -> ComparisonFamily:
     """Every question that either judge was asked; words and q over the whole family.
 
     `order` are names of probes as a reader meets them. A figure that can not be computed is undefined, and
@@ -58,18 +56,20 @@ def compare(
     family = faults.guarded(
         "",
         "all figures together",
-        lambda: read_together(ordered, margin),
-        lambda _: Family(tuple(ordered), None),
+        lambda: adjust_comparisons(ordered, margin),
+        lambda _: ComparisonFamily(tuple(ordered), None),
     )
     return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
 
 
-def _unmet(question: Question, row: Comparison) -> bool:
+def _unmet(question: ComparisonCriterion, row: Comparison) -> bool:
     """Abstentions where neither judge ever abstained: many never may."""
     return question.metric == ABSTENTION_RATE.id and not row.first and not row.second
 
 
-def _guarded(faults: Faults, question: Question, first: UnitEvents, second: UnitEvents) -> Comparison:
+def _guarded(
+    faults: Faults, question: ComparisonCriterion, first: UnitEvents, second: UnitEvents
+) -> Comparison:
     """The figure; undefined where it raises, or where JSON has no spelling for it."""
 
     def made() -> Comparison:
@@ -81,11 +81,11 @@ def _guarded(faults: Faults, question: Question, first: UnitEvents, second: Unit
     return faults.guarded("", question.title, made, lambda fault: Comparison.undefined(question, fault.note))
 
 
-def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> Family:
+def adjust_comparisons(rows: Sequence[Comparison], margin: float = MARGIN) -> ComparisonFamily:
     """The same rows, with q and word for this family."""
     tested = [row for row in rows if row.p is not None]
     if not tested:
-        return Family(tuple(rows), None)
+        return ComparisonFamily(tuple(rows), None)
     flips = JointSignFlip.of([row.sums for row in tested])
     together = flips.global_p()
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
@@ -97,7 +97,7 @@ def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> Family:
         row if row.p is None else _worded(_demanding(row, next(demands)), next(corrected), margin)
         for row in rows
     )
-    return Family(tuple(worded), together)
+    return ComparisonFamily(tuple(worded), together)
 
 
 def _demanding(row: Comparison, factor: float) -> Comparison:
@@ -121,7 +121,7 @@ def _worded(row: Comparison, q: float, margin: float) -> Comparison:
     return replace(row, q=q, finding=word, note=note, differs=differs, against_margin=against)
 
 
-def _place(question: Question, order: Sequence[str]) -> tuple[Any, ...]:
+def _place(question: ComparisonCriterion, order: Sequence[str]) -> tuple[Any, ...]:
     """Base before other protocols, probes and metrics as a reader meets them, losses last."""
     group = question.condition
     protocol = str(group.get("protocol", ""))

@@ -14,10 +14,9 @@ import numpy as np
 
 from steelyard.core.arrays import distinct
 from steelyard.core.rng import rng_for
-from steelyard.metrics.remedies.figures import figures_of
 from steelyard.metrics.remedies.remedy import JURY
-from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.remedies.targets import target_figures
+from steelyard.metrics.scores.columns import collect_scores, rescaled_to_original
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.combined import of_judges
 from steelyard.verdicts.observations import Observations
@@ -34,7 +33,7 @@ NO_CHOICE = "needs labels and two or more clusters, to choose three of more judg
 
 
 @dataclass(frozen=True)
-class Trio:
+class JuryOfThree:
     """Three judges, and where they are told."""
 
     members: tuple[str, ...]
@@ -52,7 +51,7 @@ def jury_of(seen: Observations, members: Sequence[str]) -> Observations:
     return of_judges(seen, members, plurality, JURY)
 
 
-def choose_trio(base: Observations, judges: Sequence[str], seed: int) -> Trio | str:
+def choose_jury_of_three(base: Observations, judges: Sequence[str], seed: int) -> JuryOfThree | str:
     """All three judges, the best trio of many, or why there is none; calls under the base protocol."""
     if len(judges) < SIZE:
         return NEEDS
@@ -61,7 +60,7 @@ def choose_trio(base: Observations, judges: Sequence[str], seed: int) -> Trio | 
     if len(heard) < SIZE:
         return TOO_FEW_HEARD
     if len(heard) == SIZE:
-        return Trio(tuple(heard), base)
+        return JuryOfThree(tuple(heard), base)
     if len(heard) > MOST_JUDGES:
         return TOO_MANY
     split = halves(base, seed)
@@ -70,7 +69,7 @@ def choose_trio(base: Observations, judges: Sequence[str], seed: int) -> Trio | 
     choosing, telling = split
     known = subject(choosing)
     best = max(combinations(heard, SIZE), key=lambda members: _right(jury_of(known, members)))
-    return Trio(best, telling, choosing)
+    return JuryOfThree(best, telling, choosing)
 
 
 def best_judge(choosing: Observations, judges: Sequence[str]) -> str:
@@ -97,7 +96,7 @@ def subject(seen: Observations) -> Observations:
     if seen.pointwise:
         plain = _known(seen.filter(ORIGINAL))
         return plain if len(plain) else _known(seen)
-    aim = next((figure for figure in figures_of(seen) if figure.metric.labelled), None)
+    aim = next((figure for figure in target_figures(seen) if figure.metric.labelled), None)
     return seen[:0] if aim is None else seen.filter(aim.probe)
 
 
@@ -110,9 +109,9 @@ def _known(seen: Observations) -> Observations:
 def _right(seen: Observations) -> float:
     """Showings on which a judge is right; not the share, by which one that hardly speaks would win."""
     if seen.pointwise:
-        scores = collect_scores(on_original_range(seen))
+        scores = collect_scores(rescaled_to_original(seen))
         return float(np.count_nonzero(scores.labelled & scores.right))
-    aim = next((figure for figure in figures_of(seen) if figure.metric.labelled), None)
+    aim = next((figure for figure in target_figures(seen) if figure.metric.labelled), None)
     if aim is None:
         return 0.0
     calls = aim.calls(aim.columns(seen))

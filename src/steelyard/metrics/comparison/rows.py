@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, product
 from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.amount import LEFT_OUT, Amount
-from steelyard.metrics.comparison.question import Key, UnitEvent, loss_of
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.comparison.criteria import ComparisonCriterion, Key, UnitEvent, criterion_for, loss_of
+from steelyard.metrics.metric import LEFT_OUT, Amount, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation
+from steelyard.verdicts.verdict import Abstained, Decided, Verdict
 
 Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""
 
 
-class Showed(NamedTuple):
+class UnitValue(NamedTuple):
     """What one unit showed of a metric, verdict or not."""
 
     value: float
@@ -50,7 +54,7 @@ class Unit(NamedTuple):
     reference: str | None
     """What it can be held against; None without a reference, or with the judge's own verdict for one."""
 
-    def event(self, shown: Showed, *, labelled: bool) -> UnitEvent:
+    def event(self, shown: UnitValue, *, labelled: bool) -> UnitEvent:
         """The unit's event, or why there is none; `labelled` says that it is held against the reference."""
         against = self.reference or "" if labelled else ""
         value, side, ends = shown
@@ -61,7 +65,7 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ProbeRows:
     """The observations of a probe under a protocol; columns and units serve all its metrics."""
 
     probe: str
@@ -73,7 +77,7 @@ class Shown:
     units: dict[str, list[Unit]]
     """Units by what a metric counts: `call`; `pair` where pairs were shown in both orders, `item`."""
 
-    def events(self, metric: Metric) -> Iterator[tuple[Unit, Showed]]:
+    def events(self, metric: Metric) -> Iterator[tuple[Unit, UnitValue]]:
         """The units that the metric counts, and what each shows of it."""
         every = self.units.get(metric.unit, [])
         units = [unit for unit in every if unit.reference is not None] if metric.held else every
@@ -84,11 +88,11 @@ class Shown:
             return
         mask = metric.events(self.columns).reshape(len(self.columns), -1)
         for unit in units:
-            yield unit, Showed(bool(mask[unit.place]))
+            yield unit, UnitValue(bool(mask[unit.place]))
 
     def _amounts(
         self, amount: Amount, values: Floats, units: Sequence[Unit]
-    ) -> Iterator[tuple[Unit, Showed]]:
+    ) -> Iterator[tuple[Unit, UnitValue]]:
         """What each unit adds; those that stand on no side of a balance are left out."""
         none = np.zeros(len(self.columns), dtype=np.int64)
         sides = none if amount.side is None else amount.side(self.columns, self._texts)
@@ -97,7 +101,7 @@ class Shown:
             row = unit.place[0]
             if sides[row] != LEFT_OUT:
                 span = _levels(self.columns, row) if amount.in_levels else 1.0
-                yield unit, Showed(float(values[unit.place]), int(sides[row]), (low * span, high * span))
+                yield unit, UnitValue(float(values[unit.place]), int(sides[row]), (low * span, high * span))
 
     @cached_property
     def _texts(self) -> list[tuple[str, ...]]:
@@ -108,7 +112,7 @@ class Shown:
         return texts
 
 
-def shown_pairs(observations: Sequence[Observation], identity: Identity) -> Iterator[Shown]:
+def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:
     """Pairs: each call a unit, and each pair whose orders were both asked."""
     for probe, protocol, mine in _parts(observations):
         pairs = collect(mine)
@@ -126,10 +130,10 @@ def shown_pairs(observations: Sequence[Observation], identity: Identity) -> Iter
             ]
             if len(asked) == len(both):
                 units["pair"].append(_unit((row, 0), asked, identity, ""))
-        yield Shown(probe, protocol, pairs, units)
+        yield ProbeRows(probe, protocol, pairs, units)
 
 
-def shown_scores(observations: Sequence[Observation], identity: Identity) -> Iterator[Shown]:
+def score_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:
     """Single texts: each call is a unit."""
     for probe, protocol, mine in _parts(observations):
         scores = collect_scores(mine)
@@ -137,7 +141,7 @@ def shown_scores(observations: Sequence[Observation], identity: Identity) -> Ite
         names = [scores.stimuli[number] for number in scores.stimulus]
         shown = [calls[name] for name in zip(names, scores.replicate.tolist(), strict=True)]
         units = [_unit((row, 0), [call], identity, call.order) for row, call in enumerate(shown)]
-        yield Shown(probe, protocol, scores, {"call": units, "item": units})
+        yield ProbeRows(probe, protocol, scores, {"call": units, "item": units})
 
 
 def _levels(columns: Pairs | Scores, row: int) -> float:
@@ -162,3 +166,72 @@ def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list
     for observation in observations:
         parts.setdefault((observation.stimulus.probe, observation.protocol), []).append(observation)
     return ((*names, mine) for names, mine in parts.items())
+
+
+Entry = tuple[ComparisonCriterion, Key, UnitEvent]
+"""A unit under its question."""
+
+
+def edit_invariance_events(
+    scores: Sequence[Observation], identity: Identity, metrics_of: Callable[[str], Sequence[Metric]]
+) -> Iterator[Entry]:
+    """Edits that keep the label beside the calls on their item, of probes that report invariance."""
+    originals: dict[tuple[str, str], list[Observation]] = {}
+    edits: dict[tuple[str, str, str], list[Observation]] = {}
+    for seen in scores:
+        protocol, item = seen.protocol, seen.stimulus.lineage.parent
+        if seen.stimulus.kind == ORIGINAL:
+            originals.setdefault((protocol, item), []).append(seen)
+        elif seen.stimulus.kind == PERTURBED:
+            edits.setdefault((seen.stimulus.probe, protocol, item), []).append(seen)
+    for (probe, protocol, item), edited in edits.items():
+        declared = metrics_of(probe)
+        plain = originals.get((protocol, item), [])
+        kept = [edit for edit in edited if plain and keeps_label(edit.stimulus, plain[0].stimulus)]
+        asked = {
+            metric: criterion_for(probe, protocol, metric, {}, declared.index(metric))
+            for metric in (INVARIANCE, EXCESS_FLIP)
+            if metric in declared
+        }
+        if kept:
+            yield from _items(asked, kept, plain, identity)
+
+
+def _items(
+    asked: Mapping[Metric, ComparisonCriterion],
+    edited: Sequence[Observation],
+    plain: Sequence[Observation],
+    identity: Identity,
+) -> Iterator[Entry]:
+    """One item under each question: every comparison of an edit, and all of them less those of repeats."""
+    if INVARIANCE in asked:
+        for edit, own in product(edited, plain):
+            key = (identity(edit.stimulus), f"beside {own.replicate}", edit.replicate)
+            loss = loss_of((edit.verdict, own.verdict))
+            event = None if loss else edit.verdict == own.verdict
+            shown = edit.stimulus
+            yield asked[INVARIANCE], key, UnitEvent(event, loss, shown.id, shown.cluster)
+    if EXCESS_FLIP in asked and len(plain) > 1:
+        excess = _excess([call.verdict for call in edited], [call.verdict for call in plain])
+        loss = None if excess is not None else loss_of(call.verdict for call in (*edited, *plain))
+        item = plain[0].stimulus
+        unit = UnitEvent(excess, loss, item.id, item.cluster, ends=(-1.0, 1.0))
+        yield asked[EXCESS_FLIP], (identity(item), "", 0), unit
+
+
+def _excess(edited: Sequence[Verdict], plain: Sequence[Verdict]) -> float | None:
+    """Share of changes by the edit less that by asking again; None where verdicts are missing for one."""
+    edited, plain = (
+        [verdict for verdict in side if isinstance(verdict, Decided | Abstained)] for side in (edited, plain)
+    )
+    changes = [edit != own for edit, own in product(edited, plain)]
+    repeats = [one != other for one, other in combinations(plain, 2)]
+    if not changes or not repeats:
+        return None
+    return sum(changes) / len(changes) - sum(repeats) / len(repeats)
+
+
+def keeps_label(edited: Stimulus, original: Stimulus) -> bool:
+    """The edit expects the label of the unchanged item, or has none of its own."""
+    mine = edited.expectation
+    return mine == original.expectation or not isinstance(mine, Label)

@@ -1,0 +1,170 @@
+"""VoteMatrix from the scores of several judges: one answer per judge and input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask, numbered
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.panel.panel_metrics import members
+from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.scores.columns import Outcome, Scores
+from steelyard.metrics.stats.cluster_mean import around, left_out, left_out_error
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.distributions import t_quantile
+from steelyard.metrics.stats.intervals import AGREEMENT, Span
+from steelyard.verdicts.verdict import Abstained, Decided, Unreadable, Verdict
+from steelyard.verdicts.vote import plurality
+
+
+@dataclass(frozen=True, eq=False)
+class VoteMatrix:
+    """What each judge answered on each item."""
+
+    votes: Floats
+    """(items × judges) answers; NaN where there is none."""
+    labels: Floats
+    """Reference of each item; NaN where there is none."""
+    cluster: Ints
+    """Cluster of each item."""
+    judges: tuple[str, ...]
+    """Names of the columns."""
+    scale: Ints
+    """Number of each item's scale: a 1 of one scale is no 1 of another."""
+    inputs: tuple[str, ...] = ()
+    """Name of each item, where it is known."""
+
+    def where(self, mask: Mask) -> VoteMatrix:
+        """The items that the mask keeps."""
+        columns = self.votes[mask], self.labels[mask], self.cluster[mask]
+        inputs = tuple(name for name, kept in zip(self.inputs, mask.tolist(), strict=False) if kept)
+        return VoteMatrix(*columns, self.judges, self.scale[mask], inputs)
+
+
+def vote_matrix(scores: Mapping[str, Scores]) -> VoteMatrix:
+    """Judges by name as columns, inputs that any of them saw as rows; repeats are put to the vote.
+
+    An input whose label is the verdict of one of the judges has none among them: that judge is always right.
+    """
+    judges = tuple(sorted(scores))
+    inputs = sorted({name for columns in scores.values() for name in columns.stimuli})
+    number = {name: index for index, name in enumerate(inputs)}
+    votes = np.full((len(inputs), len(judges)), np.nan)
+    labels = np.full(len(inputs), np.nan)
+    own = np.zeros(len(inputs), dtype=np.bool_)
+    clusters = np.full(len(inputs), "", dtype=np.object_)
+    ends = np.full((len(inputs), 2), -1, dtype=np.int64)
+    for column, judge in enumerate(judges):
+        columns = scores[judge]
+        rows = np.array([number[name] for name in columns.stimuli], dtype=np.int64)
+        votes[rows, column] = _answers(columns)
+        labels[rows[columns.stimulus]] = columns.expected
+        own[rows[columns.stimulus[columns.own_label]]] = True
+        clusters[rows[columns.stimulus]] = np.array(columns.clusters, dtype=np.object_)[columns.cluster]
+        ends[rows[columns.stimulus]] = np.stack([columns.low, columns.high], axis=1)
+    scales = [f"{low}-{high}" for low, high in ends.tolist()]
+    held = np.where(own, np.nan, labels)
+    return VoteMatrix(votes, held, _numbers(clusters.tolist()), judges, _numbers(scales), tuple(inputs))
+
+
+def _numbers(names: Sequence[str]) -> Ints:
+    """Equal names as equal numbers, in the order of the names."""
+    order = {name: number for number, name in enumerate(sorted(set(names)))}
+    return np.array([order[name] for name in names], dtype=np.int64)
+
+
+_UNASKED, _LOST, _ABSTAINED = -3, -2, -1
+"""In the place of a score, which is never negative."""
+
+
+def _answers(scores: Scores) -> Floats:
+    """One answer per input, by the vote of its repeats; NaN where they give none."""
+    repeats = int(scores.replicate.max()) + 1 if len(scores) else 1
+    table = np.full((len(scores.stimuli), repeats), _UNASKED, dtype=np.int64)
+    lost = np.where(scores.outcome == Outcome.ABSTAINED, _ABSTAINED, _LOST)
+    table[scores.stimulus, scores.replicate] = np.where(scores.decided, scores.score, lost)
+    lines, place = np.unique(table, axis=0, return_inverse=True)
+    answers = [_vote(line) for line in lines.tolist()]
+    return np.array(answers, dtype=np.float64)[place.reshape(-1)]
+
+
+def _vote(line: Sequence[int]) -> float:
+    verdicts: list[Verdict] = [
+        Abstained() if code == _ABSTAINED else Unreadable("") if code == _LOST else Decided(str(code))
+        for code in line
+        if code != _UNASKED
+    ]
+    common = plurality(verdicts, False) if verdicts else None
+    return float(common.value) if isinstance(common, Decided) else np.nan
+
+
+ERROR_CORRELATION = Metric(
+    "error_correlation",
+    "error correlation",
+    "Correlation of two judges' errors over inputs; at 1 they err as one, and a jury gains nothing.",
+    plain="err together",
+    signed=True,
+)
+
+NEVER_VARIES = "one of the two judges is always right or always wrong"
+TOO_FEW = "a single cluster decides whether a judge errs at all, or they err as one: no interval"
+
+
+def error_correlations(context: EstimateContext, votes: VoteMatrix) -> Iterator[Estimate]:
+    """Correlation of errors of every two judges."""
+    wrong = np.where(np.isnan(votes.votes), np.nan, votes.votes != votes.labels[:, None])
+    for first, second in combinations(range(len(votes.judges)), 2):
+        here = context.for_subgroup(**members((votes.judges[first], votes.judges[second])))
+        both = ~np.isnan(wrong[:, first]) & ~np.isnan(wrong[:, second])
+        yield error_correlation(here, wrong[both][:, [first, second]], votes.cluster[both])
+
+
+def error_correlation(context: EstimateContext, wrong: Floats, cluster: Ints) -> Estimate:
+    """φ of two columns of errors; inputs without a verdict of both are left out."""
+    units = numbered(cluster)[1]
+    columns = np.column_stack([np.ones(len(wrong)), wrong, wrong.prod(-1)])
+    table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
+    np.add.at(table, units, columns)
+    value = float(_phi(table.sum(0)))
+    if not np.isfinite(value):
+        reason = NEVER_VARIES if len(wrong) else NO_VERDICTS
+        return context.undefined(ERROR_CORRELATION, reason, "input")
+    limits = _limits(table, value)
+    return context.estimate(
+        ERROR_CORRELATION,
+        unit="input",
+        value=value,
+        intervals=(Interval("jackknife_cluster", *limits),) if limits else (),
+        n_calls=2 * len(wrong),
+        n_units=len(wrong),
+        n_clusters=len(table),
+        note=join([None if limits else TOO_FEW, ONE_CLUSTER if len(table) < 2 else None]),
+    )
+
+
+def _limits(table: Floats, value: float) -> Span | None:
+    """Fisher's z with the error of left-out clusters, and never less than that of as many independent inputs.
+
+    With few errors the clusters left out hardly differ, most of all where the two judges err apart.
+    """
+    without = left_out(table, _phi)
+    if len(table) < 2 or not np.all(np.isfinite(without)) or abs(value) >= 1:
+        return None
+    inputs = float(table[:, 0].sum())
+    independent = (1 - value**2) / sqrt(max(inputs - 3, 1.0))
+    error = max(left_out_error(without), independent)
+    return around(value, t_quantile(0.975, len(table) - 1) * error, AGREEMENT)
+
+
+def _phi(sums: Floats) -> Floats:
+    """(n·Σxy − Σx·Σy) / √(Σx(n − Σx)·Σy(n − Σy)): the correlation of two columns of 0 and 1."""
+    n, x, y, both = (sums[..., column] for column in range(4))
+    spread = x * (n - x) * y * (n - y)
+    return ratio(n * both - x * y, np.sqrt(np.maximum(spread, 0.0)))
