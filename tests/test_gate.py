@@ -519,7 +519,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["run"], 2, "a --policy to decide by"),
+        (["run"], 2, "missing option: give --policy"),
         (["run", "--policy", "p.yaml", "--junit", "no/such/j.xml"], 1, "cannot be written"),
         (["run", "--check"], 2, "expected a certificate"),
     ],

@@ -65,7 +65,7 @@ class SelftestCheck:
 
 
 def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
-    """Measure the planted judges in `folder` and hold every figure against its true value."""
+    """Measure the planted judges in `folder` and compare every figure with its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
     sheet = measure(study, RunFolder(folder), RunLimits()).require()

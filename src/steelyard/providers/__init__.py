@@ -3,14 +3,14 @@
 from steelyard.core.validation import Expected
 from steelyard.providers.options import CallOptions, HttpOptions, Options, Settings
 from steelyard.providers.provider import Provider
-from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
+from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 
 __all__ = [
     "CallOptions",
     "DoctorCheck",
-    "Example",
     "Expected",
     "HttpOptions",
+    "JudgeExample",
     "Options",
     "Provider",
     "ProviderInfo",

@@ -134,7 +134,7 @@ def _size(each: tuple[int, Estimate]) -> int:
 
 
 def _rows(estimate: Estimate) -> int | None:
-    """Further rows that decide an inconclusive figure held against labels; None where none do."""
+    """Further rows that decide an inconclusive figure against labels (sample size); None where none do."""
     if estimate.status != INCONCLUSIVE or estimate.metric not in LABELLED:
         return None
     if estimate.calls_needed is None or not estimate.n_calls:
