@@ -258,7 +258,7 @@ def test_a_datasheet_comes_back_from_its_file(tmp_path: Path) -> None:
     sheet = read_datasheet(run)
     assert sheet.dumps() == (run / "datasheet.json").read_text()
     assert [judge.name for judge in sheet.judges] == ["bad", "good"]
-    assert {estimate.finding for estimate in sheet.estimates} == {"flagged", "inconclusive", "clear", None}
+    assert {estimate.status for estimate in sheet.estimates} == {"flagged", "inconclusive", "clear", None}
 
 
 @pytest.mark.parametrize(

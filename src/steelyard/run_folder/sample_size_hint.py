@@ -117,7 +117,7 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     needed = [
         (-(-max(1, e.calls_needed - e.n_calls) * max(1, e.n_units) // e.n_calls), e)
         for e in rates
-        if e.finding == INCONCLUSIVE and e.calls_needed is not None and e.n_calls
+        if e.status == INCONCLUSIVE and e.calls_needed is not None and e.n_calls
     ]
     if not needed:
         return None
@@ -135,7 +135,7 @@ def _size(each: tuple[int, Estimate]) -> int:
 
 def _rows(estimate: Estimate) -> int | None:
     """Further rows that decide an inconclusive figure against labels (sample size); None where none do."""
-    if estimate.finding != INCONCLUSIVE or estimate.metric not in LABELLED:
+    if estimate.status != INCONCLUSIVE or estimate.metric not in LABELLED:
         return None
     if estimate.calls_needed is None or not estimate.n_calls:
         return None

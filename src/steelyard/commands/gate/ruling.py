@@ -249,9 +249,9 @@ def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> C
 def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
         return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
-    if estimate.interval is None and not (rule.uses_sheet_limit and estimate.finding):
+    if estimate.interval is None and not (rule.uses_sheet_limit and estimate.status):
         return GATE_INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
-    read = estimate.finding if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
+    read = estimate.status if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
         tested = estimate.p is not None or not rule.has_limit
