@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
 from steelyard.tasks.item import Item
@@ -59,7 +59,7 @@ class _Message(BuiltinModel):
     user: str | None = None
     think: str | None = None
     say: str | None = None
-    call: list[dict[str, dict[str, Any]]] = []
+    call: list[dict[str, dict[str, Any]]] = Field(default_factory=list)
     result: str | list[Any] | dict[str, Any] | None = None
     error: str | None = None
 

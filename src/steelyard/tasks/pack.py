@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from pydantic import Field
+
 from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
@@ -120,7 +122,7 @@ class _ItemEntry(BuiltinModel):
     long: str
     short: str
     ambiguous: str | None = None
-    ordinal: dict[str, str] = {}
+    ordinal: dict[str, str] = Field(default_factory=dict)
 
 
 class _TaskFile(BuiltinModel):

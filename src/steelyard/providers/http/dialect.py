@@ -2,8 +2,8 @@
 
 Some quirks of models are known by name. Sources: the vendors' guides to reasoning models (OpenAI "Reasoning
 models", Anthropic "Migration guide" and "Adaptive thinking", Google "Gemini thinking", DeepSeek "Thinking
-mode", xAI "Reasoning", Kimi "Parameter comparison"). A model that is not listed loses nothing but one rejected
-request: what it does not take is learnt from the error response.
+mode", xAI "Reasoning", Kimi "Parameter comparison"). A model that is not listed loses only one
+rejected request: the error response says which field it does not take.
 """
 
 from __future__ import annotations

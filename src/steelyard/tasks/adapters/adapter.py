@@ -8,6 +8,8 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
+from pydantic import Field
+
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.adapters.layouts import behaviours, items_of_votes, read_folders
@@ -184,8 +186,8 @@ class AdapterFile(BuiltinModel):
     instruction: str
     rubric: str
     columns: dict[str, list[str]]
-    optional: list[str] = []
-    stratify: list[str] = []
+    optional: list[str] = Field(default_factory=list)
+    stratify: list[str] = Field(default_factory=list)
     always: str | None = None
     labels: dict[str | int | float | bool, str | int | float | bool] | None = None
     key: str | None = None
