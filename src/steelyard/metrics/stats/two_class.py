@@ -8,7 +8,8 @@ whose half-axes are the distances to the limits. Few clusters and a rare label l
 standard error over clusters would not know.
 
 `BalancedMean`: both classes weigh the same however many values each has, so that a rule which gives every
-call the same answer gets one half: balanced accuracy over labels, and over the slot in which the better text stood.
+call the same answer gets one half: balanced accuracy over labels, and over the slot in which the better
+text stood.
 """
 
 from __future__ import annotations
