@@ -22,8 +22,8 @@ from steelyard.review.review_writer import add_arrival, start_review
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
+from steelyard.web.pages import as_browser_text
 from steelyard.web.review.app import ReviewPages
-from steelyard.web.review.requests import in_field
 from steelyard.web.server import Server
 
 if TYPE_CHECKING:
@@ -252,12 +252,14 @@ def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) 
     (flip, *_) = authored(1)
     made = replace(
         flip,
-        stimulus=replace(flip.stimulus, texts=(text,), request=text[:1000], id=f"{in_field(text)[:30]}/x"),
+        stimulus=replace(
+            flip.stimulus, texts=(text,), request=text[:1000], id=f"{as_browser_text(text)[:30]}/x"
+        ),
     )
     folder = written_folder(tmp_path / "run", 1, texts=[made])
     with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
         page.locator("#diff > *").first.wait_for(state="attached")
-        assert page.input_value("#text") == in_field(text)
+        assert page.input_value("#text") == as_browser_text(text)
         assert page.evaluate("window.broken") is None
         assert page.locator("#content script, #content img, #queue script").count() == 0
         page.keyboard.press("a")

@@ -399,7 +399,7 @@ def test_nothing_in_a_blind_page_tells_what_the_checks_thought(tmp_path: Path) -
         client = Client.of(server)
         for path in ("/", "/queue", "/?doubt=yes", "/?doubt=no", f"/item?item={FLIP}"):
             text = client.get(path).text
-            for word in ("doubt", "turned down", "earns 1", "Grace", refused.stimulus.id):
+            for word in ("doubt", "rejected by checks", "earns 1", "Grace", refused.stimulus.id):
                 assert word not in text, (path, word)
         assert client.get("/?doubt=no").text.count('class="row-name"') == 1
     session.close()

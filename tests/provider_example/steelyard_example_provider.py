@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from steelyard.providers import Example, Expected, Options, ProviderInfo, Settings
+from steelyard.providers import Expected, JudgeExample, Options, ProviderInfo, Settings
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -39,7 +39,9 @@ class Keywords:
         seconds_per_call=0.0001,
         options=KeywordOptions,
         settings=KeywordSettings,
-        examples=(Example("keywords/count?word=because", "prefers the text that says a word more often"),),
+        examples=(
+            JudgeExample("keywords/count?word=because", "prefers the text that says a word more often"),
+        ),
     )
     concurrency = 64
 

@@ -162,8 +162,8 @@ def _exchange(
     session = ReviewSession(folder, reviewers=reviewers)
     try:
         if taken is not None:
-            told = import_votes(session, taken, reviewer or system_user())
-            click.echo(f"{pluralize(told.kept, 'vote')} taken in, {told.known} known already.")
+            result = import_votes(session, taken, reviewer or system_user())
+            click.echo(f"{pluralize(result.kept, 'vote')} taken in, {result.known} known already.")
         if export is not None:
             atomic_write_text(export, export_votes(session))
             click.echo(f"Votes: {display_path(export)}")

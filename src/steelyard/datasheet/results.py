@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.core.arrays import Ints, distinct, numbered
 from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed
 from steelyard.datasheet.words.text import escape_formula
-from steelyard.stimuli.expectation import label_word
+from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
@@ -153,7 +153,7 @@ _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
     "stratum": attrgetter("stratum"),
     "probe": attrgetter("probe"),
     "kind": attrgetter("kind"),
-    "label": lambda stimulus: label_word(stimulus.expectation),
+    "label": lambda stimulus: reference_label(stimulus.expectation),
 }
 """Columns that say what was shown; `id` is that of `stimuli.jsonl`."""
 

@@ -3,12 +3,12 @@
 from steelyard.core.validation import Expected
 from steelyard.providers.options import CallOptions, HttpOptions, Options, Settings
 from steelyard.providers.provider import Provider
-from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
+from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 
 __all__ = [
     "CallOptions",
     "DoctorCheck",
-    "Example",
+    "JudgeExample",
     "Expected",
     "HttpOptions",
     "Options",

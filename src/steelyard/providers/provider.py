@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
-from steelyard.providers.provider_info import Example, ProviderInfo
+from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -116,14 +116,14 @@ def provider_flag(judge: Judge, name: str) -> bool:
     return judge.traits[name] if name in judge.traits else provider_flags(judge.address)[name]
 
 
-def examples_of(provider: str) -> Iterable[Example]:
+def examples_of(provider: str) -> Iterable[JudgeExample]:
     """How judges of a provider are written; where it has no examples, from its docstring."""
     try:
         examples = list(provider_info(provider).every_example())
         words = (inspect.getdoc(_factory(provider)) or "").partition("\n")[0]
     except ConfigError as error:
-        return [Example(f"{provider}/NAME", str(error))]
-    return examples or [Example(f"{provider}/NAME", words)]
+        return [JudgeExample(f"{provider}/NAME", str(error))]
+    return examples or [JudgeExample(f"{provider}/NAME", words)]
 
 
 def connect(judge: Judge) -> Provider:

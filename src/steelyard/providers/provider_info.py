@@ -20,7 +20,7 @@ IN_PROCESS_SECONDS = 0.0005
 
 
 @dataclass(frozen=True)
-class Example:
+class JudgeExample:
     """A judge as people write it, and what it is."""
 
     judge: str
@@ -108,7 +108,7 @@ class ProviderInfo:
 
     What can not be had raises a ConfigError that begins with the key.
     """
-    examples: tuple[Example, ...] = ()
+    examples: tuple[JudgeExample, ...] = ()
     """How its judges are written."""
     environment: tuple[str, ...] = ()
     """Environment variables that are read."""
@@ -129,7 +129,7 @@ class ProviderInfo:
         """The information about one model."""
         return self.models.get(model, self)
 
-    def every_example(self) -> Iterator[Example]:
+    def every_example(self) -> Iterator[JudgeExample]:
         """Examples of the provider, then of its models."""
         yield from self.examples
         for info in self.models.values():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from steelyard.errors import PermanentError
 from steelyard.providers.options import Name, Options
-from steelyard.providers.provider_info import IN_PROCESS_SECONDS, Example, ProviderInfo
+from steelyard.providers.provider_info import IN_PROCESS_SECONDS, JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -36,7 +36,7 @@ class RecordedProvider:
         seconds_per_call=IN_PROCESS_SECONDS,
         options=RecordedOptions,
         examples=(
-            Example(
+            JudgeExample(
                 "recorded/FILE.jsonl?judge=NAME", "replays recorded verdicts on stimuli of the same names"
             ),
         ),

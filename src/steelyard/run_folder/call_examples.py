@@ -20,7 +20,7 @@ from steelyard.metrics.findings import FLAGGED
 from steelyard.run_folder.call_record import CallRecord, call_records
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
-from steelyard.stimuli.expectation import label_word
+from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.run_store import RunStore
 from steelyard.verdicts.call_answers import answer_word, reason_of
@@ -132,7 +132,7 @@ def _text(stimulus: Stimulus) -> ExampleText:
         id=stimulus.id,
         kind=stimulus.kind,
         edit=stimulus.lineage.edit,
-        label=label_word(stimulus.expectation),
+        label=reference_label(stimulus.expectation),
         request=stimulus.request if known else None,
         texts=stimulus.texts if known else None,
     )

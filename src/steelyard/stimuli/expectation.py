@@ -33,7 +33,7 @@ class Unknown:
 Expectation: TypeAlias = Label | Prefers | NoPreference | Unknown
 
 
-def label_word(expectation: Expectation) -> str | None:
+def reference_label(expectation: Expectation) -> str | None:
     """The reference as files spell it: a score, `u` or `v`, `tie`; None where nobody has said."""
     match expectation:
         case Label(value=value):

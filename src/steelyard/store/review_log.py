@@ -212,11 +212,6 @@ class ReviewLog:
                 "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?)", (stimulus, reviewer, json.dumps(body))
             )
 
-    def drop_draft(self, stimulus: str, reviewer: str) -> None:
-        """Forget what a reviewer has typed."""
-        with self._transaction() as connection:
-            connection.execute("DELETE FROM drafts WHERE stimulus = ? AND reviewer = ?", (stimulus, reviewer))
-
     def draft(self, stimulus: str, reviewer: str) -> dict[str, str] | None:
         """What a reviewer has typed."""
         rows = self._rows("SELECT body FROM drafts WHERE stimulus = ? AND reviewer = ?", (stimulus, reviewer))

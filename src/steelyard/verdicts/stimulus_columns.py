@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Ints, Mask, Names, Words
-from steelyard.stimuli.expectation import Label, Prefers, label_word
+from steelyard.stimuli.expectation import Label, Prefers, reference_label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
@@ -177,7 +177,7 @@ class StimulusColumns:
     @cached_property
     def labels(self) -> Coded[str | None]:
         """What a sound judge answers, in a word; None where nobody has said."""
-        return self._coded(lambda stimulus: label_word(stimulus.expectation))
+        return self._coded(lambda stimulus: reference_label(stimulus.expectation))
 
     @cached_property
     def scales(self) -> Coded[str | None]:

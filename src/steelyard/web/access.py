@@ -12,14 +12,15 @@ import ipaddress
 import secrets
 import socket
 from dataclasses import dataclass, field
+from html import escape
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urlencode
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from steelyard.web.refusal import refusal
+from steelyard.datasheet.words.text import capital
 
 BODY_LIMIT = 8 * 1024 * 1024
 """Bytes of a request, at most."""
@@ -118,14 +119,14 @@ class Guard:
         """Where a request comes from a place that nothing is served to."""
         host = request.headers.get("host", "")
         if not self._access.knows(host):
-            return refusal(421, "This server does not answer to that name.")
+            return error_page(421, "This server does not answer to that name.")
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{host}":
-            return refusal(403, "Requests of other sites are refused.")
+            return error_page(403, "Requests of other sites are refused.")
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _navigation(request):
-            return refusal(403, "Requests of other sites are refused.")
+            return error_page(403, "Requests of other sites are refused.")
         if _length(request) > BODY_LIMIT:
-            return refusal(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
+            return error_page(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
         return None
 
     def _admitted(self, request: Request) -> Response | None:
@@ -133,14 +134,14 @@ class Guard:
         given = request.query_params.get("token")
         if given is not None and request.method in READING:
             if not _same(given, self._access.token):
-                return refusal(403, "That link is of another start of the server: open the newest.")
+                return error_page(403, "That link is of another start of the server: open the newest.")
             return self._welcome(request)
         if request.url.path.startswith("/static/") and request.method in READING:
             return None
         cookies = SimpleCookie(request.headers.get("cookie", ""))
         known = cookies.get(self._access.cookie)
         if known is None or not _same(known.value, self._access.session):
-            return refusal(403, "Open the link that the terminal printed; then this page will open too.")
+            return error_page(403, "Open the link that the terminal printed; then this page will open too.")
         if request.method not in READING:
             return self._unchanged(request)
         return None
@@ -148,13 +149,13 @@ class Guard:
     def _unchanged(self, request: Request) -> Response | None:
         """Why a change is refused; None where it may be made."""
         if request.method != "POST":
-            return refusal(405, "Only GET and POST are answered.")
+            return error_page(405, "Only GET and POST are answered.")
         if request.headers.get("origin") is None or not _same(
             request.headers.get(CSRF, ""), self._access.csrf
         ):
-            return refusal(403, "A change must come from a page of this server: load the page again.")
+            return error_page(403, "A change must come from a page of this server: load the page again.")
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return refusal(415, "A change must be sent as JSON.")
+            return error_page(415, "A change must be sent as JSON.")
         return None
 
     def _welcome(self, request: Request) -> Response:
@@ -207,3 +208,24 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return dressed
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Steelyard: {status}</title><link rel="stylesheet" href="/static/style.css">
+<link rel="stylesheet" href="/static/bench.css"></head>
+<body><main class="alone"><p class="kind">Steelyard</p><h1 class="long">{sentence}</h1>
+<p><a class="button" href="">Try again</a> <a class="button" href="/">Back to the start</a></p></main>
+</body></html>
+"""
+
+
+def error_page(status: int, sentence: str) -> Response:
+    """A page that says no."""
+    return HTMLResponse(_PAGE.format(status=status, sentence=escape(capital(sentence))), status)
+
+
+def json_error(status: int, sentence: str, **more: object) -> Response:
+    """The same for a script of our own pages."""
+    return JSONResponse({"refused": sentence, **more}, status)

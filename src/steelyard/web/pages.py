@@ -1,21 +1,29 @@
-"""From a template to a page; every value is escaped, and nothing is fetched from elsewhere."""
+"""Pages over HTTP: templates, assets, JSON requests of the scripts, and errors as one sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote, unquote
 
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from steelyard.commands.view.viewed_run import NotFoundError
 from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.render.html.document import template_environment
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines
+from steelyard.errors import SteelyardError
 from steelyard.version import __version__
+from steelyard.web.access import BODY_LIMIT, TooLongError, error_page, json_error
 
 _DATASHEET = "steelyard.datasheet.render.html"
 ASSETS: Mapping[str, tuple[str, str, str]] = {
@@ -64,3 +72,116 @@ async def asset(request: Request) -> Response:
     if name not in ASSETS:
         return Response("no such file", 404, media_type="text/plain")
     return Response(asset_text(name), media_type=f"{ASSETS[name][2]}; charset=utf-8")
+
+
+ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+async def _run_error(_: Request, error: Exception) -> Response:
+    """An error of the run or of its files, in the words of the terminal."""
+    return error_page(500, str(error))
+
+
+async def _not_found_because(_: Request, error: Exception) -> Response:
+    """An address that leads to nothing, and why."""
+    return error_page(404, str(error))
+
+
+async def _internal_error(_: Request, error: Exception) -> Response:
+    if os.environ.get("STEELYARD_TRACEBACK"):
+        traceback.print_exception(error)
+    return error_page(500, f"A fault in Steelyard itself ({type(error).__name__}); what was saved is kept.")
+
+
+async def _body_too_long(_: Request, error: Exception) -> Response:
+    del error
+    return error_page(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
+
+
+async def _not_found(_: Request, error: Exception) -> Response:
+    del error
+    return error_page(404, "There is no such page.")
+
+
+async def _wrong_method(_: Request, error: Exception) -> Response:
+    del error
+    return error_page(405, "That page takes no such request.")
+
+
+EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
+    TooLongError: _body_too_long,
+    NotFoundError: _not_found_because,
+    SteelyardError: _run_error,
+    404: _not_found,
+    405: _wrong_method,
+    Exception: _internal_error,
+}
+"""Exception or status to the page that shows it."""
+
+
+REVIEWER = "steelyard-reviewer"
+"""Cookie with the name that votes carry."""
+NAME_LIMIT = 80
+"""Signs of a name, at most."""
+
+JsonHandler = Callable[[Request, dict[str, Any]], Response]
+
+
+def json_route(handler: JsonHandler) -> Callable[[Request], Any]:
+    """A route that takes a JSON object and answers an error with a sentence."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, UnicodeError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            return json_error(400, "expected a JSON object.")
+        try:
+            return await run_in_threadpool(handler, request, body)
+        except SteelyardError as error:
+            return json_error(500, str(error))
+        except Exception as error:
+            if os.environ.get("STEELYARD_TRACEBACK"):
+                traceback.print_exception(error)
+            kind = type(error).__name__
+            return json_error(500, f"a fault in Steelyard itself ({kind}); what was saved is kept.")
+
+    return endpoint
+
+
+def reviewer_name(request: Request, otherwise: str) -> str:
+    """Who looks at the page."""
+    return unquote(request.cookies.get(REVIEWER, ""))[:NAME_LIMIT].strip() or otherwise
+
+
+def set_reviewer(request: Request, body: dict[str, Any]) -> Response:
+    """Set the name that votes carry."""
+    del request
+    name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
+    if not name.isprintable() or not name:
+        return json_error(422, "a name needs letters.")
+    answer = JSONResponse({"name": name})
+    answer.set_cookie(REVIEWER, quote(name), httponly=True, samesite="strict", max_age=31_536_000)
+    return answer
+
+
+def text_field(body: dict[str, Any], key: str) -> str | None:
+    """A text of the body, as it can be kept; other kinds are none. Browsers send line breaks of their own."""
+    value = body.get(key)
+    return replace_lone_surrogates(value.replace("\r\n", "\n")) if isinstance(value, str) else None
+
+
+def edited_text(body: dict[str, Any], key: str, held: str) -> str | None:
+    """What somebody typed in the place of a text; None where the field has it as a browser shows it.
+
+    A field changes line breaks and signs that no page can show; who accepts such a text has edited nothing.
+    """
+    typed = text_field(body, key)
+    return None if typed is not None and typed == as_browser_text(held) else typed
+
+
+def as_browser_text(text: str) -> str:
+    """A text as the field of a browser gives it back."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return replace_lone_surrogates(lines.replace("\0", "\ufffd"))

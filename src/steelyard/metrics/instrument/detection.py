@@ -14,7 +14,7 @@ from math import exp, inf, log
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Chart, Fits, fit
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Fits, Reparameterization, fit
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at, reaches
@@ -139,7 +139,7 @@ def _drive_slopes(theta: Floats, drive: Floats) -> Floats:
     return np.asarray(-np.stack(parts, axis=1) / by_drive[:, None])
 
 
-CHART = Chart(
+CHART = Reparameterization(
     np.array([log(_SHORTEST), *LOWEST[1:]]),
     np.array([log(_LONGEST), *HIGHEST[1:4], _MOST_LAPSES]),
     _parameters,

@@ -45,7 +45,7 @@ _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-8, 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class Reparameterization:
     """The coordinates in which fits move."""
 
     lowest: Floats
@@ -60,7 +60,7 @@ class Chart:
         return np.clip(places, self.lowest, self.highest)
 
 
-PLAIN = Chart(LOWEST, HIGHEST, lambda places: (places, None))
+PLAIN = Reparameterization(LOWEST, HIGHEST, lambda places: (places, None))
 """The parameters themselves."""
 
 
@@ -87,7 +87,7 @@ def fit(
     held: Mask | None = None,
     gain: float = _GAIN,
     steps: int = _STEPS,
-    chart: Chart = PLAIN,
+    chart: Reparameterization = PLAIN,
     least: Floats | None = None,
 ) -> Fits:
     """Climb from each start; `weights` (fits × patterns) count pairs, `held` marks fixed coordinates.
@@ -143,7 +143,7 @@ def starts_of(rows: Rows) -> Floats:
 
 
 def _state(
-    places: Floats, patterns: Patterns, weights: Floats, chart: Chart
+    places: Floats, patterns: Patterns, weights: Floats, chart: Reparameterization
 ) -> tuple[Floats, Floats, Floats]:
     """Log-likelihood, gradient and information by coordinate."""
     theta, turn = chart.parameters(places)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Mask
-from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, PLAIN, Chart, Fits, fit
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, PLAIN, Fits, Reparameterization, fit
 from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
 from steelyard.metrics.instrument.patterns import Patterns
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
@@ -64,7 +64,7 @@ def reaches(
     patterns: Patterns,
     best: Fits,
     which: Sequence[int] = range(len(NAMES)),
-    chart: Chart = PLAIN,
+    chart: Reparameterization = PLAIN,
     allowed: Sequence[float] | None = None,
 ) -> list[ProfileLimits]:
     """The 95 % limits of these coordinates; `allowed` are roots of twice the loss at the limit of each."""
@@ -84,7 +84,7 @@ def held_at(
     starts: Floats,
     which: NDArray[np.intp],
     place: Floats,
-    chart: Chart = PLAIN,
+    chart: Reparameterization = PLAIN,
     least: Floats | None = None,
 ) -> Fits:
     """The best fits with one coordinate of each held at its place; equal ones are made once.
@@ -129,7 +129,7 @@ class _Search:
 
     patterns: Patterns
     best: Fits
-    chart: Chart
+    chart: Reparameterization
     which: NDArray[np.intp]
     """The coordinate that each profile holds."""
 

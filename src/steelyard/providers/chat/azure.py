@@ -17,7 +17,7 @@ from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.http.dialect import ThinkingOptions
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.options import Line
-from steelyard.providers.provider_info import Example
+from steelyard.providers.provider_info import JudgeExample
 from steelyard.trials.judge import Judge
 
 KEY, PLACE, VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
@@ -40,7 +40,7 @@ class Azure(ChatCompletions):
         options=AzureOptions,
         environment=(KEY, PLACE, VERSION),
         examples=(
-            Example(
+            JudgeExample(
                 "azure/DEPLOYMENT?base_url=URL",
                 f"a deployment of Azure OpenAI; needs {KEY}; {PLACE} is honoured",
             ),

@@ -15,7 +15,7 @@ from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
 from steelyard.providers.http.dialect import RequestField, ThinkingOptions
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.options import Line
-from steelyard.providers.provider_info import Example
+from steelyard.providers.provider_info import JudgeExample
 
 
 class OpenAIOptions(ThinkingOptions):
@@ -35,8 +35,10 @@ class OpenAI(ChatCompletions):
         batch_price=0.5,
         environment=(OPENAI.key_variable, OPENAI.url_variable),
         examples=(
-            Example("openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"),
-            Example("openai/NAME?base_url=URL", "any chat-completions server"),
+            JudgeExample(
+                "openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"
+            ),
+            JudgeExample("openai/NAME?base_url=URL", "any chat-completions server"),
         ),
     )
 
@@ -64,7 +66,7 @@ def provider_of(known: KnownServer) -> type[ChatCompletions]:
         free=known.local,
         prices=known.prices,
         environment=() if known.local else (known.key_variable,),
-        examples=(Example(f"{known.name}/NAME", known.meaning),),
+        examples=(JudgeExample(f"{known.name}/NAME", known.meaning),),
     )
     server = ServerDefaults(known.url, known.key_variable)
     members = {"__doc__": f"Models of {known.title}.", "server": server, "info": info}

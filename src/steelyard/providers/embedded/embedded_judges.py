@@ -16,7 +16,7 @@ from pydantic import Field
 from steelyard.core.registry import Spec
 from steelyard.providers.embedded.weights import verify_weights
 from steelyard.providers.options import Options, Settings
-from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
+from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Protocol
 
@@ -151,7 +151,7 @@ EMBEDDED = replace(
             _ANY,
             context=CONTEXT,
             examples=(
-                Example(
+                JudgeExample(
                     f"embedded/{PROMPTED}",
                     "a real 135M-parameter model in this process, prompted for 1, 2 or tie",
                 ),
@@ -165,7 +165,7 @@ EMBEDDED = replace(
             settings=LikelihoodSettings,
             protocols=_margins,
             examples=(
-                Example(
+                JudgeExample(
                     f"embedded/{LIKELIHOOD}",
                     "the same model, comparing log P(answer | request) of the two answers",
                 ),

@@ -27,7 +27,7 @@ from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
 from steelyard.providers.options import CallOptions, Line
-from steelyard.providers.provider_info import Example, ProviderInfo
+from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation
@@ -237,7 +237,7 @@ class PythonFunction:
         complete_options=with_code_hash,
         protocols=asked_of_a_function,
         examples=(
-            Example(
+            JudgeExample(
                 "python/MODULE:FUNCTION", "your own function (request, first, second) or (request, response)"
             ),
         ),

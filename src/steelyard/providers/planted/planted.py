@@ -19,7 +19,7 @@ from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_k
 from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide, surface_effect
 from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.rater import RaterParameters, rate
-from steelyard.providers.planted.rates import CallRates, PairRates, expected_pair_rates, expected_rates
+from steelyard.providers.planted.rates import AnswerRates, PairRates, expected_pair_rates, expected_rates
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -29,7 +29,7 @@ __all__ = [
     "MODELS",
     "PAIRWISE_MODELS",
     "POINTWISE_MODELS",
-    "CallRates",
+    "AnswerRates",
     "PairRates",
     "Parameters",
     "Planted",

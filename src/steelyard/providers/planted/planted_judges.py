@@ -11,7 +11,7 @@ from pydantic import Field
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options, Settings
 from steelyard.providers.planted.decision_model import Parameters
-from steelyard.providers.provider_info import IN_PROCESS_SECONDS, Example, ProviderInfo, prompts
+from steelyard.providers.provider_info import IN_PROCESS_SECONDS, JudgeExample, ProviderInfo, prompts
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.judge import Judge, Protocol
 
@@ -115,23 +115,27 @@ PLANTED = replace(
             options=ProbitOptions,
             settings=ProbitSettings,
             protocols=_graded,
-            examples=(Example(PROBIT, "a judge with known parameters"),),
+            examples=(JudgeExample(PROBIT, "a judge with known parameters"),),
         ),
         "coin": replace(
             _OF_PAIRS,
             examples=(
-                Example("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
+                JudgeExample("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
             ),
         ),
-        "first": replace(_OF_PAIRS, examples=(Example("planted/first", "always the first slot; baseline"),)),
-        "tie": replace(_OF_PAIRS, examples=(Example("planted/tie", "always a tie; baseline"),)),
-        "longest": replace(_OF_PAIRS, examples=(Example("planted/longest", "the longer answer; baseline"),)),
+        "first": replace(
+            _OF_PAIRS, examples=(JudgeExample("planted/first", "always the first slot; baseline"),)
+        ),
+        "tie": replace(_OF_PAIRS, examples=(JudgeExample("planted/tie", "always a tie; baseline"),)),
+        "longest": replace(
+            _OF_PAIRS, examples=(JudgeExample("planted/longest", "the longer answer; baseline"),)
+        ),
         "rater": replace(
             _OF_SCORES,
             knows_labels=True,
             options=RaterOptions,
             examples=(
-                Example(
+                JudgeExample(
                     "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1",
                     "scores single texts with known rates of error",
                 ),
@@ -142,7 +146,7 @@ PLANTED = replace(
             options=ConstantOptions,
             protocols=_constant,
             examples=(
-                Example(
+                JudgeExample(
                     "planted/constant?value=1",
                     "always the same score, the middle unless given; baseline for scores",
                 ),
@@ -150,7 +154,9 @@ PLANTED = replace(
         ),
         "random": replace(
             _OF_SCORES,
-            examples=(Example("planted/random", "any score of the scale by chance; baseline for scores"),),
+            examples=(
+                JudgeExample("planted/random", "any score of the scale by chance; baseline for scores"),
+            ),
         ),
     },
 )

@@ -15,7 +15,7 @@ _ANSWERS = 3
 
 
 @dataclass(frozen=True)
-class CallRates:
+class AnswerRates:
     """Probabilities of one call, averaged over both orders."""
 
     better: float
@@ -40,12 +40,12 @@ class PairRates:
     """Both orders are ties."""
 
 
-def expected_rates(parameters: Parameters, delta: float, same_texts: bool = False) -> CallRates:
+def expected_rates(parameters: Parameters, delta: float, same_texts: bool = False) -> AnswerRates:
     """Probabilities per call where ties are allowed; `same_texts` for pairs of equal texts."""
     weights, shown, swapped = _orders(parameters, delta, same_texts)
     better = weights @ (shown[0] + swapped[1]) / 2
     worse = weights @ (shown[1] + swapped[0]) / 2
-    return CallRates(float(better), float(worse), float(1 - better - worse))
+    return AnswerRates(float(better), float(worse), float(1 - better - worse))
 
 
 def expected_pair_rates(parameters: Parameters, same_texts: bool = False) -> PairRates:

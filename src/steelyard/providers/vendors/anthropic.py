@@ -20,7 +20,7 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import clean_text, excerpt, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
-from steelyard.providers.provider_info import Example, ProviderInfo
+from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
@@ -68,8 +68,8 @@ class Anthropic(HttpProvider):
         batch_price=0.5,
         environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
         examples=(
-            Example("anthropic/NAME", "Claude, by Anthropic's messages; needs ANTHROPIC_API_KEY"),
-            Example("anthropic/NAME?effort=high", "the same, asked to think hard before it answers"),
+            JudgeExample("anthropic/NAME", "Claude, by Anthropic's messages; needs ANTHROPIC_API_KEY"),
+            JudgeExample("anthropic/NAME?effort=high", "the same, asked to think hard before it answers"),
         ),
     )
     fields = (

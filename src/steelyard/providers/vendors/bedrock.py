@@ -27,7 +27,7 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import clean_text, excerpt, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
-from steelyard.providers.provider_info import Example, ProviderInfo
+from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -140,7 +140,7 @@ class Bedrock(HttpProvider):
         prices="aws",
         environment=(KEY, *SIGNING_KEYS, *REGIONS),
         examples=(
-            Example(
+            JudgeExample(
                 "bedrock/NAME?region=us-east-1",
                 f"a model of Amazon Bedrock, by Converse; needs {KEY}, or {' and '.join(SIGNING_KEYS[:2])}",
             ),

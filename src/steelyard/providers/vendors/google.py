@@ -18,7 +18,7 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
-from steelyard.providers.provider_info import Example, ProviderInfo
+from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
@@ -54,7 +54,7 @@ class Google(HttpProvider):
         options=GoogleOptions,
         thinking_tokens=thinking_tokens,
         environment=(GOOGLE.key_variable, *GOOGLE.other_keys, GOOGLE.url_variable),
-        examples=(Example("google/NAME", "Gemini, by Google's generateContent; needs GEMINI_API_KEY"),),
+        examples=(JudgeExample("google/NAME", "Gemini, by Google's generateContent; needs GEMINI_API_KEY"),),
     )
     fields = (
         RequestField(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
 from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs
-from steelyard.providers.provider_info import DoctorCheck, Example, ProviderInfo
+from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -46,7 +46,9 @@ class InspectBridge:
         thinking_tokens=thinking_tokens,
         checks=_checks,
         examples=(
-            Example("inspect/PROVIDER/MODEL", f"a model by a provider of inspect_ai, with its keys; {EXTRA}"),
+            JudgeExample(
+                "inspect/PROVIDER/MODEL", f"a model by a provider of inspect_ai, with its keys; {EXTRA}"
+            ),
         ),
     )
     concurrency = 64

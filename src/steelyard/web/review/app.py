@@ -21,12 +21,27 @@ from steelyard.review.stimuli_file import ReviewerEdit
 from steelyard.review.vote_file import export_votes
 from steelyard.review.votes import DISPUTED
 from steelyard.store.review_log import StaleError
-from steelyard.web.faults import FAULTS
-from steelyard.web.pages import asset, page
-from steelyard.web.refusal import refusal, refused
-from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
-from steelyard.web.review.requests import json_route, named, reviewer_of, text_of, typed_text
-from steelyard.web.review.turns import shown_turns
+from steelyard.web.access import error_page, json_error
+from steelyard.web.pages import (
+    EXCEPTION_HANDLERS,
+    asset,
+    edited_text,
+    json_route,
+    page,
+    reviewer_name,
+    set_reviewer,
+    text_field,
+)
+from steelyard.web.review.models import (
+    REFUSED,
+    QueueFilters,
+    QueueProgress,
+    QueueRow,
+    editable_turns,
+    following,
+    rows_of,
+    seen_by,
+)
 
 LOOK = 0.4
 """Seconds between two looks for what others have done."""
@@ -38,14 +53,14 @@ class Queue:
 
     reviewer: str
     """Whose queue it is."""
-    filters: Filters
+    filters: QueueFilters
     """What is shown."""
-    every: list[Row]
+    every: list[QueueRow]
     """Every row."""
-    rows: list[Row]
+    rows: list[QueueRow]
     """Rows that pass the filters."""
 
-    def row(self, name: str | None) -> Row | None:
+    def row(self, name: str | None) -> QueueRow | None:
         """The row of a stimulus."""
         return next((row for row in self.every if row.item.made.id == name), None)
 
@@ -80,10 +95,10 @@ class ReviewPages:
                 Route("/draft", json_route(self.draft), methods=["POST"]),
                 Route("/undo", json_route(self.undo), methods=["POST"]),
                 Route("/finish", json_route(self.finish), methods=["POST"]),
-                Route("/reviewer", json_route(named), methods=["POST"]),
+                Route("/reviewer", json_route(set_reviewer), methods=["POST"]),
                 Route("/static/{name}", asset),
             ],
-            exception_handlers=dict(FAULTS),
+            exception_handlers=dict(EXCEPTION_HANDLERS),
         )
 
     # Pages
@@ -97,7 +112,7 @@ class ReviewPages:
     def agreement(self, request: Request) -> Response:
         """How far reviewers agree; nothing for a blind one, who would learn from it."""
         if self.blind:
-            return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
+            return error_page(403, "Other reviewers are hidden from this page: it was started with --blind.")
         return page(
             request,
             "review_agreement.html.j2",
@@ -113,7 +128,7 @@ class ReviewPages:
         """Every vote as a line of JSON."""
         del request
         if self.blind:
-            return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
+            return error_page(403, "Other reviewers are hidden from this page: it was started with --blind.")
         headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}
         return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
 
@@ -130,7 +145,7 @@ class ReviewPages:
         return page(request, "review_item.html.j2", **self._item(queue, request.query_params.get("item")))
 
     def _queue(self, request: Request) -> Queue:
-        reviewer, filters = self.reviewer(request), Filters.of(request.query_params)
+        reviewer, filters = self.reviewer(request), QueueFilters.of(request.query_params)
         items = self.session.items()
         rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
         filters = replace(filters, doubt="") if self.blind else filters
@@ -141,7 +156,7 @@ class ReviewPages:
         made = [row.item.made for row in queue.every]
         return {
             "queue": queue,
-            "progress": Progress.of(queue.every),
+            "progress": QueueProgress.of(queue.every),
             "probes": sorted({each.probe for each in made}),
             "strata": sorted({each.stratum for each in made}),
             "folder": str(self.session.folder.path),
@@ -167,7 +182,7 @@ class ReviewPages:
             "after": names[place + 1] if place is not None and place + 1 < len(names) else None,
             "among": len(names),
             "draft": log.draft(row.item.made.id, queue.reviewer),
-            "turns": shown_turns(
+            "turns": editable_turns(
                 row.item.made, row.review_status.final_vote, log.draft(row.item.made.id, queue.reviewer)
             ),
             "task": self.session.task,
@@ -180,7 +195,7 @@ class ReviewPages:
 
     def reviewer(self, request: Request) -> str:
         """Who looks at the page."""
-        return reviewer_of(request, self._reviewer)
+        return reviewer_name(request, self._reviewer)
 
     # What the page sends
 
@@ -188,27 +203,27 @@ class ReviewPages:
         """Keep a vote; the answer comes when it is on disk."""
         item = self.session.items().get(str(body.get("item")))
         if item is None:
-            return refused(404, "there is no such stimulus: load the page again.")
+            return json_error(404, "there is no such stimulus: load the page again.")
         reviewer = self.reviewer(request)
         vote = VoteRequest(
             decision=str(body.get("decision")),
-            text=typed_text(body, "text", item.made.texts[0]),
-            label=text_of(body, "label"),
+            text=edited_text(body, "text", item.made.texts[0]),
+            label=text_field(body, "label"),
             turns=_turns(body.get("turns")),
-            reason=(text_of(body, "reason") or "")[:2000],
-            note=(text_of(body, "note") or "")[:10000],
+            reason=(text_field(body, "reason") or "")[:2000],
+            note=(text_field(body, "note") or "")[:10000],
             final=body.get("final") is True,
         )
         seen = body.get("seen")
         if not isinstance(seen, int):
-            return refused(422, "the page is out of date: load it again.")
+            return json_error(422, "the page is out of date: load it again.")
         try:
             kept = self.session.decide(item, reviewer, vote, seen, own=self.blind)
         except RefusedError as error:
-            return refused(422, str(error))
+            return json_error(422, str(error))
         except StaleError:
             return self._stale(item.made.id, reviewer)
-        filters = Filters.of(request.query_params)
+        filters = QueueFilters.of(request.query_params)
         items = self.session.items()
         rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
         shown = [row for row in rows if filters.passes(row) or row.item.made.id == item.made.id]
@@ -219,7 +234,7 @@ class ReviewPages:
         now = seen_by(self.session.statuses(self.session.items())[name], reviewer, blind=self.blind)
         others = [vote for vote in now.votes.values() if vote.id == now.newest]
         who = f"{others[0].reviewer} has {others[0].decision} it" if others else "the vote was taken back"
-        return refused(
+        return json_error(
             409, f"{who} since you opened it: look again; what you typed is kept.", newest=now.newest
         )
 
@@ -227,8 +242,8 @@ class ReviewPages:
         """Keep what was typed and not yet decided."""
         name = str(body.get("item"))
         if name not in self.session.items():
-            return refused(404, "there is no such stimulus: load the page again.")
-        kept = {key: text_of(body, key) or "" for key in ("text", "label", "reason", "note")}
+            return json_error(404, "there is no such stimulus: load the page again.")
+        kept = {key: text_field(body, key) or "" for key in ("text", "label", "reason", "note")}
         turns = {place: asdict(edit) for place, edit in _turns(body.get("turns")).items()}
         kept["turns"] = json.dumps(turns) if turns else ""
         self.session.log.save_draft(name, self.reviewer(request), kept)
@@ -239,7 +254,7 @@ class ReviewPages:
         del body
         last = self.session.undo(self.reviewer(request))
         if last is None:
-            return refused(422, "there is nothing of yours to take back.")
+            return json_error(422, "there is nothing of yours to take back.")
         return JSONResponse({"item": last.stimulus, "undone": last.decision})
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
@@ -249,7 +264,7 @@ class ReviewPages:
                 self.reviewer(request), accept_waiting=body.get("accept_waiting") is True
             )
         except RefusedError as error:
-            return refused(422, str(error))
+            return json_error(422, str(error))
         if body.get("stop") is not False:
             self._finished()
         return JSONResponse({"version": fresh.version, "hash": fresh.hash})
@@ -281,6 +296,6 @@ def _turns(given: Any) -> dict[int, ReviewerEdit]:
             arguments = typed.get("arguments")
             told = arguments if isinstance(arguments, dict) else {}
             edits[int(place)] = ReviewerEdit(
-                text_of(typed, "text"), {str(name): str(value) for name, value in told.items()}
+                text_field(typed, "text"), {str(name): str(value) for name, value in told.items()}
             )
     return edits

@@ -11,10 +11,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.review.labelling import LabelSession, answer_words
-from steelyard.web.faults import FAULTS
-from steelyard.web.pages import asset, page
-from steelyard.web.refusal import refused
-from steelyard.web.review.requests import json_route, named, reviewer_of, text_of
+from steelyard.web.access import json_error
+from steelyard.web.pages import (
+    EXCEPTION_HANDLERS,
+    asset,
+    json_route,
+    page,
+    reviewer_name,
+    set_reviewer,
+    text_field,
+)
 
 
 class LabelPages:
@@ -30,16 +36,16 @@ class LabelPages:
                 Route("/", self.whole),
                 Route("/label", json_route(self.label), methods=["POST"]),
                 Route("/undo", json_route(self.undo), methods=["POST"]),
-                Route("/reviewer", json_route(named), methods=["POST"]),
+                Route("/reviewer", json_route(set_reviewer), methods=["POST"]),
                 Route("/labels.jsonl", self.labels),
                 Route("/static/{name}", asset),
             ],
-            exception_handlers=dict(FAULTS),
+            exception_handlers=dict(EXCEPTION_HANDLERS),
         )
 
     def whole(self, request: Request) -> Response:
         """The next item of an annotator, or the end."""
-        who = reviewer_of(request, self._annotator)
+        who = reviewer_name(request, self._annotator)
         session = self.session
         waiting = session.waiting(who)
         wanted = request.query_params.get("item", "")
@@ -61,28 +67,28 @@ class LabelPages:
     def label(self, request: Request, body: dict[str, Any]) -> Response:
         """Keep a label; the answer comes when it is on disk."""
         item = self.session.item(str(body.get("item")))
-        answer = text_of(body, "answer")
+        answer = text_field(body, "answer")
         if item is None:
-            return refused(404, "there is no such item: load the page again.")
+            return json_error(404, "there is no such item: load the page again.")
         if answer is not None and answer not in self.session.answers(item):
-            return refused(
+            return json_error(
                 422, f"no answer {answer!r}: expected one of {', '.join(self.session.answers(item))}."
             )
-        who = reviewer_of(request, self._annotator)
-        self.session.label(item.id, who, answer, (text_of(body, "note") or "")[:10000])
+        who = reviewer_name(request, self._annotator)
+        self.session.label(item.id, who, answer, (text_field(body, "note") or "")[:10000])
         return JSONResponse({"left": len(self.session.waiting(who))})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
         """Take the last label back."""
         del body
-        last = self.session.undo(reviewer_of(request, self._annotator))
+        last = self.session.undo(reviewer_name(request, self._annotator))
         if last is None:
-            return refused(422, "there is nothing of yours to take back.")
+            return json_error(422, "there is nothing of yours to take back.")
         return JSONResponse({"item": last})
 
     def labels(self, request: Request) -> Response:
         """The annotator's own labels: those of others would be no second opinion any more."""
-        who = reviewer_of(request, self._annotator)
+        who = reviewer_name(request, self._annotator)
         own = [line for line in self.session.lines() if json.loads(line)["annotator"] == who]
         headers = {"content-disposition": 'attachment; filename="labels.jsonl"'}
         return Response("".join(own), media_type="application/jsonl", headers=headers)

@@ -30,10 +30,9 @@ from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
-from steelyard.stimuli.expectation import label_word
-from steelyard.web.faults import FAULTS
-from steelyard.web.pages import asset, page
-from steelyard.web.refusal import refusal
+from steelyard.stimuli.expectation import reference_label
+from steelyard.web.access import error_page
+from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
 from steelyard.web.view.accuracy_map import accuracy_map
 from steelyard.web.view.files import FILES, passing
 from steelyard.web.view.links import Links
@@ -74,7 +73,7 @@ class ViewPages:
                 Route("/run/{run:int}/files/{name}", self.files),
                 Route("/static/{name}", asset),
             ],
-            exception_handlers=dict(FAULTS),
+            exception_handlers=dict(EXCEPTION_HANDLERS),
         )
 
     def _run(self, request: Request) -> tuple[ViewedRun, Links]:
@@ -144,7 +143,7 @@ class ViewPages:
             number=number,
             last=last,
             details=details(run, loaded, chosen, explained=False),
-            label_word=label_word,
+            reference_label=reference_label,
         )
 
     def call(self, request: Request) -> Response:
@@ -155,7 +154,7 @@ class ViewPages:
         loaded = run.load()
         detail = call_detail(run, loaded, request.path_params["name"])
         if detail is None:
-            return refusal(404, "There is no such call in this run.")
+            return error_page(404, "There is no such call in this run.")
         rows = loaded.index.of_stimulus(detail.observation.stimulus.id).tolist()
         twins = [
             loaded.index.ids[row]
@@ -170,7 +169,7 @@ class ViewPages:
             links=links,
             still=self._still,
             call=detail,
-            label_word=label_word,
+            reference_label=reference_label,
             before=twins[place - 1] if place else None,
             after=twins[place + 1] if place + 1 < len(twins) else None,
         )
@@ -183,7 +182,7 @@ class ViewPages:
         loaded, name = run.load(), request.query_params.get("id", "")
         rows = loaded.index.of_stimulus(name).tolist()
         if not rows:
-            return refusal(404, "There is no such stimulus in this run.")
+            return error_page(404, "There is no such stimulus in this run.")
         told = details(run, loaded, rows, explained=False)
         shown = told[0].observation.stimulus
         family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
@@ -200,7 +199,7 @@ class ViewPages:
             shown_stimulus=shown,
             arms=arms,
             family=family,
-            label_word=label_word,
+            reference_label=reference_label,
         )
 
     def map(self, request: Request) -> Response:
@@ -219,7 +218,7 @@ class ViewPages:
             first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
             sheet = compare_targets(first, second)
         except UsageError as error:
-            return refusal(400, str(error))
+            return error_page(400, str(error))
         text = comparison_page.render(_without_paths(sheet) if self._still else sheet)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
@@ -250,7 +249,7 @@ class ViewPages:
             (each for each in drawn if each.id == request.path_params["name"] and each.panels), None
         )
         if wanted is None:
-            return refusal(404, "There is no such figure on this datasheet.")
+            return error_page(404, "There is no such figure on this datasheet.")
         headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
         return Response(
             replace_lone_surrogates(chart_svg(wanted)), media_type="image/svg+xml", headers=headers
@@ -261,7 +260,7 @@ class ViewPages:
         run, _ = self._run(request)
         make = FILES.get(request.path_params["name"])
         if make is None:
-            return refusal(404, "There is no such file: calls.csv, calls.json and datasheet.json are.")
+            return error_page(404, "There is no such file: calls.csv, calls.json and datasheet.json are.")
         answer = make(run, CallFilter.of(request.query_params))
         name = f"{run.path.name}-{request.path_params['name']}".encode("ascii", "replace").decode()
         safe = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in name)

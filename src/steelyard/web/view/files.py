@@ -17,7 +17,7 @@ from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError
-from steelyard.stimuli.expectation import label_word
+from steelyard.stimuli.expectation import reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation
 
@@ -61,7 +61,7 @@ def _row(loaded: LoadedRun, row: int, seen: Observation) -> dict[str, object]:
         "stimulus": shown.id,
         "order": seen.order,
         "replicate": seen.replicate,
-        "label": label_word(shown.expectation),
+        "label": reference_label(shown.expectation),
         "verdict": answer_word(seen.verdict),
         "reason": reason_of(seen.verdict),
         "outcomes": " ".join(loaded.index.outcomes_of(row)),

@@ -1,26 +1,30 @@
-"""What a reviewer chose to look at: filters of the queue, and the rows that pass them."""
+"""What the review page shows: the queue with its filters and progress, and the messages of an agent's run."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
+from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
-from steelyard.stimuli.stimulus import PENDING
+from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
+from steelyard.store.review_log import Vote
+from steelyard.tasks.transcripts.transcript import ASSISTANT, SYSTEM, TOOL, Turn
 
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
 WAITING = "waiting"
 """Filter: whatever is not decided."""
-REFUSED = "turned down"
-"""Status of a text that the checks turned down and nobody has looked at."""
+REFUSED = "rejected by checks"
+"""Status of a text that the checks rejected and nobody has looked at."""
 
 
 @dataclass(frozen=True)
-class Filters:
+class QueueFilters:
     """What is shown of the queue; an empty word lets everything pass."""
 
     probe: str = ""
@@ -30,14 +34,14 @@ class Filters:
     stratum: str = ""
     """Name of a stratum."""
     doubt: str = ""
-    """`yes` where a try was turned down, `no` where none was."""
+    """`yes` where an attempt was rejected, `no` where none was."""
     likeness: str = ""
     """`near` the original, `far` from it."""
     text: str = ""
     """Words that the text, its request or its name contains."""
 
     @classmethod
-    def of(cls, query: QueryParams) -> Filters:
+    def of(cls, query: QueryParams) -> QueueFilters:
         """The filters of an address."""
         return cls(**{name: query.get(name, "")[:200] for name in cls.__dataclass_fields__})
 
@@ -46,7 +50,7 @@ class Filters:
         """The filters as part of an address."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
-    def passes(self, row: Row) -> bool:
+    def passes(self, row: QueueRow) -> bool:
         """Whether a row is shown."""
         made = row.item.made
         wanted = [
@@ -61,7 +65,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     """A stimulus in the queue, as one reviewer sees it."""
 
     item: ReviewItem
@@ -114,14 +118,14 @@ def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> Revie
 
 def rows_of(
     items: Mapping[str, ReviewItem], statuses: Mapping[str, ReviewStatus], reviewer: str, *, blind: bool
-) -> list[Row]:
-    """The queue of a reviewer; a blind one is not shown what the checks turned down."""
+) -> list[QueueRow]:
+    """The queue of a reviewer; a blind one is not shown what the checks rejected."""
     shown = {name: item for name, item in items.items() if not (blind and item.refused)}
-    return [Row(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
+    return [QueueRow(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
 
 
 @dataclass(frozen=True)
-class Progress:
+class QueueProgress:
     """How far a reviewer is."""
 
     decided: int
@@ -132,8 +136,8 @@ class Progress:
     """Status to the number of texts."""
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Progress:
-        """The progress of a queue; what the checks turned down is no work."""
+    def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
+        """The progress of a queue; what the checks rejected is no work."""
         counts: dict[str, int] = {}
         for row in rows:
             counts[row.status] = counts.get(row.status, 0) + 1
@@ -141,9 +145,113 @@ class Progress:
         return cls(sum(row.review_status.decided for row in total), len(total), counts)
 
 
-def following(rows: Sequence[Row], current: str | None, step: int = 1) -> str | None:
+def following(rows: Sequence[QueueRow], current: str | None, step: int = 1) -> str | None:
     """The next row that waits, from the current one on and around; the first row where none waits."""
     names = [row.item.made.id for row in rows]
     start = names.index(current) if current in names else -1 if step > 0 else 0
     order = [(start + step * offset) % len(rows) for offset in range(1, len(rows) + 1)] if rows else []
     return next((names[place] for place in order if rows[place].waiting), names[0] if names else None)
+
+
+LONG = 600
+"""Signs from which on a message that nobody edited is folded away."""
+
+
+@dataclass(frozen=True)
+class EditableCall:
+    """A tool call with its arguments to edit."""
+
+    id: str
+    """Names the call."""
+    function: str
+    """The tool."""
+    made: str
+    """Arguments as the author left them."""
+    now: str
+    """Arguments as they stand on the page."""
+
+
+@dataclass(frozen=True)
+class EditableTurn:
+    """One message on the page."""
+
+    place: int
+    """From 0."""
+    role: str
+    """Who speaks."""
+    tool: str
+    """The tool that a result is of."""
+    before: str
+    """The words before any edit."""
+    made: str
+    """The words as the author left them."""
+    now: str
+    """The words as they stand on the page."""
+    reasoning: str
+    """What the agent thought, read only."""
+    error: str
+    """What went wrong with a tool."""
+    calls: tuple[EditableCall, ...]
+    """Tools that it calls."""
+    edited: bool
+    """True where author or reviewer changed it."""
+
+    @property
+    def folded(self) -> bool:
+        """True where it stands behind a click: boilerplate, or long and unchanged."""
+        boilerplate = self.role in (SYSTEM, TOOL) or len(self.now) > LONG
+        return not self.edited and boilerplate
+
+    @property
+    def own(self) -> bool:
+        """True for a message of the agent's."""
+        return self.role == ASSISTANT
+
+
+def editable_turns(
+    made: Stimulus, final_vote: Vote | None, draft: Mapping[str, str] | None
+) -> tuple[EditableTurn, ...]:
+    """The messages of a run as they stand; empty for a stimulus that is no run."""
+    if made.transcript is None:
+        return ()
+    changed = final_vote is not None and final_vote.decision == EDITED and final_vote.text is not None
+    run = (
+        run_of(final_vote.text) if changed and final_vote is not None and final_vote.text else made.transcript
+    )
+    typed = json.loads(draft["turns"]) if draft and draft.get("turns") else {}
+    olds = before_edit(made).turns
+    aligned = len(olds) == len(made.transcript.turns)
+    return tuple(
+        _shown(place, olds[place] if aligned else own, own, run.turns[place], typed.get(str(place), {}))
+        for place, own in enumerate(made.transcript.turns)
+    )
+
+
+def _shown(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[str, object]) -> EditableTurn:
+    said = typed.get("text")
+    given = typed.get("arguments")
+    told = given if isinstance(given, dict) else {}
+    calls = tuple(
+        EditableCall(
+            mine.id, mine.function, _json(mine.arguments), str(told.get(mine.id, _json(current.arguments)))
+        )
+        for mine, current in zip(own.calls, now.calls, strict=False)
+    )
+    words = said if isinstance(said, str) else now.text
+    edited = old != own or words != own.text or any(call.made != call.now for call in calls)
+    return EditableTurn(
+        place=place,
+        role=own.role,
+        tool=own.function or "",
+        before=old.text,
+        made=own.text,
+        now=words,
+        reasoning=own.reasoning,
+        error=own.error or "",
+        calls=calls,
+        edited=edited,
+    )
+
+
+def _json(arguments: Mapping[str, object]) -> str:
+    return json.dumps(arguments, indent=1, ensure_ascii=False)
