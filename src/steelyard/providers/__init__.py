@@ -8,9 +8,9 @@ from steelyard.providers.provider_info import DoctorCheck, JudgeExample, Provide
 __all__ = [
     "CallOptions",
     "DoctorCheck",
-    "JudgeExample",
     "Expected",
     "HttpOptions",
+    "JudgeExample",
     "Options",
     "Provider",
     "ProviderInfo",
