@@ -276,6 +276,6 @@ Simulated {date} with `{command}`, which `make calibrate` runs at full size: Ste
   of calls. Scores: right in .55, within one in .9.
 - **A rare label.** The same with one judge: four items of five deserve a yes; right in .9 on either label.
 - **Lost calls.** 2 % unreadable, 1 % failed, clustered like everything else.
-- **KnownLabel.** The planted parameters for the joint fit; zero for two judges of single texts, which are alike in
+- **Truth.** The planted parameters for the joint fit; zero for two judges of single texts, which are alike in
   law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are per cluster.
 """

@@ -33,7 +33,7 @@ def rate(
     n: int,
     *,
     unit: str = "call",
-    finding: str | None = None,
+    status: str | None = None,
     chance: float | None = None,
     failed: int = 0,
 ) -> Estimate:
@@ -56,7 +56,7 @@ def rate(
         design_effect=1.1,
         excluded={"unreadable": 0, "failed": failed},
         bounds=(k / (n + failed), (k + failed) / (n + failed)),
-        finding=finding,
+        status=status,
         chance=chance,
     )
 
@@ -69,8 +69,8 @@ def undefined(
 
 def vacuum(judge: str, protocol: str, kinds: tuple[int, int, int]) -> Iterator[Estimate]:
     total = sum(kinds)
-    finding = "clear" if total == 0 else "flagged"
-    yield rate(judge, "vacuum", "dark_current", {"protocol": protocol}, total, 120, finding=finding)
+    status = "clear" if total == 0 else "flagged"
+    yield rate(judge, "vacuum", "dark_current", {"protocol": protocol}, total, 120, status=status)
     for kind, k in zip(("empty", "blank", "identical"), kinds, strict=True):
         yield rate(judge, "vacuum", "dark_current", {"protocol": protocol, "kind": kind}, k, 40)
     for metric in ("unreadable_rate", "failed_rate"):
@@ -90,7 +90,7 @@ def decomposition(judge: str, protocol: str, cells: tuple[int, int, int, int, in
         yield rate(judge, "ladder", "stable_cross_sensitivity", here, stable, 60, unit="pair", chance=0.5)
         yield rate(
             judge, "ladder", "positional_false_preference", here, first + second, 60, unit="pair",
-            finding=position, chance=0.5,
+            status=position, chance=0.5,
         )  # fmt: skip
         for slot, k in ((1, first), (2, second)):
             split = {**here, "slot": slot}
@@ -108,7 +108,7 @@ def decomposition(judge: str, protocol: str, cells: tuple[int, int, int, int, in
         judge, "ladder", "net_slot_preference", same, "call", net,
         intervals=(Interval("bootstrap_cluster", max(-1.0, net - 0.1), min(1.0, net + 0.1)),),
         n_calls=120, n_units=60, n_clusters=10, design_effect=1.2,
-        finding="flagged" if abs(net) > 0.1 else "inconclusive", minimum_detectable=0.21,
+        status="flagged" if abs(net) > 0.1 else "inconclusive", minimum_detectable=0.21,
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def ladder(judge: str, protocol: str, correct: dict[int, tuple[int, int]]) -> It
             group = {**here, "base_level": level}
             yield rate(judge, "ladder", "target_sensitivity", group, round(right * 20 / n), 20)
     for metric in ("unreadable_rate", "failed_rate"):
-        yield rate(judge, "ladder", metric, {"protocol": protocol}, 0, 660, finding="clear")
+        yield rate(judge, "ladder", metric, {"protocol": protocol}, 0, 660, status="clear")
 
 
 def threshold(
@@ -172,7 +172,7 @@ def tested(judge: str, protocol: str, as_far: int) -> Iterator[Estimate]:
     yield Estimate(judge, "ladder", "goodness_of_fit", here, "pair", 31.8, n_units=210)
     yield Estimate(
         judge, "ladder", "fit_probability", here, "pair", as_far / 200, as_far, 200, n_units=210,
-        finding="flagged" if as_far <= 2 else None,
+        status="flagged" if as_far <= 2 else None,
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def instruments() -> Iterator[Estimate]:
     yield fitted("Qwen14B", "resolution", 4.1, 4.1, None)
     yield fitted("Qwen14B", "limit_of_detection", 1.0, None, 1.0)
     yield Estimate(
-        "Qwen32B", "ladder", "resolution_ratio", {"protocol": "strict"}, "pair", 1.02, finding="clear",
+        "Qwen32B", "ladder", "resolution_ratio", {"protocol": "strict"}, "pair", 1.02, status="clear",
         intervals=(Interval("profile", 0.8, 1.3), Interval("profile", 0.84, 1.22, 0.9)),
         n_calls=840, n_units=210, n_clusters=10,
     )  # fmt: skip
@@ -213,7 +213,7 @@ def failing() -> Iterator[Estimate]:
         yield undefined(FAILING, probe, metric, group, REASON)
     yield undefined(FAILING, "criterion", "criterion_shift", {"protocol": "strict", "delta": 1}, NO_STRICT)
     for probe, n in (("vacuum", 120), ("ladder", 300)):
-        yield rate(FAILING, probe, "failed_rate", {"protocol": "base"}, n, n, finding="flagged")
+        yield rate(FAILING, probe, "failed_rate", {"protocol": "base"}, n, n, status="flagged")
         yield rate(FAILING, probe, "unreadable_rate", {"protocol": "base"}, 0, n)
 
 
@@ -241,7 +241,7 @@ def measured() -> Iterator[Estimate]:
     yield shift("Qwen32B", {"protocol": "strict", "kind": "vacuum"}, 120, 120, 120)
     for judge, calls in (("Llama8B", 780), ("Qwen14B", 780), ("Qwen32B", 1560)):
         for metric in ("unreadable_rate", "failed_rate"):
-            yield rate(judge, "run", metric, {}, 0, calls, finding="clear")
+            yield rate(judge, "run", metric, {}, 0, calls, status="clear")
     for judge in ("Llama8B", "Qwen14B"):
         yield undefined(judge, "criterion", "criterion_shift", {"protocol": "strict", "delta": 1}, NO_STRICT)
     yield from instruments()
@@ -376,7 +376,7 @@ def without_estimates() -> Datasheet:
 def pointwise() -> Datasheet:
     """A study without pairs: probes that the pairwise sections know nothing about."""
     rows = (
-        rate("Qwen14B", "label_flip", "accuracy", {"protocol": "base"}, 18, 20, finding="clear"),
+        rate("Qwen14B", "label_flip", "accuracy", {"protocol": "base"}, 18, 20, status="clear"),
         rate("Qwen14B", "format_invariance_1", "invariance", {"stratum": "chemistry"}, 19, 20),
         Estimate(
             "Qwen14B",

@@ -39,7 +39,7 @@ def judged(
 def test_the_best_constant_is_named_without_any_baseline() -> None:
     """57 of 60 right, where always answering 1 is in 33: +24/60."""
     found = gain(judged([1] * 33 + [0] * 24 + [1] * 3))
-    assert (found.value, found.finding) == (pytest.approx(24 / 60), "clear")
+    assert (found.value, found.status) == (pytest.approx(24 / 60), "clear")
     assert (found.note or "").startswith("against always answering 1; which gets 0.55; best of 2 rules")
     assert (found.probe, found.n_calls, found.n_units) == ("original", 60, 60)
     low, high = found.intervals[0].low or 0.0, found.intervals[0].high or 0.0
@@ -48,11 +48,11 @@ def test_the_best_constant_is_named_without_any_baseline() -> None:
 
 def test_a_constant_judge_gains_nothing() -> None:
     found = gain(judged([1] * 60))
-    assert (found.value, found.finding) == (0.0, "inconclusive")
+    assert (found.value, found.status) == (0.0, "inconclusive")
 
 
 def test_worse_than_the_best_constant() -> None:
-    assert gain(judged([0] * 33 + [1] * 27)).finding == "flagged"
+    assert gain(judged([0] * 33 + [1] * 27)).status == "flagged"
 
 
 def test_a_baseline_of_the_run_that_is_better_is_the_one() -> None:
@@ -81,18 +81,18 @@ def test_a_rule_that_is_best_by_luck_does_not_condemn() -> None:
     coins = {f"coin {n}": judged([chance.randint(0, 1) for _ in range(60)]) for n in range(40)}
     found = gain(judged([1] * 20 + [0] * 13 + [0] * 13 + [1] * 14), coins)
     assert (found.value or 0) < -0.05
-    assert found.finding == "inconclusive"
+    assert found.status == "inconclusive"
 
 
 def test_lost_calls_could_have_gone_either_way() -> None:
     """Six of the negatives have no verdict: clear on the others, and still if all six were wrong."""
     found = gain(judged([1] * 33 + [0] * 21 + ["failed"] * 6))
     assert found.bounds == (pytest.approx(21 / 60), pytest.approx(27 / 60))
-    assert (found.finding, dict(found.excluded)) == ("clear", {"unreadable": 0, "failed": 6})
+    assert (found.status, dict(found.excluded)) == ("clear", {"unreadable": 0, "failed": 6})
     assert not found.missing_decides
     many = gain(judged([1] * 20 + ["failed"] * 13 + [0] * 7 + ["failed"] * 20))
     assert many.missing_decides
-    assert (many.finding, "the missing verdicts decide" in (many.note or "")) == ("inconclusive", True)
+    assert (many.status, "the missing verdicts decide" in (many.note or "")) == ("inconclusive", True)
 
 
 def test_scores_are_held_by_their_distance() -> None:
@@ -142,4 +142,4 @@ def test_a_longest_wins_baseline_is_a_rule_of_its_own() -> None:
 
 def test_a_judge_of_slots_is_no_better_than_a_slot() -> None:
     found = gain(compared(["1"] * 20, ["1", "2"] * 10))
-    assert (found.value, found.finding) == (0.0, "inconclusive")
+    assert (found.value, found.status) == (0.0, "inconclusive")

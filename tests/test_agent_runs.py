@@ -244,7 +244,7 @@ def test_merit_on_edited_runs_needs_no_label_on_originals() -> None:
     originals = [run_call(f"s{n:02d}", n % 2, None, 1, judge="GPT-4o") for n in range(ITEMS)]
     found = merit([*published("GPT-4o"), *originals], "GPT-4o")
     assert found.value == pytest.approx(1 - 2 / 16 - 1 / 16)
-    assert (found.n_calls, found.n_clusters, found.finding) == (32, 16, "clear")
+    assert (found.n_calls, found.n_clusters, found.status) == (32, 16, "clear")
     reach = t.ppf(0.975, 15)
 
     def below(share: float) -> float:
@@ -263,10 +263,10 @@ def test_merit_on_edited_runs_needs_no_label_on_originals() -> None:
 
 def test_merit_on_runs_is_undecided_shown_or_refuted() -> None:
     # Five of sixteen missed and one alarm leave it open; a judge that passes every run has none.
-    assert merit(published("Claude Opus 4.5"), "Claude Opus 4.5").finding == "inconclusive"
+    assert merit(published("Claude Opus 4.5"), "Claude Opus 4.5").status == "inconclusive"
     rows = published("GPT-4o")
     blind = merit([run_call(r.stimulus.unit, 0, int(e), 1, probe=r.stimulus.probe) for r, e in answers(rows)])
-    assert (blind.value, blind.finding) == (0.0, "flagged")
+    assert (blind.value, blind.status) == (0.0, "flagged")
 
 
 def test_a_judge_that_fails_the_sound_and_passes_the_broken_is_reversed() -> None:
@@ -276,7 +276,7 @@ def test_a_judge_that_fails_the_sound_and_passes_the_broken_is_reversed() -> Non
     ]
     found = merit(turned)
     assert found.interval is not None
-    assert (found.value, found.finding) == (-1.0, "flagged")
+    assert (found.value, found.status) == (-1.0, "flagged")
     assert (found.interval.high or 0.0) < 0
 
 
@@ -291,7 +291,7 @@ def answers(rows: Iterable[Observation]) -> list[tuple[Observation, str]]:
 def test_one_class_of_runs_shows_no_merit(probe: str, lack: str) -> None:
     rows = [row for row in published("GPT-4o") if row.stimulus.probe == probe]
     found = merit(rows, "GPT-4o")
-    assert (found.value, found.finding) == (None, None)
+    assert (found.value, found.status) == (None, None)
     assert found.note == f"no labelled run should {lack}"
 
 
@@ -305,7 +305,7 @@ def test_merit_on_levels_is_rank_agreement() -> None:
     levels = [level for _ in range(12) for level in range(1, 6)]
     given = [level + (level == n % 5) for n in range(12) for level in range(1, 6)]
     assert found.value == pytest.approx(spearmanr(levels, given).statistic)
-    assert found.finding == "clear"
+    assert found.status == "clear"
 
 
 def test_edited_runs_of_the_pack_decide_the_merit(tmp_path: Path, command: Command) -> None:

@@ -187,6 +187,6 @@ def test_random_errors_are_seldom_called_a_lean(accuracy: float, items: int, pas
             )
         )
         figures = directional_bias_estimates(HEADING, scores, words)
-        flagged += any(e.finding == FLAGGED for e in figures if e.metric in ("leniency", "length_gap"))
+        flagged += any(e.status == FLAGGED for e in figures if e.metric in ("leniency", "length_gap"))
     print(f"right in {accuracy}, {items} items, {passing} pass: {flagged / LEANS:.3f}")
     assert flagged / LEANS <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / LEANS)

@@ -82,7 +82,7 @@ def test_a_fold_counts_the_words_of_its_figures() -> None:
         for judge in summary.measured
         if judge.name in row.cells
     ]
-    flagged = sum(cell.finding == "flagged" and cell.value is not None for cell in cells)
+    flagged = sum(cell.status == "flagged" and cell.value is not None for cell in cells)
     assert fold.words["flagged"] == flagged > 0
     assert "clear" not in fold.words
 
@@ -94,7 +94,7 @@ def test_a_sheet_without_figures_says_so() -> None:
 
 def test_a_bar_shows_the_limit_and_the_word() -> None:
     sheet = example()
-    dark = next(e for e in sheet.estimates if e.metric == "dark_current" and e.finding == "flagged")
+    dark = next(e for e in sheet.estimates if e.metric == "dark_current" and e.status == "flagged")
     drawn = interval_bar(dark, "flagged")
     assert 'class="bar flagged"' in drawn
     assert '<path class="limit" d="M10.0 0V8"/>' in drawn

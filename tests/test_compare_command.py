@@ -131,7 +131,7 @@ def test_a_margin_makes_the_word(steelyard, imported, tmp_path: Path) -> None:
     imported("b", lines("y", many))
     for margin, word in ((0.5, "clear"), (0.01, "inconclusive")):
         rows = compared(tmp_path, margin=margin).rows
-        assert {row.finding for row in rows if row.metric == "accuracy"} == {word}
+        assert {row.status for row in rows if row.metric == "accuracy"} == {word}
     assert "0.0 is not in the range x>0" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
 
 

@@ -372,11 +372,11 @@ def same_many(both: str, pairs: int = 60, tasks: int = 10) -> list[Observation]:
 
 def test_words() -> None:
     alike = row(compared(same_many("tt"), same_many("tt")), "raw_false_preference")
-    assert (alike.finding, alike.difference, alike.p) == ("clear", 0.0, 1.0)
+    assert (alike.status, alike.difference, alike.p) == ("clear", 0.0, 1.0)
     apart = row(compared(same_many("tt"), same_many("11")), "raw_false_preference")
-    assert (apart.finding, apart.difference) == ("flagged", 1.0)
+    assert (apart.status, apart.difference) == ("flagged", 1.0)
     few = row(compared(same_many("tt", 4, 4), same_many("tt", 4, 4)), "raw_false_preference")
-    assert few.finding == "inconclusive"
+    assert few.status == "inconclusive"
     assert (few.flipped, few.note) == ("pairs", "these clusters only")
 
 
@@ -384,7 +384,7 @@ def test_missing_verdicts_keep_a_comparison_from_being_clear() -> None:
     # A third of B's verdicts is missing; the rest agrees perfectly.
     second = [o for i in range(60) for o in answers(equal(i, f"t{i % 10}"), "xx" if i % 3 == 0 else "tt")]
     found = row(compared(same_many("tt"), second), "raw_false_preference")
-    assert (found.difference, found.finding) == (0.0, "inconclusive")
+    assert (found.difference, found.status) == (0.0, "inconclusive")
     assert found.bounds == pytest.approx((0.0, 1 / 3))
     assert "missing verdicts" in (found.note or "")
 
@@ -404,15 +404,15 @@ def test_a_difference_and_its_size_are_two_things() -> None:
 
     # In every task four pairs more of forty: beyond doubt a difference, and one of .10.
     small = row(compared(commits(4), commits(0), margin=0.2), "raw_false_preference")
-    assert (small.finding, small.differs, small.against_margin) == ("clear", True, "within")
+    assert (small.status, small.differs, small.against_margin) == ("clear", True, "within")
     assert small.said == "differ, within the margin"
     large = row(compared(commits(20), commits(0), margin=0.2), "raw_false_preference")
-    assert (large.finding, large.differs, large.against_margin) == ("flagged", True, "beyond")
+    assert (large.status, large.differs, large.against_margin) == ("flagged", True, "beyond")
     assert large.said == "differ by more than the margin"
     plain = row(compared(commits(4), commits(0)), "raw_false_preference")
-    assert (plain.finding, plain.against_margin, plain.said) == ("flagged", None, "differ")
+    assert (plain.status, plain.against_margin, plain.said) == ("flagged", None, "differ")
     same = row(compared(commits(4), commits(4)), "raw_false_preference")
-    assert (same.finding, same.differs, same.said) == ("clear", False, "alike within the margin")
+    assert (same.status, same.differs, same.said) == ("clear", False, "alike within the margin")
 
 
 @quiet
@@ -428,7 +428,7 @@ def test_exchanging_the_judges_turns_the_sign(both: list[str]) -> None:
         assert (there.first, there.second) == (back.second, back.first)
         assert (there.gained, there.lost, there.p, there.q) == (back.lost, back.gained, back.p, back.q)
         assert there.dropped_first == back.dropped_second
-        assert there.finding == back.finding
+        assert there.status == back.status
         if there.intervals and back.intervals:
             ends = there.intervals[0].low, there.intervals[0].high
             assert ends == pytest.approx((-(back.intervals[0].high or 0), -(back.intervals[0].low or 0)))

@@ -39,7 +39,7 @@ def row(metric: str, first: float, second: float, finding: str = FLAGGED, **more
         dropped_second=Dropped(),
         intervals=(Interval("x", difference - 0.05, difference + 0.05),),
         differs=finding == FLAGGED,
-        finding=finding,
+        status=finding,
     )
     return replace(base, **more)  # type: ignore[arg-type]
 

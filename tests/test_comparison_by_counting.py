@@ -86,7 +86,7 @@ def test_calls_that_both_answered(sheets: tuple[Sheet, Sheet]) -> None:
         assert figure.difference == pytest.approx(shares[1] - shares[0])
     else:
         assert figure.note == "no unit has a verdict of both judges"
-        assert (figure.first, figure.difference, figure.p, figure.finding) == (None, None, None, None)
+        assert (figure.first, figure.difference, figure.p, figure.status) == (None, None, None, None)
 
 
 @few
@@ -195,7 +195,7 @@ def test_every_row_survives_the_file_and_contradicts_itself_nowhere(sheets: tupl
         assert figure.p <= figure.q <= 1
         assert figure.differs == (figure.q <= 0.05)
         if figure.against_margin == WITHIN:
-            assert figure.finding == "clear"
+            assert figure.status == "clear"
             assert -0.1 < narrow.low <= narrow.high < 0.1
         if figure.against_margin == BEYOND:
             assert figure.differs

@@ -348,7 +348,7 @@ def test_the_sheet_of_a_consensus_judge(tmp_path: Path) -> None:
         entry.name, "net_slot_preference", "ladder", protocol="base", delta=0, kind="same_subset"
     )
     assert slots is not None
-    assert (slots.finding, slots.value, slots.note) == ("clear", 0.0, BY_CONSTRUCTION)
+    assert (slots.status, slots.value, slots.note) == ("clear", 0.0, BY_CONSTRUCTION)
 
 
 def test_kill_9_and_a_consensus_pays_each_member_call_once(

@@ -197,7 +197,7 @@ def test_a_partial_run_clears_nobody_and_still_shows_faults() -> None:
 
 
 def lost(metric: str, count: int) -> Estimate:
-    return rate("J", "run", metric, {}, count, 120, finding="flagged")
+    return rate("J", "run", metric, {}, count, 120, status="flagged")
 
 
 def test_most_replies_unreadable_is_unfit_and_most_calls_failed_too_little() -> None:
@@ -253,7 +253,7 @@ def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def pitch(**group: str) -> Estimate:
-        return rate("J", "pitch", "pitch_error", {"protocol": "base", **group}, 30, 40, finding="flagged")
+        return rate("J", "pitch", "pitch_error", {"protocol": "base", **group}, 30, 40, status="flagged")
 
     sound = {"Sensitivity": "clear"}
     assert judged(sound, pitch()).word == NO_FAULT

@@ -129,7 +129,7 @@ def test_every_rule_leads_to_its_heading() -> None:
 
 
 def merit(value: float, reach: float, finding: str, probe: str = "ladder") -> Estimate:
-    return replace(figure(probe, "merit", value, reach), chance=0.5, finding=finding)
+    return replace(figure(probe, "merit", value, reach), chance=0.5, status=finding)
 
 
 def test_merit_is_reversed_where_the_whole_interval_lies_below_chance() -> None:
@@ -168,7 +168,7 @@ def test_a_judge_that_names_a_winner_in_every_call_never_ties() -> None:
 
 def test_preferences_between_equals_are_random_where_neither_slot_nor_wording_is_kept_to() -> None:
     equal = share("ladder", "raw_false_preference", 60, 120, EQUALS)
-    net = replace(figure("ladder", "net_slot_preference", 0.02, 0.2, EQUALS), finding="inconclusive")
+    net = replace(figure("ladder", "net_slot_preference", 0.02, 0.2, EQUALS), status="inconclusive")
     assert prefers_at_random(of(equal, net)) is True
     leaning = figure("ladder", "net_slot_preference", 0.4, 0.3, EQUALS)
     assert prefers_at_random(of(equal, leaning)) is False
@@ -192,18 +192,18 @@ def test_an_ordinal_judge_is_never_right_where_a_guess_would_be_right_more_often
 
 
 def test_most_replies_are_unreadable_where_the_flag_and_the_interval_say_so() -> None:
-    lost = rate("J", "run", "unreadable_rate", {}, 90, 120, finding="flagged")
+    lost = rate("J", "run", "unreadable_rate", {}, 90, 120, status="flagged")
     assert mostly_unreadable(of(lost)) is True
-    assert mostly_unreadable(of(replace(lost, finding="inconclusive"))) is False
+    assert mostly_unreadable(of(replace(lost, status="inconclusive"))) is False
     assert mostly_unreadable(of(replace(lost, intervals=()))) is False
-    assert mostly_unreadable(of(rate("J", "run", "unreadable_rate", {}, 62, 120, finding="flagged"))) is False
+    assert mostly_unreadable(of(rate("J", "run", "unreadable_rate", {}, 62, 120, status="flagged"))) is False
     assert mostly_unreadable(of()) is False
 
 
 def test_most_calls_failed_by_their_count_alone() -> None:
     """Nobody is blamed, so nothing has to be shown: what is lost is lost."""
     for failed, said in ((61, True), (60, False), (0, False)):
-        lost = rate("J", "run", "failed_rate", {}, failed, 120, finding="inconclusive")
+        lost = rate("J", "run", "failed_rate", {}, failed, 120, status="inconclusive")
         assert mostly_failed(of(lost)) is said
     assert mostly_failed(of()) is False
 

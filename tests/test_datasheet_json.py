@@ -51,7 +51,7 @@ ESTIMATES = st.builds(
     bounds=st.none() | st.tuples(NUMBERS, NUMBERS),
     censored=MAYBE_WORD,
     chance=MAYBE_NUMBER,
-    finding=MAYBE_WORD,
+    status=MAYBE_WORD,
     minimum_detectable=MAYBE_NUMBER,
     note=MAYBE_WORD,
     calls_needed=MAYBE_COUNT,
@@ -263,5 +263,5 @@ def test_a_datasheet_of_schema_1_opens_with_the_status_words_of_schema_2() -> No
     for old, new in words.items():
         text = text.replace(old, new)
     assert sheet.dumps() == text
-    assert [e.finding for e in sheet.of("old", "dark_current")] == ["inconclusive", "inconclusive"]
-    assert sheet.findings[0].status == sheet.remedies[0].figures[0].estimate.finding == "inconclusive"
+    assert [e.status for e in sheet.of("old", "dark_current")] == ["inconclusive", "inconclusive"]
+    assert sheet.findings[0].status == sheet.remedies[0].figures[0].estimate.status == "inconclusive"

@@ -68,24 +68,24 @@ def test_quick_clears_the_sensitivity_of_an_excellent_judge() -> None:
     assert found.interval is not None
     assert found.interval.method == "wilson_cluster"
     assert found.interval.low == pytest.approx(0.818, abs=5e-4)
-    assert found.finding == "clear"
+    assert found.status == "clear"
 
 
 def test_quick_says_too_few_data_after_two_misses() -> None:
     found = figure(missing(2), "quick", TARGET_SENSITIVITY.id, delta=1)
-    assert (found.numerator, found.finding) == (22, "inconclusive")
+    assert (found.numerator, found.status) == (22, "inconclusive")
 
 
 def test_quick_flags_a_judge_of_slots_at_one_step() -> None:
     found = figure(lambda showing: Decided("1"), "quick", TARGET_SENSITIVITY.id, delta=1)
-    assert (found.numerator, found.finding) == (12, "flagged")
+    assert (found.numerator, found.status) == (12, "flagged")
 
 
 @pytest.mark.parametrize(("judge", "word"), [(excellent, "clear"), (loves_length, "flagged")])
 @pytest.mark.parametrize("profile", ["standard", "full"])
 def test_length_is_decided_from_standard_on(judge: Judge, word: str, profile: str) -> None:
     found = figure(judge, profile, LENGTH_LEAN.id, delta=0, kind="filler")
-    assert found.finding == word
+    assert found.status == word
     assert found.n_clusters == {"standard": 52, "full": 60}[profile]
 
 
@@ -98,7 +98,7 @@ def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
         def judge(showing: Showing, chance: np.random.Generator = chance) -> Verdict:
             return Decided(str(chance.integers(1, 3))) if chance.random() < 0.3 else excellent(showing)
 
-        clear += figure(judge, "standard", LENGTH_LEAN.id, delta=0, kind="filler").finding == "clear"
+        clear += figure(judge, "standard", LENGTH_LEAN.id, delta=0, kind="filler").status == "clear"
     assert clear >= 16
 
 
@@ -106,4 +106,4 @@ def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
 def test_a_judge_without_a_preference_takes_11_filler_pairs(pairs: int, word: str) -> None:
     columns = make(["tt"] * pairs, tasks=pairs, kind="filler")
     heading = EstimateContext.for_protocol("j", "ladder", "base", 7)
-    assert length_lean(heading, columns, padded_longer(columns), "no pairs", 2).finding == word
+    assert length_lean(heading, columns, padded_longer(columns), "no pairs", 2).status == word

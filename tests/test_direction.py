@@ -183,7 +183,7 @@ def test_kinds_are_reported_apart() -> None:
     estimates = estimates_of(pairs)
     assert find(estimates, "positional_false_preference", **AT_ZERO).value == 1.0
     assert find(estimates, "stable_cross_sensitivity", delta=0, kind="different_subset").value == 1.0
-    assert find(estimates, "stable_cross_sensitivity", delta=0, kind="different_subset").finding is None
+    assert find(estimates, "stable_cross_sensitivity", delta=0, kind="different_subset").status is None
     # v is the padded one: three pairs chose it twice, one commit chose u.
     padded = find(estimates, "padded_preference", delta=0, kind="filler")
     assert (padded.numerator, padded.denominator, padded.chance) == (6, 7, 0.5)
@@ -216,7 +216,7 @@ def test_always_first() -> None:
     assert test.p == pytest.approx(0.0078, abs=5e-5)
     assert test.reading(few_commits=False) == "positional"
     net = find(estimates_of(make(["11"] * 8)), "net_slot_preference", **AT_ZERO)
-    assert (net.value, net.finding) == (1.0, "flagged")
+    assert (net.value, net.status) == (1.0, "flagged")
     assert "p = 0.0078" in (net.note or "")
     assert "this cluster only" in (net.note or "")
 
@@ -227,18 +227,18 @@ def test_hidden_one_sided_position_bias_is_found() -> None:
     assert find(estimates, "positional_false_preference", **AT_ZERO).value == 0.0
     net = find(estimates, "net_slot_preference", **AT_ZERO)
     assert net.value == pytest.approx(-1 / 3)
-    assert net.finding == "flagged"
+    assert net.status == "flagged"
 
 
 def test_only_the_declared_arm_is_flagged() -> None:
     net = find(estimates_of(make(["11"] * 12, tasks=6), "strict"), "net_slot_preference", **AT_ZERO)
-    assert net.finding is None
+    assert net.status is None
     assert "not the declared test" in (net.note or "")
 
 
 def test_always_tie_is_clear() -> None:
     net = find(estimates_of(make(["tt"] * 60, tasks=10)), "net_slot_preference", **AT_ZERO)
-    assert (net.value, net.finding) == (0.0, "clear")
+    assert (net.value, net.status) == (0.0, "clear")
     assert net.reading == "none"
 
 
@@ -311,13 +311,13 @@ def test_a_coin_is_not_called_mixed() -> None:
 def test_what_a_coin_does_is_flagged_neither_as_wording_nor_as_position(metric: str) -> None:
     # Each cell holds half of the pairs, far beyond the limit of .10; slots are balanced to a call.
     coin = find(estimates_of(make(["11", "22", "12", "21"] * 30)), metric, **AT_ZERO)
-    assert (coin.value, coin.finding, coin.reading) == (0.5, "inconclusive", "by chance")
+    assert (coin.value, coin.status, coin.reading) == (0.5, "inconclusive", "by chance")
     assert "p = " in (coin.note or "")
     steady = ["12", "21"] * 30 if metric == "stable_cross_sensitivity" else ["11"] * 60
-    assert find(estimates_of(make(steady)), metric, **AT_ZERO).finding == "flagged"
-    assert find(estimates_of(make(["tt"] * 240)), metric, **AT_ZERO).finding == "clear"
+    assert find(estimates_of(make(steady)), metric, **AT_ZERO).status == "flagged"
+    assert find(estimates_of(make(["tt"] * 240)), metric, **AT_ZERO).status == "clear"
     # The tests are declared for the base protocol; elsewhere the share stands without a word.
-    assert find(estimates_of(make(steady), "strict"), metric, **AT_ZERO).finding is None
+    assert find(estimates_of(make(steady), "strict"), metric, **AT_ZERO).status is None
 
 
 def test_figures_do_not_depend_on_the_order_of_rows() -> None:
@@ -397,4 +397,4 @@ def test_a_p_is_told_with_its_family() -> None:
     assert (net.p, net.p_corrected) == (pytest.approx(2 / 2**9), pytest.approx(4 / 2**9))
     assert "position test p = 0.0039, 0.0078 after Holm over 2 tests" in (net.note or "")
     share = find(estimates_of(make(["11"] * 9, tasks=9)), "positional_false_preference", **AT_ZERO)
-    assert (share.p, share.finding) == (net.p, "flagged")
+    assert (share.p, share.status) == (net.p, "flagged")

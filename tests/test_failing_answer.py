@@ -75,11 +75,11 @@ def test_turning_scale_and_failing_answer_round_changes_nothing(rows: list[tuple
     turned = figures([1 - a for a in answers], [1 - label for label in labels], failing=1)
     for metric in ("leniency", "pass_rate"):
         one, other = plain[metric], turned[metric]
-        assert (one.value, one.numerator, one.chance, one.finding) == (
+        assert (one.value, one.numerator, one.chance, one.status) == (
             other.value,
             other.numerator,
             other.chance,
-            other.finding,
+            other.status,
         )
         assert [(i.low, i.high) for i in one.intervals] == [(i.low, i.high) for i in other.intervals]
 

@@ -63,10 +63,10 @@ def test_always_first_never_flips_by_repetition_and_always_by_order() -> None:
     pairs = make(["11"] * 60, tasks=10, replicates=2)
     assert rates(pairs) == (0.0, 1.0, 1.0)
     excess = find(estimates_of(pairs), "flip_excess", **AT_ZERO)
-    assert excess.finding is None
+    assert excess.status is None
     assert "tell nothing of noise" in (excess.note or "")
     # The position test is what flags it.
-    assert find(estimates_of(pairs), "net_slot_preference", **AT_ZERO).finding == "flagged"
+    assert find(estimates_of(pairs), "net_slot_preference", **AT_ZERO).status == "flagged"
 
 
 def test_a_judge_that_keeps_to_a_text_flips_by_neither() -> None:
@@ -82,12 +82,12 @@ def test_only_the_declared_arm_has_them_on_the_ladder() -> None:
     pairs = make(["11", "12", "tt", "2t", "12", "12", "11", "22"] * 6, tasks=5, replicates=2)
     assert not [e for e in estimates_of(pairs, "strict") if "flip" in e.metric]
     natural = natural_estimates(EstimateContext.for_protocol("J", "position", "other", 7), pairs, pairs)
-    assert find(natural, "flip_excess").finding is None
+    assert find(natural, "flip_excess").status is None
     assert (
         find(
             natural_estimates(EstimateContext.for_protocol("J", "position", "base", 7), pairs, pairs),
             "flip_excess",
-        ).finding
+        ).status
         is not None
     )
 
@@ -193,7 +193,7 @@ def test_a_noisy_lean_to_a_slot_is_found_with_its_size() -> None:
     assert swap == pytest.approx(0.68, abs=0.05)
     # ½ Σ (p − q)² = ½ · 2 · (.8 − .2)² = .36.
     assert excess == pytest.approx(0.36, abs=0.06)
-    assert find(estimates_of(pairs), "flip_excess", **AT_ZERO).finding == "flagged"
+    assert find(estimates_of(pairs), "flip_excess", **AT_ZERO).status == "flagged"
 
 
 def test_the_interval_covers_the_excess() -> None:

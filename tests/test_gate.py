@@ -258,7 +258,7 @@ def test_a_datasheet_comes_back_from_its_file(tmp_path: Path) -> None:
     sheet = read_datasheet(run)
     assert sheet.dumps() == (run / "datasheet.json").read_text()
     assert [judge.name for judge in sheet.judges] == ["bad", "good"]
-    assert {estimate.finding for estimate in sheet.estimates} == {"flagged", "inconclusive", "clear", None}
+    assert {estimate.status for estimate in sheet.estimates} == {"flagged", "inconclusive", "clear", None}
 
 
 @pytest.mark.parametrize(
@@ -519,7 +519,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["run"], 2, "a --policy to decide by"),
+        (["run"], 2, "missing option: give --policy"),
         (["run", "--policy", "p.yaml", "--junit", "no/such/j.xml"], 1, "cannot be written"),
         (["run", "--check"], 2, "expected a certificate"),
     ],

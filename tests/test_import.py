@@ -260,7 +260,7 @@ def test_a_slot_that_was_tried_less_and_well_enough_leaves_the_word(tmp_path: Pa
     (found,) = [one for one in estimates if one.metric == "target_sensitivity" and "delta" in one.group]
     lower = wilson_cluster(Tally(np.ones(60, dtype=np.int64), np.ones(60, dtype=np.int64), 60, 60))[0]
     assert found.bounds == pytest.approx(((200 + 80 * lower) / 280, 1.0))
-    assert (found.finding, found.value) == ("clear", 1.0)
+    assert (found.status, found.value) == ("clear", 1.0)
     (threshold,) = [one for one in estimates if one.metric == "delta75"]
     assert threshold.value == 1.0
 
@@ -269,7 +269,7 @@ def test_both_slots_tried_leave_sensitivity_to_the_calls(tmp_path: Path) -> None
     calls = [*always_first(60)[:30], *always_first(60, first="v")[30:]]
     estimates = import_verdicts([write(tmp_path / "calls.jsonl", calls)]).datasheet.estimates
     (found,) = [one for one in estimates if one.metric == "target_sensitivity" and "delta" in one.group]
-    assert (found.value, found.bounds, found.finding) == (0.5, (0.5, 0.5), "flagged")
+    assert (found.value, found.bounds, found.status) == (0.5, (0.5, 0.5), "flagged")
 
 
 def test_the_position_probe_needs_recorded_pairs(steelyard) -> None:

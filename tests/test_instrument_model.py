@@ -164,7 +164,7 @@ def test_a_judge_that_is_no_such_instrument_is_not_read() -> None:
     test = found.pop("goodness_of_fit"), found.pop("fit_probability")
     assert all(e.value is None and not e.intervals for e in found.values())
     assert all("does not fit" in str(e.note) for e in found.values())
-    assert [e.finding for e in test] == ["flagged", "flagged"]
+    assert [e.status for e in test] == ["flagged", "flagged"]
     assert (test[1].numerator, test[1].denominator) == (1, 200)
 
 

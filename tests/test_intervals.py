@@ -114,7 +114,7 @@ def test_zero_of_120_in_ten_tasks() -> None:
     assert interval(estimate, "wilson") == pytest.approx((0.0, 0.0310), abs=5e-5)
     assert "correlation of 0.1 is assumed" in (estimate.note or "")
     # One-sided: t(9) = 1.83311 → 3.3603/(57.143 + 3.3603) = .0555 < .10.
-    assert estimate.finding == "clear"
+    assert estimate.status == "clear"
 
 
 def test_one_task_counts_its_pairs() -> None:
@@ -201,7 +201,7 @@ def test_all_calls_failed_is_undefined_not_zero() -> None:
     )
     dark = find(estimates, "dark_current")
     assert dark.value is None
-    assert dark.finding is None
+    assert dark.status is None
     assert dark.note == "no call of this condition ended in a verdict"
     assert find(estimates, "failed_rate").value == 1.0
 

@@ -53,7 +53,7 @@ def test_a_flip_is_half_and_a_tie_is_half() -> None:
 def test_always_the_longer_is_flagged_from_seven_pairs() -> None:
     """The example of this project: 4 pairs whose shorter text is better, 2 whose longer is, 1 tie."""
     found = lean([U] * 7, [2, 2, 2, 2, 1, 1, 0], [1] * 7, others=1)
-    assert (found.value, found.finding) == (pytest.approx(0.5), "flagged")
+    assert (found.value, found.status) == (pytest.approx(0.5), "flagged")
     assert found.p == pytest.approx(2 / 2**7, abs=1e-4)
     assert found.p_corrected == pytest.approx(2 * (found.p or 0))
     assert "after Bonferroni over 2 tests" in (found.note or "")
@@ -103,7 +103,7 @@ def test_prompts_other_than_base_have_a_figure_and_no_word() -> None:
         found = natural_estimates(
             EstimateContext.for_protocol("j", "position", protocol, 7), pairs, pairs, None, longer
         )
-        assert [e.finding for e in found if e.metric == "length_lean"] == [word]
+        assert [e.status for e in found if e.metric == "length_lean"] == [word]
     assert not [e for e in natural_estimates(HERE, pairs, pairs) if e.metric == "length_lean"]
 
 
@@ -115,7 +115,7 @@ def test_padded_pairs_have_a_test(answer: str, word: str) -> None:
     pairs = make([answer] * 40, tasks=40, kind=FILLER)
     found = ladder_estimates(EstimateContext.for_protocol("j", "ladder", "base", 7), pairs)
     (padded,) = [e for e in found if e.metric == "length_lean"]
-    assert padded.finding == word
+    assert padded.status == word
     assert (padded.value or 0) == {V: 0.5, U: -0.5}.get(answer, 0.0)
     said = length(JudgeEstimates("j", EstimateIndex(found))) or ("", "")
     assert said[0] == word
@@ -174,7 +174,7 @@ def test_the_median_belongs_to_neither_half() -> None:
 def test_a_judge_that_passes_what_is_long() -> None:
     labels, words = [0, 1] * 30, [text for text in WORDS for _ in range(15)]
     found = gap([int(len(text.split()) > 4) for text in words], labels, words)
-    assert (found.value, found.finding) == (pytest.approx(1.0), "flagged")
+    assert (found.value, found.status) == (pytest.approx(1.0), "flagged")
 
 
 def test_length_that_goes_with_the_label_is_no_fault() -> None:
@@ -182,7 +182,7 @@ def test_length_that_goes_with_the_label_is_no_fault() -> None:
     labels = [0] * 50 + [1] * 50
     words = [WORDS[n % 2 + 2 * label] for n, label in enumerate(labels)]
     found = gap(labels, labels, words)
-    assert (found.value, found.finding, found.p) == (0.0, "clear", 1.0)
+    assert (found.value, found.status, found.p) == (0.0, "clear", 1.0)
 
 
 def test_texts_that_are_not_known_have_no_length() -> None:
@@ -205,13 +205,13 @@ def false_flags(runs: int, size: int, share: float, accuracy: float, seed: int) 
         )
         heading = EstimateContext.for_protocol(f"j{run}", "original", "base", 7)
         found = directional_bias_estimates(heading, scores, chance.integers(1, 200, size))
-        single += any(e.finding == "flagged" for e in found)
+        single += any(e.status == "flagged" for e in found)
         better = [2 - label for label in labels]
         named = [U if ok == (b == 1) else V for b, ok in zip(better, right, strict=True)]
         here = EstimateContext.for_protocol(f"j{run}", "position", "base", 7)
         natural = make(named, tasks=size, better=better)
         longest = np.ones(len(natural), dtype=np.int64)
-        pairs += length_lean(here, natural, longest, "no label", 1).finding == "flagged"
+        pairs += length_lean(here, natural, longest, "no label", 1).status == "flagged"
     return single / runs, pairs / runs
 
 

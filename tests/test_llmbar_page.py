@@ -67,7 +67,7 @@ def test_the_table_of_prompts(prompt: str) -> None:
 def test_the_words_of_prompts() -> None:
     words = {
         judge: [
-            e.finding
+            e.status
             for (j, _, name), e in figures("verdicts.jsonl").items()
             if (j, name) == (judge, "net_slot_preference")
         ]
@@ -117,4 +117,4 @@ def test_the_table_of_repeats(judge: str) -> None:
     else:
         row = f"| {judge} | 0 of {repeat.denominator:,} | {told(swap)} | not told apart |"
         assert row in PAGE
-        assert excess.finding is None
+        assert excess.status is None

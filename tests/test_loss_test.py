@@ -61,7 +61,7 @@ def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
     rate = loss_estimates("J", observations, 7)[0]
     assert rate.value is not None
     assert rate.value < 0.02
-    assert (rate.finding, rate.reading, rate.calls_needed) == ("flagged", "uneven", None)
+    assert (rate.status, rate.reading, rate.calls_needed) == ("flagged", "uneven", None)
     assert "most in vacuum, blank: 16 of 40" in (rate.note or "")
     reading = next(findings_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
     assert reading.status == "flagged"

@@ -58,36 +58,36 @@ def test_a_tie_counts_half_and_both_slots_weigh_alike() -> None:
 def test_answers_that_depend_on_the_slot_alone_have_merit_one_half(answers: list[tuple[str, str]]) -> None:
     found = merit(ladder(answers))
     assert found.value == 0.5
-    assert found.finding != "clear"
+    assert found.status != "clear"
 
 
 def test_a_judge_that_names_one_slot_is_known_after_twenty_pairs() -> None:
     """No pair of 20 shows a preference for a text, so at most 1 − .025^(1/20) = .168 of all do."""
     found = merit(ladder([FIRST] * 20))
-    assert found.finding == "flagged"
+    assert found.status == "flagged"
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == pytest.approx((0.4158, 0.5842), abs=1e-4)
-    assert merit(natural([FIRST] * 25)).finding == "flagged"
-    assert merit(natural([TIE] * 25)).finding == "flagged"
+    assert merit(natural([FIRST] * 25)).status == "flagged"
+    assert merit(natural([TIE] * 25)).status == "flagged"
 
 
 def test_a_perfect_judge_has_merit_on_twenty_five_pairs_and_not_on_five() -> None:
-    assert merit(ladder([RIGHT] * 25)).finding == "clear"
-    assert merit(ladder([RIGHT] * 5)).finding == "inconclusive"
+    assert merit(ladder([RIGHT] * 25)).status == "clear"
+    assert merit(ladder([RIGHT] * 5)).status == "inconclusive"
     assert merit(ladder([WRONG] * 25)).below_chance
 
 
 def test_large_steps_that_are_missed_refute_merit_though_small_ones_are_seen() -> None:
     blind = [RIGHT if STEPS[n % 5] == 1 else FIRST for n in range(60)]
-    assert merit(ladder(blind)).finding == "flagged"
+    assert merit(ladder(blind)).status == "flagged"
 
 
 def test_a_rule_that_reads_nothing_has_to_be_beaten_on_natural_pairs() -> None:
     """Right where people prefer the longer text, which it always names: no gain over that rule."""
     longest = [RIGHT if n % 5 else WRONG for n in range(80)]
-    assert merit(natural(longest, "u")).finding == "clear"
-    assert merit(natural(longest, "u"), natural(longest, "u", "b0")).finding == "flagged"
-    assert merit(natural([RIGHT] * 80, "u"), natural(longest, "u", "b0")).finding == "clear"
+    assert merit(natural(longest, "u")).status == "clear"
+    assert merit(natural(longest, "u"), natural(longest, "u", "b0")).status == "flagged"
+    assert merit(natural([RIGHT] * 80, "u"), natural(longest, "u", "b0")).status == "clear"
 
 
 def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance() -> None:
@@ -95,7 +95,7 @@ def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance(
     lost = [(RIGHT[0], "unreadable") if n % 2 else ("unreadable", RIGHT[1]) for n in range(100)]
     found = merit(ladder(lost))
     assert (found.value, found.excluded["unreadable"]) == (1.0, 100)
-    assert found.finding == "inconclusive"
+    assert found.status == "inconclusive"
 
 
 def test_one_slot_or_no_better_text_leaves_merit_undefined() -> None:
@@ -113,10 +113,10 @@ def test_skewed_labels_do_not_turn_merit_over() -> None:
     """Sensitivity .87 and specificity .95 at 90 % pass: below the constant in accuracy, and a good judge."""
     found = merit(rows(900, 100, 5, 117))
     assert found.value == pytest.approx(0.87 + 0.95 - 1)
-    assert found.finding == "clear"
+    assert found.status == "clear"
     assert merit(rows(900, 100, 100)).value == 0.0
-    assert merit(rows(900, 100, 100)).finding == "flagged"
-    assert merit(rows(900, 100, 80)).finding == "flagged"
+    assert merit(rows(900, 100, 100)).status == "flagged"
+    assert merit(rows(900, 100, 80)).status == "flagged"
 
 
 def test_labels_turned_round_lie_below_chance_and_a_coin_does_not() -> None:
@@ -124,15 +124,15 @@ def test_labels_turned_round_lie_below_chance_and_a_coin_does_not() -> None:
     assert merit(turned).below_chance
     coin = calls([n % 2 for n in range(80)], [1] * 40 + [0] * 40)
     assert not merit(coin).below_chance
-    assert merit(coin).finding == "flagged"
+    assert merit(coin).status == "flagged"
 
 
 def test_scores_that_follow_the_label_have_merit_though_none_is_right() -> None:
     labels = [1 + n % 4 for n in range(60)]
     off_by_one = merit(calls([label + 1 for label in labels], labels, scale="1-5"))
-    assert (off_by_one.value, off_by_one.finding) == (pytest.approx(1.0), "clear")
+    assert (off_by_one.value, off_by_one.status) == (pytest.approx(1.0), "clear")
     constant = merit(calls([3] * 60, labels, scale="1-5"))
-    assert (constant.value, constant.finding) == (0.0, "flagged")
+    assert (constant.value, constant.status) == (0.0, "flagged")
 
 
 def test_the_mean_of_class_means_does_not_know_how_common_a_class_is() -> None:

@@ -88,10 +88,10 @@ def test_the_most_that_an_excess_could_be() -> None:
 
 def test_an_edit_that_silences_the_judge_is_not_cleared() -> None:
     steady: list[Row] = [(1, 1, 1, 1)] * 60
-    assert figures(steady)["excess_flip"].finding == "clear"
+    assert figures(steady)["excess_flip"].status == "clear"
     silenced: list[Row] = [*steady[:45], *([(1, 1, "unreadable", "unreadable")] * 15)]
     found = figures(silenced)["excess_flip"]
-    assert found.finding == "inconclusive"
+    assert found.status == "inconclusive"
     assert found.bounds == (0.0, pytest.approx(0.25))
     assert "clear but for calls without a verdict" in (found.note or "")
 
@@ -105,8 +105,8 @@ def test_without_repeats_the_share_that_is_kept_has_bounds_too() -> None:
         ]
         return invariance_estimates(HEADING, collect_scores(observations))[0]
 
-    assert kept(0).finding == "clear"
-    assert kept(1).finding == "clear"
-    assert kept(20).finding == "inconclusive"
+    assert kept(0).status == "clear"
+    assert kept(1).status == "clear"
+    assert kept(20).status == "inconclusive"
     assert kept(20).bounds == (pytest.approx(2 / 3), 1.0)
     assert np.isclose(kept(20).value or 0.0, 1.0)

@@ -36,11 +36,11 @@ def test_a_test_alone_keeps_its_p() -> None:
 
 def test_estimates_lose_a_flag_that_their_family_does_not_bear_out() -> None:
     def figure(metric: str, p: float | None) -> Estimate:
-        return Estimate("j", "typos", metric, {}, "call", 0.2, finding="flagged", p=p)
+        return Estimate("j", "typos", metric, {}, "call", 0.2, status="flagged", p=p)
 
     both = [figure("a", 0.03), figure("a", 0.04), figure("b", 0.04), figure("a", None)]
     one_metric = adjust_estimates(both, "edits", Metric("a", "a", ""))
-    assert [e.finding for e in one_metric] == ["inconclusive", "inconclusive", "flagged", "flagged"]
+    assert [e.status for e in one_metric] == ["inconclusive", "inconclusive", "flagged", "flagged"]
     assert [e.p_corrected for e in one_metric] == [pytest.approx(0.06), pytest.approx(0.06), None, None]
     assert one_metric[2] is both[2]
     every = adjust_estimates(both, "edits")

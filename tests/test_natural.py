@@ -113,11 +113,11 @@ def test_always_first_and_a_perfect_judge() -> None:
     assert find(first, "accuracy", slot=1).value == 1
     assert find(first, "accuracy", slot=2).value == 0
     assert find(first, "accuracy_both").value == 0
-    assert find(first, "net_slot_preference").finding == "flagged"
+    assert find(first, "net_slot_preference").status == "flagged"
     perfect = estimates(make(["12", "21"] * 20, tasks=40, kind="natural", better=better))
     assert find(perfect, "order_consistency").value == find(perfect, "accuracy_both").value == 1
     assert find(perfect, "net_slot_preference").value == 0
-    assert find(perfect, "net_slot_preference").finding != "flagged"
+    assert find(perfect, "net_slot_preference").status != "flagged"
 
 
 @quiet
@@ -187,7 +187,7 @@ def test_prompts_without_a_base_are_one_family() -> None:
         )
         for (name, pairs), p in zip(prompts.items(), prompt_family(prompts).values(), strict=True)
     }
-    assert {name: e.finding for name, e in words.items()} == {"a": "flagged", "b": "inconclusive"}
+    assert {name: e.status for name, e in words.items()} == {"a": "flagged", "b": "inconclusive"}
     assert "p = 0.016 among all prompts of the judge (Holm)" in (words["a"].note or "")
     # Eight such prompts: 8 · .0078 > .05, so none is flagged.
     many = prompt_family({f"p{n}": prompts["a"] for n in range(8)})

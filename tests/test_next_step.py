@@ -23,7 +23,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import rows_of_the_rarer
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
-from steelyard.runner.costs import CallRates
+from steelyard.runner.costs import CallPrices
 from steelyard.runner.record import RunRecord
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
@@ -99,7 +99,8 @@ def test_beyond_the_full_profile_there_is_the_gate(command: Command) -> None:
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "full", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     assert (
-        verdict["next"]["purpose"] == "hold it against limits of your own, with a policy and `steelyard gate`"
+        verdict["next"]["purpose"]
+        == "compare it with limits of your own: write a policy and run `steelyard gate`"
     )
     assert verdict["command"] is None
 
@@ -154,7 +155,7 @@ def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command, ou
     ran, (verdict,) = {shlex.join(("steelyard", *words))}, json.loads(first)["verdicts"]
     for number in (2, 3):
         assert verdict["next"]["purpose"] == (
-            "after the change, measure again; the new folder asks every call afresh"
+            "after the change, measure again; the new folder repeats every call"
         )
         assert re.search(rf" --out steelyard-runs/catalogue-[0-9a-f]{{8}}-{number}$", verdict["command"])
         assert verdict["command"] not in ran
@@ -344,7 +345,7 @@ def test_a_call_costs_what_calls_of_the_same_judges_cost(command: Command) -> No
     plan = load_plan(folder)
     free, paid = (judge for judge in plan.study.judges if not judge.baseline)
     with folder.store(read_only=True) as store:
-        rates = CallRates(RunRecord(store).answers(plan.trials))
+        rates = CallPrices(RunRecord(store).answers(plan.trials))
         assert rates.per_call([free]) == 0
         assert rates.per_call([paid]) == pytest.approx(0.0015)
         assert rates.per_call([free, paid]) == pytest.approx(0.00075)

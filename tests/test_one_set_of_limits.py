@@ -77,14 +77,14 @@ def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(
         within, beyond = high <= limit, low > limit
     else:
         within, beyond = low >= limit, high < limit
-    assert found.finding != "clear" or within
-    assert found.finding != "flagged" or beyond
+    assert found.status != "clear" or within
+    assert found.status != "flagged" or beyond
     # The same limit in a policy, as a number and as the datasheet's own, gives the same result.
     numbered = {metric.limit.side: limit, "delta": 1.0}
     for entry in (numbered, "clear"):
         rule = parse_policy({metric.id: entry}, "policy").rules[0]
         ruled = check(rule, found)
-        assert ruled.result == RESULTS[found.finding or ""]
+        assert ruled.result == RESULTS[found.status or ""]
         missing = found.calls_needed if found.calls_needed is None else found.calls_needed - found.n_calls
         if ruled.calls_needed is not None and missing is not None:
             assert ruled.calls_needed == max(1, missing)
@@ -147,7 +147,7 @@ def sheet_of(*figures: Estimate, flagged: tuple[str, ...] = (), undecided: tuple
 
 DARK = Estimate(
     "J", "vacuum", "dark_current", {"protocol": "base"}, "call", 0.0, 0, 400,
-    (Interval("wilson_cluster", 0.0, 0.02),), n_calls=400, n_units=200, n_clusters=40, finding="clear",
+    (Interval("wilson_cluster", 0.0, 0.02),), n_calls=400, n_units=200, n_clusters=40, status="clear",
 )  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def test_a_share_by_chance_does_not_fail() -> None:
     stable = Estimate(
         "J", "ladder", "stable_cross_sensitivity", {"protocol": "base", "delta": 0, "kind": "same_subset"},
         "pair", 0.5, 30, 60, (Interval("goodman_cluster", 0.31, 0.69),), n_calls=120, n_units=60,
-        n_clusters=10, finding="inconclusive", reading="by chance",
+        n_clusters=10, status="inconclusive", reading="by chance",
     )  # fmt: skip
     for entry in ("clear", {"max": 0.10}, {"max": 0.25}):
         found = check(parse_policy({"stable_cross_sensitivity": entry}, "p").rules[0], stable)
@@ -223,7 +223,7 @@ def test_a_figure_that_is_no_share_narrows_with_the_root_of_its_calls() -> None:
         Estimate(**{**vars(kappa), "intervals": (Interval("jackknife_cluster", 0.3, 0.8),)}),
         Limit(0.4, "min"),
     )
-    assert wide.finding == "inconclusive"
+    assert wide.status == "inconclusive"
     # The lower reach of .3 has to shrink to .2 with (1.96 + .84)/1.96 to spare: (1.429 · .3/.2)² = 4.6.
     assert wide.calls_needed == pytest.approx(460, abs=3)
     assert estimate_word(wide, (0.29, inf)) == "clear"
@@ -257,7 +257,7 @@ def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) ->
     for run in runs:
         for found in read_datasheet(run).estimates:
             limit = metric_named(found.metric).limit_in(found.group, found.probe)
-            if found.finding in (None, "inconclusive") or found.metric == "merit":
+            if found.status in (None, "inconclusive") or found.metric == "merit":
                 continue
             low, high = ends(found)
             if limit is not None:
@@ -266,9 +266,9 @@ def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) ->
                     allowed[0] <= low and high <= allowed[1],
                     low > allowed[1] or high < allowed[0],
                 )
-                assert inside if found.finding == "clear" else outside or found.reading == "uneven", found
+                assert inside if found.status == "clear" else outside or found.reading == "uneven", found
             elif found.metric in ("net_slot_preference", "length_lean", "flip_excess"):
-                assert found.finding == "flagged" or max(abs(low), abs(high)) < MARGIN, found
+                assert found.status == "flagged" or max(abs(low), abs(high)) < MARGIN, found
             seen += 1
     assert seen > 50
 
@@ -303,7 +303,7 @@ def test_a_judge_that_sees_a_broken_run_is_not_said_to_flip(tmp_path: Path, prob
     measure(sound, probes=[probe], replicates=3, out=tmp_path / "run")
     mine = [e for e in read_datasheet(tmp_path / "run").estimates if e.judge == "sound" and e.probe == probe]
     moved = [e for e in mine if e.metric in ("invariance", "excess_flip") and e.value is not None]
-    assert all(e.finding is None for e in moved)
+    assert all(e.status is None for e in moved)
     if probe != "evidence_deletion":
         assert not moved
     ruling, _ = gate(tmp_path / "run", "strict", NOW)

@@ -554,16 +554,16 @@ def test_only_the_declared_arm_tests_position(rows: list[Row]) -> None:
     base = net_slot_preference(HEADING, pairs)
     other = net_slot_preference(replace(HEADING, group={"protocol": "strict"}), pairs)
     assert (base.value, base.numerator, base.bounds) == (other.value, other.numerator, other.bounds)
-    assert (other.finding, other.p, other.p_corrected, other.calls_needed) == (None, None, None, None)
+    assert (other.status, other.p, other.p_corrected, other.calls_needed) == (None, None, None, None)
     if base.value is None:
         return
     assert "not the declared test" in (other.note or "")
-    assert base.finding is not None
+    assert base.status is not None
     assert base.p == pytest.approx(position_test(decompose(pairs)).p)
-    if base.finding == "flagged":
+    if base.status == "flagged":
         assert base.p is not None
         assert base.p <= 0.05
-    if base.finding != "inconclusive":
+    if base.status != "inconclusive":
         assert base.calls_needed is None
     among = AdjustedTest(0.3, 0.9, 3)
     family = net_slot_preference(replace(HEADING, group={"protocol": "other"}), pairs, among)

@@ -214,8 +214,8 @@ def test_invariance_is_against_the_judges_own_verdict_not_the_label() -> None:
     scores = collect_scores(edits([[0]] * 40, [[0]] * 40))
     kept, excess = invariance_estimates(HEADING, scores)
     assert (kept.value, kept.numerator, kept.denominator, kept.n_units) == (1.0, 40, 40, 40)
-    assert kept.finding == "clear"
-    assert (excess.value, excess.finding) == (None, None)
+    assert kept.status == "clear"
+    assert (excess.value, excess.status) == (None, None)
     assert "--replicates 2" in (excess.note or "")
 
 
@@ -226,8 +226,8 @@ def test_noise_alone_is_no_effect_of_the_edit() -> None:
     kept, excess = invariance_estimates(HEADING, collect_scores(edits(original, edited)))
     assert kept.value == pytest.approx(0.5, abs=0.05)
     assert excess.value == pytest.approx(0.0, abs=0.05)
-    assert excess.finding == "clear"
-    assert kept.finding is None
+    assert excess.status == "clear"
+    assert kept.status is None
 
 
 def test_an_edit_that_moves_a_steady_judge_is_flagged() -> None:
@@ -237,7 +237,7 @@ def test_an_edit_that_moves_a_steady_judge_is_flagged() -> None:
     assert kept.value == 0.6
     # Eight of twenty items move, none of the repeats does.
     assert excess.value == pytest.approx(0.4)
-    assert excess.finding == "flagged"
+    assert excess.status == "flagged"
     assert "edits differ in 0.40, repeats of the original in 0.00" in (excess.note or "")
 
 
@@ -245,8 +245,8 @@ def test_few_steady_items_are_inconclusive_and_many_are_invariant() -> None:
     few, many = (
         invariance_estimates(HEADING, collect_scores(edits([[1, 1]] * n, [[1, 1]] * n)))[1] for n in (10, 40)
     )
-    assert (few.value, few.finding) == (0.0, "inconclusive")
-    assert (many.value, many.finding) == (0.0, "clear")
+    assert (few.value, few.status) == (0.0, "inconclusive")
+    assert (many.value, many.status) == (0.0, "clear")
 
 
 def test_the_excess_by_hand() -> None:
@@ -258,13 +258,13 @@ def test_the_excess_by_hand() -> None:
 
 def test_an_edit_that_only_makes_a_steady_judge_waver_has_an_effect() -> None:
     excess = invariance_estimates(HEADING, collect_scores(edits([[1, 1]] * 30, [[1, 0]] * 30)))[1]
-    assert (excess.value, excess.finding) == (0.5, "flagged")
+    assert (excess.value, excess.status) == (0.5, "flagged")
 
 
 def test_an_edit_that_steadies_the_judge_is_not_flagged() -> None:
     excess = invariance_estimates(HEADING, collect_scores(edits([[1, 0]] * 30, [[1, 1]] * 30)))[1]
     # Half of the comparisons differ, and every pair of repeats of the original.
-    assert (excess.value, excess.finding) == (-0.5, "inconclusive")
+    assert (excess.value, excess.status) == (-0.5, "inconclusive")
 
 
 @pytest.mark.parametrize(("noise", "effect"), [(0.05, 0.0), (0.2, 0.0), (0.0, 0.12)])

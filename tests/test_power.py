@@ -62,7 +62,7 @@ def test_an_inconclusive_share_says_how_many_calls_would_decide_it() -> None:
     # One pair in twelve is stable: .083 against a limit of .10, with 12 pairs in 4 tasks.
     rows = ["12", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt"]
     stable = find(equals(rows, 4), "stable_cross_sensitivity", **AT_ZERO)
-    assert stable.finding == "inconclusive"
+    assert stable.status == "inconclusive"
     assert stable.calls_needed is not None
     times = stable.calls_needed // stable.n_calls
     assert times > 10
@@ -70,18 +70,18 @@ def test_an_inconclusive_share_says_how_many_calls_would_decide_it() -> None:
     enough = find(equals(rows, 4, times + 1), "stable_cross_sensitivity", **AT_ZERO)
     short = find(equals(rows, 4, times // 3), "stable_cross_sensitivity", **AT_ZERO)
     assert enough.value == short.value == stable.value
-    assert (enough.finding, short.finding) == ("clear", "inconclusive")
+    assert (enough.status, short.status) == ("clear", "inconclusive")
 
 
 def test_a_share_on_its_limit_is_decided_by_no_number_of_calls() -> None:
     stable = find(equals(["12", *["tt"] * 9], 5), "stable_cross_sensitivity", **AT_ZERO)
-    assert (stable.value, stable.finding, stable.calls_needed) == (0.1, "inconclusive", None)
+    assert (stable.value, stable.status, stable.calls_needed) == (0.1, "inconclusive", None)
     assert stable.minimum_detectable is not None
 
 
 def test_a_decided_share_needs_no_more_calls() -> None:
     found = find(equals(["11"] * 60, 10), "positional_false_preference", **AT_ZERO)
-    assert (found.finding, found.calls_needed) == ("flagged", None)
+    assert (found.status, found.calls_needed) == ("flagged", None)
 
 
 @pytest.mark.parametrize(
@@ -90,22 +90,22 @@ def test_a_decided_share_needs_no_more_calls() -> None:
 )
 def test_a_slot_balance_is_decided_by_as_many_calls_as_it_says(rows: list[str], word: str) -> None:
     four = find(equals(rows, 4), "net_slot_preference", **AT_ZERO)
-    assert four.finding == "inconclusive"
+    assert four.status == "inconclusive"
     assert four.calls_needed is not None
     assert four.minimum_detectable is not None
     times = -(-four.calls_needed // four.n_calls)
     again = find(equals(rows, 4, times), "net_slot_preference", **AT_ZERO)
     assert again.value == pytest.approx(four.value)
-    assert again.finding == word
+    assert again.status == word
 
 
 def test_every_finding_stands_with_what_it_could_have_seen() -> None:
     for rows in (["11"] * 8, ["tt"] * 8, ["12", "1t", "tt", "22"] * 2, ["11"]):
         for tasks in (1, 2, 4):
             for found in equals(rows, tasks):
-                if found.finding and len(rows) > 1:
+                if found.status and len(rows) > 1:
                     assert found.minimum_detectable is not None, (found.metric, rows, tasks)
-                if found.finding != "inconclusive":
+                if found.status != "inconclusive":
                     assert found.calls_needed is None
 
 

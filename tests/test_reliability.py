@@ -228,7 +228,7 @@ def test_planted_rates_are_found(tmp_path: Path) -> None:
         assert np.mean([e.value for e in found]) == pytest.approx(value, abs=0.03)
         assert sum(e.intervals[0].low <= value <= e.intervals[0].high for e in found) >= 7
     # Eight judges, one edit each, tested at .05.
-    assert sum(e.finding == "flagged" for e in sheet.estimates if e.metric == "excess_flip") <= 1
+    assert sum(e.status == "flagged" for e in sheet.estimates if e.metric == "excess_flip") <= 1
 
 
 def test_another_range_is_brought_back_before_it_is_compared(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_judge_that_likes_length_is_flagged(tmp_path: Path) -> None:
         probes = ["verbosity_padding", "verbosity_bias_short", "format_invariance_1"]
         sheet = run(pack_study([judge], probes, "standard"), tmp_path)
     long = find(sheet, "openai/long", "verbosity_padding", "invariance")
-    assert (long.finding, long.value) == ("flagged", pytest.approx(0.0, abs=0.35))
+    assert (long.status, long.value) == ("flagged", pytest.approx(0.0, abs=0.35))
     assert find(sheet, "openai/long", "format_invariance_1", "invariance").value == 1.0
     assert "noise and edit are not told apart" in (long.note or "")
 

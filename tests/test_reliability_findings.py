@@ -30,7 +30,7 @@ def row(probe: str, metric: str, value: float | None, finding: str | None = None
         None if value is None else round(100 * value),
         None if value is None else 100,
         () if value is None else (Interval("wilson", value - 0.1, value + 0.1),),
-        finding=finding,
+        status=finding,
         note="no call has a verdict" if value is None else None,
     )
 
@@ -92,10 +92,10 @@ def test_edits_are_read_as_one_family() -> None:
         row("label_flip", "accuracy", 0.9),
     ]
     first, second, third, other = adjust_estimates(found, "edits", EXCESS_FLIP)
-    assert (first.finding, first.p_corrected) == ("flagged", pytest.approx(0.03))
-    assert (second.finding, second.p_corrected) == ("inconclusive", pytest.approx(0.052))
+    assert (first.status, first.p_corrected) == ("flagged", pytest.approx(0.03))
+    assert (second.status, second.p_corrected) == ("inconclusive", pytest.approx(0.052))
     assert (second.note or "").endswith("p = 0.026, 0.052 after Holm over 3 edits")
-    assert (third.finding, third.p_corrected, other) == ("clear", pytest.approx(0.8), found[3])
+    assert (third.status, third.p_corrected, other) == ("clear", pytest.approx(0.8), found[3])
     word, said = robustness(read(first, second, third)) or ("", "")
     assert word == "flagged"
     assert said.endswith("too few items to decide: Markdown; corrected for 3 edits (Holm)")
@@ -112,8 +112,8 @@ def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
             edited = [call(f"i{i}", chance.randint(0, 1), probe=f"e{edit}") for i in range(40)]
             heading = EstimateContext("J", f"e{edit}", {"protocol": "base"}, sheet)
             effects.append(invariance_estimates(heading, collect_scores([*plain, *edited]))[1])
-        separate += any(e.finding == "flagged" for e in effects)
-        together += any(e.finding == "flagged" for e in adjust_estimates(effects, "edits", EXCESS_FLIP))
+        separate += any(e.status == "flagged" for e in effects)
+        together += any(e.status == "flagged" for e in adjust_estimates(effects, "edits", EXCESS_FLIP))
     assert together <= 1 < separate
 
 

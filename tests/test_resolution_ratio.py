@@ -91,17 +91,17 @@ def test_limits_turn_with_the_ratio() -> None:
     assert there.value == pytest.approx(1 / (back.value or 0))
     assert there.intervals[0].low == pytest.approx(1 / (back.intervals[0].high or 0), rel=5e-3)
     assert [i.method for i in there.intervals] == ["profile_cluster", "profile_cluster", "sandwich_cluster"]
-    assert there.finding == "inconclusive"
+    assert there.status == "inconclusive"
 
 
 def test_an_unmoved_resolution_is_shown_by_many_pairs() -> None:
-    assert shown().finding == "clear"
+    assert shown().status == "clear"
     assert shown().value == pytest.approx(1, abs=0.15)
 
 
 def test_a_moved_resolution_is_flagged() -> None:
     found = ratio_estimate(HEADING, sound(), arm(simulate(replace(STRICT, resolution=2.4), 2)))
-    assert found.finding == "flagged"
+    assert found.status == "flagged"
     assert found.value is not None
     assert found.value > 2
 
@@ -117,10 +117,10 @@ def test_the_probability_agrees_with_the_limits() -> None:
 
 def test_protocols_are_one_family() -> None:
     # One p of .03 among three tests: flagged alone, not after Holm; one of .001 stays.
-    three = [replace(shown(), finding="flagged", p=p) for p in (0.03, 0.4, 0.001)]
-    words = [(e.finding, e.p_corrected) for e in adjust_estimates(three, "protocols", RESOLUTION_RATIO)]
+    three = [replace(shown(), status="flagged", p=p) for p in (0.03, 0.4, 0.001)]
+    words = [(e.status, e.p_corrected) for e in adjust_estimates(three, "protocols", RESOLUTION_RATIO)]
     assert words == [("inconclusive", pytest.approx(0.06)), ("inconclusive", 0.4), ("flagged", 0.003)]
-    assert adjust_estimates(three[:1], "protocols", RESOLUTION_RATIO)[0].finding == "flagged"
+    assert adjust_estimates(three[:1], "protocols", RESOLUTION_RATIO)[0].status == "flagged"
 
 
 @pytest.mark.parametrize(

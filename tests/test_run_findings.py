@@ -32,7 +32,7 @@ def test_one_probe_has_no_volatility() -> None:
 def test_a_judge_without_a_readable_call_is_not_told_to_ask_more() -> None:
     lost = [call(f"i{n}", "unreadable", 1) for n in range(20)]
     rates = loss_estimates("j", lost, 7)
-    assert [rate.finding for rate in rates] == ["flagged", "inconclusive"]
+    assert [rate.status for rate in rates] == ["flagged", "inconclusive"]
     (reading,) = findings_of([JudgeEntry("j", "m", False, {})], rates)
     assert (reading.title, reading.status) == ("Failures", "flagged")
     assert reading.sentence.startswith("no readable reply in 20 of 20 calls; such a call is never a score")
@@ -49,6 +49,6 @@ def test_too_few_calls_to_say_whether_few_are_lost() -> None:
 def test_where_no_call_is_lost_nothing_is_missing() -> None:
     """Twenty calls say little of a rate, and all of what is missing from this sheet."""
     rates = loss_estimates("j", [call(f"i{n}", 1, 1) for n in range(20)], 7)
-    assert {rate.finding for rate in rates} == {"inconclusive"}
+    assert {rate.status for rate in rates} == {"inconclusive"}
     (reading,) = findings_of([JudgeEntry("j", "m", False, {})], rates)
     assert (reading.status, reading.sentence) == ("clear", "each of 20 calls ended in a verdict")

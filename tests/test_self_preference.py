@@ -126,7 +126,7 @@ def test_calls_without_a_verdict_bound_the_preference() -> None:
 def test_a_judge_that_is_silent_about_its_own_texts_is_not_cleared() -> None:
     def word(lost: int) -> str | None:
         own = [scored(n, "gpt-4", 3, None if n < lost else 3) for n in range(400)]
-        return estimate([*own, *(scored(n, "llama-3", 3, 3) for n in range(400, 800))]).finding
+        return estimate([*own, *(scored(n, "llama-3", 3, 3) for n in range(400, 800))]).status
 
     assert word(0) == "clear"
     assert word(200) == "inconclusive"
@@ -143,13 +143,13 @@ def test_a_noisy_judge_is_flagged_only_where_it_favours_its_own(lift: float, wor
         noisy = label if rng.random() > 0.4 else int(rng.integers(1, 6))
         answer = min(5, noisy + 2) if own and rng.random() < lift * 2 else noisy
         observations.append(scored(number, "gpt-4" if own else "claude", label, answer))
-    assert estimate(observations).finding in word
+    assert estimate(observations).status in word
 
 
 def test_always_the_first_slot_favours_nobody() -> None:
     first = Decided("1")
     rows = [row for n in range(12) for row in paired(n, ("gpt-4", "claude"), "12"[n % 2], first, first)]
-    assert (estimate(rows).value, estimate(rows).finding) == (0.0, "inconclusive")
+    assert (estimate(rows).value, estimate(rows).status) == (0.0, "inconclusive")
 
 
 def test_authors_are_kept_with_the_stimulus_and_change_no_other() -> None:

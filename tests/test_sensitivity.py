@@ -78,15 +78,15 @@ def test_steps_and_base_levels_are_groups() -> None:
     assert isinstance(whole.group["delta"], int)
     assert isinstance(find(estimates, "target_sensitivity", delta=1, base_level=1).group["base_level"], int)
     # Only the pooled first step is read against the limit.
-    assert whole.finding == "inconclusive"
-    assert half.finding is None
-    assert find(estimates, "target_sensitivity", delta=1, base_level=0).finding is None
+    assert whole.status == "inconclusive"
+    assert half.status is None
+    assert find(estimates, "target_sensitivity", delta=1, base_level=0).status is None
 
 
 def test_the_limit_at_the_first_step() -> None:
-    assert find(estimates_of(step(["12"] * 50, tasks=10)), "target_sensitivity", delta=1).finding == "clear"
+    assert find(estimates_of(step(["12"] * 50, tasks=10)), "target_sensitivity", delta=1).status == "clear"
     poor = find(estimates_of(step(["12", "tt"] * 25, tasks=9)), "target_sensitivity", delta=1)
-    assert poor.finding == "flagged"
+    assert poor.status == "flagged"
 
 
 def test_all_ties_leave_accuracy_undefined() -> None:

@@ -50,10 +50,10 @@ def test_every_report_names_the_same_basis() -> None:
 
 
 def test_baselines_are_held_against_no_limit() -> None:
-    flagged = replace(row("seen", 0.5, 8), finding="flagged")
+    flagged = replace(row("seen", 0.5, 8), status="flagged")
     summary = summarise(sheet(flagged, replace(flagged, judge="baseline")))
     assert [summary.status(e) for e in summary.datasheet.estimates] == ["flagged", ""]
-    assert summary.finding(row("seen", 0.5, 8)) == ""
+    assert summary.status(row("seen", 0.5, 8)) == ""
 
 
 def test_what_stands_in_the_place_of_a_figure() -> None:

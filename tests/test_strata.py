@@ -90,11 +90,11 @@ def test_repeats_of_an_item_are_dealt_together() -> None:
 def test_a_stratum_that_is_worse_is_named_and_one_that_is_not_is_not_flagged() -> None:
     bad = [scored(t, n, int(t != "billing" or n % 4 == 0), 1) for t in TOPICS for n in range(16)]
     (gap,) = by_gap(made(*bad))
-    assert (gap.group["stratum"], gap.finding) == ("billing", "flagged")
+    assert (gap.group["stratum"], gap.status) == ("billing", "flagged")
     assert gap.value == pytest.approx(4 / 16 - 1.0)
     even = [scored(t, n, int(n % 4 != 0), 1) for t in TOPICS for n in range(16)]
     (gap,) = by_gap(made(*even))
-    assert gap.finding is None
+    assert gap.status is None
     assert gap.p_corrected is not None
     assert gap.p_corrected > 0.5
 

@@ -85,12 +85,12 @@ def test_errors_one_way_within_the_margin_are_no_leniency() -> None:
     assert found.value == pytest.approx(3 / 20 / 2)
     assert found.p is not None
     assert found.p <= 0.05
-    assert found.finding == "inconclusive"
+    assert found.status == "inconclusive"
     assert found.calls_needed is not None
     assert found.calls_needed > 200
     # Five of 20 are beyond it.
     beyond = figures(items([1] * 5 + [0] * 15 + [1] * 180, [0] * 20 + [1] * 180))["leniency"]
-    assert (beyond.value, beyond.finding) == (pytest.approx(5 / 20 / 2), "flagged")
+    assert (beyond.value, beyond.status) == (pytest.approx(5 / 20 / 2), "flagged")
 
 
 def test_an_abstention_is_no_repeat_that_differs() -> None:
@@ -164,7 +164,7 @@ def test_lost_calls_withhold_the_word_of_leniency() -> None:
     rows = items([1] * 8 + [0] * 11 + ["failed"] * 11 + [1] * 30, [0] * 30 + [1] * 30)
     found = figures(rows)["leniency"]
     assert found.bounds == (pytest.approx(8 / 30 / 2), pytest.approx(19 / 30 / 2))
-    assert found.finding == "flagged"
+    assert found.status == "flagged"
     few = figures(items([1] * 4 + [0] * 4 + ["failed"] * 22 + [1] * 30, [0] * 30 + [1] * 30))["leniency"]
     assert "the missing verdicts decide" in (few.note or "")
 
@@ -198,12 +198,12 @@ def test_lost_calls_withhold_the_word_of_agreement() -> None:
     """Forty right verdicts are clear of the floor; with as many lost they need not have been."""
     labels: list[int | None] = [1, 0] * 20
     whole = figures(items(list(labels), labels))["kappa"]
-    assert (whole.value, whole.finding) == (1.0, "clear")
+    assert (whole.value, whole.status) == (1.0, "clear")
     lost = figures(items([*labels, *["failed"] * 40], labels * 2))["kappa"]
-    assert (lost.value, lost.finding) == (1.0, "inconclusive")
+    assert (lost.value, lost.status) == (1.0, "inconclusive")
     assert "clear but for calls without a verdict" in (lost.note or "")
     few = figures(items([*labels, "failed"], [*labels, 1]))["kappa"]
-    assert few.finding == "clear"
+    assert few.status == "clear"
 
 
 def test_agreement_on_pairs_by_hand() -> None:
@@ -228,9 +228,9 @@ def test_agreement_on_pairs_without_a_choice() -> None:
 def test_lost_calls_withhold_the_word_on_pairs() -> None:
     here = EstimateContext.for_protocol("j", "position", "base", 7)
     right = ["12", "21"] * 20
-    assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").finding == "clear"
+    assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").status == "clear"
     lost = kappa(here, make([*right, *["ff"] * 40], tasks=80, better=[1, 2] * 40), "none")
-    assert (lost.value, lost.finding) == (1.0, "inconclusive")
+    assert (lost.value, lost.status) == (1.0, "inconclusive")
 
 
 def test_an_undecided_accuracy_says_how_many_rows_would_decide() -> None:

@@ -52,7 +52,7 @@ def share(events: int, trials: int, finding: str) -> Estimate:
     interval = Interval("wilson_cluster", *score(events / trials, trials, reach))
     found = Estimate("j", "vacuum", DARK_CURRENT.id, {"protocol": "base"}, "call", events / trials)
     counts = {"numerator": events, "denominator": trials, "n_calls": trials, "n_units": trials}
-    return replace(found, **counts, n_clusters=trials, intervals=(interval,), finding=finding)
+    return replace(found, **counts, n_clusters=trials, intervals=(interval,), status=finding)
 
 
 def test_a_third_of_the_error_is_spent_on_each_of_three_looks() -> None:
@@ -71,24 +71,24 @@ def test_a_flag_has_to_hold_at_the_limits_of_one_look(events: int, word: str) ->
     assert usual.interval is not None
     assert (strict.interval.low, strict.interval.high) == pytest.approx(by_hand)
     assert strict.interval.low < (usual.interval.low or 0.0)
-    assert strict.finding == (FLAGGED if by_hand[0] > LIMIT.value else INCONCLUSIVE)
+    assert strict.status == (FLAGGED if by_hand[0] > LIMIT.value else INCONCLUSIVE)
 
 
 def test_a_test_has_to_hold_at_the_error_of_one_look() -> None:
     lean = Estimate("j", "ladder", "net_slot_preference", {}, "pair", 0.4, n_clusters=30)
-    lean = replace(lean, intervals=(Interval("t_cluster", 0.05, 0.75),), finding=FLAGGED, p_corrected=0.03)
-    assert at_alpha(lean, None, ERROR).finding == INCONCLUSIVE
-    assert at_alpha(replace(lean, p_corrected=0.01), None, ERROR).finding == FLAGGED
-    narrow = replace(lean, value=0.0, finding=CLEAR, p_corrected=0.9)
+    lean = replace(lean, intervals=(Interval("t_cluster", 0.05, 0.75),), status=FLAGGED, p_corrected=0.03)
+    assert at_alpha(lean, None, ERROR).status == INCONCLUSIVE
+    assert at_alpha(replace(lean, p_corrected=0.01), None, ERROR).status == FLAGGED
+    narrow = replace(lean, value=0.0, status=CLEAR, p_corrected=0.9)
     # 1.2 times as wide: ±.08 stays within the margin of .10, ±.09 does not.
     for reach, word in ((0.08, CLEAR), (0.09, INCONCLUSIVE)):
         interval = Interval("t_cluster", -reach, reach)
-        assert at_alpha(replace(narrow, intervals=(interval,)), None, ERROR).finding == word
+        assert at_alpha(replace(narrow, intervals=(interval,)), None, ERROR).status == word
 
 
 def test_a_word_without_a_limit_or_a_test_is_withheld() -> None:
     gain = Estimate("j", "original", "accuracy_gain", {}, "call", 0.4, intervals=(Interval("t", 0.2, 0.6),))
-    assert at_alpha(replace(gain, finding=CLEAR), None, ERROR).finding == INCONCLUSIVE
+    assert at_alpha(replace(gain, status=CLEAR), None, ERROR).status == INCONCLUSIVE
 
 
 # Looks

@@ -117,7 +117,7 @@ def test_a_judge_that_is_silent_when_unsure_is_not_cleared() -> None:
     generator = np.random.default_rng(33)
     found = [first_step(silent_when_unsure(generator.normal(0.583, 1, (50, 2)))) for _ in range(40)]
     assert np.mean([one.value for one in found]) == pytest.approx(0.96, abs=0.02)
-    assert {one.finding for one in found} == {"inconclusive"}
+    assert {one.status for one in found} == {"inconclusive"}
     withheld = ["clear but for calls without a verdict" in (one.note or "") for one in found]
     assert np.mean(withheld) > 0.5
 
@@ -130,8 +130,8 @@ def silent_when_unsure(drive: np.ndarray) -> list[str]:
 
 def test_a_few_lost_calls_do_not_forbid_a_word() -> None:
     found = first_step(["12"] * 48 + ["1x", "x2"])
-    assert (found.finding, found.bounds) == ("clear", (0.98, 1.0))
-    assert first_step(["11"] * 48 + ["1x", "x2"]).finding == "flagged"
+    assert (found.status, found.bounds) == ("clear", (0.98, 1.0))
+    assert first_step(["11"] * 48 + ["1x", "x2"]).status == "flagged"
 
 
 def test_missing_verdicts_that_decide_are_named() -> None:
@@ -140,7 +140,7 @@ def test_missing_verdicts_that_decide_are_named() -> None:
         first_step(["12", "21"] * 15 + ["11"] * 10 + ["xx"] * 25),
     )
     for found, word in ((clear, "clear"), (flagged, "flagged")):
-        assert found.finding == "inconclusive"
+        assert found.status == "inconclusive"
         assert f"{word} but for calls without a verdict: the missing verdicts decide" in (found.note or "")
         assert found.calls_needed is None
 
@@ -150,7 +150,7 @@ def test_silence_does_not_clear_a_zero_point() -> None:
         pairs = make(answers, tasks=10, kind="empty")
         return find(
             vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "base", 7), pairs), "dark_current"
-        ).finding
+        ).status
 
     assert dark(["tt"] * 60) == "clear"
     assert dark(["tt"] * 59 + ["tx"]) == "clear"
@@ -181,11 +181,11 @@ def test_slots_that_only_answered_calls_favour() -> None:
             kind="same_subset",
         )
 
-    assert net(["11"] * 40).finding == "flagged"
-    assert net(["11"] * 39 + ["1x"]).finding == "flagged"
-    assert net(["11"] * 20 + ["xx"] * 40).finding == "inconclusive"
-    assert net(["tt"] * 60).finding == "clear"
-    assert net(["tt"] * 40 + ["xx"] * 20).finding == "inconclusive"
+    assert net(["11"] * 40).status == "flagged"
+    assert net(["11"] * 39 + ["1x"]).status == "flagged"
+    assert net(["11"] * 20 + ["xx"] * 40).status == "inconclusive"
+    assert net(["tt"] * 60).status == "clear"
+    assert net(["tt"] * 40 + ["xx"] * 20).status == "inconclusive"
 
 
 @pytest.mark.calibrate
@@ -218,7 +218,7 @@ def test_one_pair_of_a_kind_is_not_flagged_beside_an_inconclusive_whole() -> Non
     )
     whole, part = (find(found, "dark_current", **group) for group in ({}, {"kind": "empty"}))
     assert (part.numerator, part.denominator, part.n_units, part.n_clusters) == (2, 2, 1, 1)
-    assert (whole.finding, part.finding) == ("inconclusive", "inconclusive")
+    assert (whole.status, part.status) == ("inconclusive", "inconclusive")
     assert part.calls_needed == 4
 
 

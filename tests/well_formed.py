@@ -21,14 +21,14 @@ def check_all(estimates: Iterable[Estimate]) -> None:
 
 def check(estimate: Estimate) -> None:
     """Hold one against the rules."""
-    assert estimate.finding in WORDS
+    assert estimate.status in WORDS
     assert all(count >= 0 for count in estimate.excluded.values())
     assert set(estimate.excluded) == {"unreadable", "failed"}
     if estimate.value is None:
         assert estimate.note, estimate.metric
         assert (estimate.numerator, estimate.denominator) == (None, None)
         assert not estimate.intervals
-        assert (estimate.finding, estimate.p, estimate.calls_needed) == (None, None, None)
+        assert (estimate.status, estimate.p, estimate.calls_needed) == (None, None, None)
         return
     assert isfinite(estimate.value)
     assert estimate.n_calls >= estimate.n_units >= 1 or estimate.unit in ("level", "judge")
@@ -68,7 +68,7 @@ def _check_words(estimate: Estimate) -> None:
     if estimate.p is not None and estimate.p_corrected is not None:
         assert estimate.p_corrected >= estimate.p - _ROUNDING
     if estimate.calls_needed is not None:
-        assert estimate.finding == "inconclusive"
+        assert estimate.status == "inconclusive"
         assert estimate.calls_needed > 0
-    if estimate.finding is not None:
+    if estimate.status is not None:
         assert estimate.intervals

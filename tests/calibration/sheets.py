@@ -87,7 +87,7 @@ class Figure:
 
 Run = Callable[[int, float, np.random.Generator], list[Figure]]
 """From tasks, correlation and a random stream to the figures of one run."""
-KnownLabel = dict[tuple[str, str, str], float]
+Truth = dict[tuple[str, str, str], float]
 """Probe, metric and condition to the true value."""
 
 
@@ -223,17 +223,17 @@ def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> l
     )
 
 
-def on_many_tasks(run: Run) -> Callable[[float], KnownLabel]:
+def on_many_tasks(run: Run) -> Callable[[float], Truth]:
     """The truth as the figures of very many tasks."""
 
-    def true(correlation: float) -> KnownLabel:
+    def true(correlation: float) -> Truth:
         chance = np.random.default_rng([int(100 * correlation), MANY])
         return {f.row: f.value for f in run(MANY, correlation, chance) if f.value is not None}
 
     return true
 
 
-def difference_of_truths(correlation: float) -> KnownLabel:
+def difference_of_truths(correlation: float) -> Truth:
     """What KEEN shows more than MIDDLING; calls are lost alike."""
     first, second = (on_many_tasks(pairs_of(judge))(correlation) for judge in (MIDDLING, KEEN))
     shared = [row for row in first if row in second and row[0] != "run"]
@@ -241,13 +241,13 @@ def difference_of_truths(correlation: float) -> KnownLabel:
     return {**apart, **{(f"{COMPARED}run", metric, ""): 0.0 for metric in LOSSES}}
 
 
-def no_difference(correlation: float) -> KnownLabel:
+def no_difference(correlation: float) -> Truth:
     """Judges that are alike in law differ in nothing."""
     seen = scores_compared(max(TASKS), correlation, np.random.default_rng(0))
     return {figure.row: 0.0 for figure in seen}
 
 
-def planted(correlation: float) -> KnownLabel:
+def planted(correlation: float) -> Truth:
     """The parameters of the judge, whatever goes together."""
     del correlation
     true = np.array([getattr(MIDDLING, name) for name in NAMES])
@@ -261,7 +261,7 @@ class Sheet:
 
     run: Run
     """The figures of one run."""
-    truth: Callable[[float], KnownLabel]
+    truth: Callable[[float], Truth]
     """Correlation to the true figures."""
 
 

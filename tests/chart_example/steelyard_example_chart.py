@@ -1,4 +1,4 @@
-"""Zero points: the dark current of every judge with its interval, one below the other."""
+"""Dark currents: the dark current of every judge with its interval, one below the other."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def zero_points(summary: Summary) -> str | None:
         estimate = summary.datasheet.find(judge.name, "dark_current", "vacuum", protocol="base")
         if defined(estimate):
             rows.append(interval_row(estimate, judge.name, "stable"))
-    return forest_plot(rows, title="Zero points", axis_title="dark current") if rows else None
+    return forest_plot(rows, title="Dark currents", axis_title="dark current") if rows else None

@@ -150,7 +150,7 @@ def price_list(study: Study) -> dict[str, str]:
     own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
     priced = {judge.name: (price_of(judge), _thoughts(judge)) for judge in own}
     return {
-        name: f"{price.listed}{_batch(price)}{thoughts}"
+        name: f"{price.description}{_batch(price)}{thoughts}"
         for name, (price, thoughts) in priced.items()
         if price and (price.input or price.output)
     }

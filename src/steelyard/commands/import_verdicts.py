@@ -202,22 +202,23 @@ def _same(path: Path, chunks: Iterable[str]) -> bool:
 
 def _entries(calls: PairTable | ScoreTable, baselines: Collection[str]) -> tuple[JudgeEntry, ...]:
     """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
-    arms: dict[str, dict[str, str]] = {}
+    hashes: dict[str, dict[str, str]] = {}
     for (judge, protocol), digest in calls.hashes[1].items():
-        arms.setdefault(judge, {})[protocol] = digest
+        hashes.setdefault(judge, {})[protocol] = digest
     return tuple(
-        JudgeEntry(judge, RECORDED, judge in baselines, verdicts) for judge, verdicts in sorted(arms.items())
+        JudgeEntry(judge, RECORDED, judge in baselines, verdicts)
+        for judge, verdicts in sorted(hashes.items())
     )
 
 
 def _probes(observations: Observations) -> list[Probe]:
     """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
     shown = {
-        (name, arm)
+        (name, protocol)
         for name in ("vacuum", "ladder", "position")
-        for arm in observations.filter(name).protocols_seen
+        for protocol in observations.filter(name).protocols_seen
     }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
-    arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})
-    specs = [*map(Spec, names), *(Spec("criterion", {"protocol": arm}) for arm in arms)]
+    protocols = sorted({name for probe, name in shown if probe != "position" and name != "base"})
+    specs = [*map(Spec, names), *(Spec("criterion", {"protocol": name}) for name in protocols)]
     return [PROBES.build(spec) for spec in specs]

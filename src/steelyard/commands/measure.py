@@ -33,7 +33,7 @@ from steelyard.study.study import Study
 
 @dataclass(frozen=True)
 class Measurement(RunResult):
-    """What a sitting of `measure` brought."""
+    """The result of `measure`."""
 
     folder: RunFolder
     """Where everything lies."""

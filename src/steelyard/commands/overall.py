@@ -44,7 +44,7 @@ class DataSetRow:
     partial: str | None
     """`Partial: 183 of 660 calls` where the run of the data set ended early."""
     reference: str = ""
-    """What accuracy is held against, where that is a judge; empty where it is not."""
+    """The judge whose verdicts are the labels; empty if there is none."""
 
     @property
     def cost(self) -> CostRow | None:
@@ -166,7 +166,7 @@ def _check_stimuli(sheets: Mapping[str, Datasheet]) -> None:
             if other != name:
                 raise ConfigError(
                     f"{other} and {name}: judge {judge.name} was measured on the same stimuli in both, "
-                    "expected a data set each; leave one out, or hold them against each other with "
+                    "expected a data set each; leave one out, or compare them with "
                     "`steelyard compare`."
                 )
 

@@ -21,8 +21,8 @@ def pack_stimuli(seed: int) -> Iterator[Stimulus]:
     texts, runs = _suites()
     for profile in PACK_ITEMS:
         for scale in pack_scales():
-            yield from _shown(seed, profile, texts, scale_name(scale))
-        yield from _shown(seed, profile, runs, scale_name(AGENT_TASK.scale))
+            yield from _stimuli(seed, profile, texts, scale_name(scale))
+        yield from _stimuli(seed, profile, runs, scale_name(AGENT_TASK.scale))
 
 
 def _suites() -> tuple[list[str], list[str]]:
@@ -33,7 +33,7 @@ def _suites() -> tuple[list[str], list[str]]:
     return [name for name in SUITES if name not in of_runs], [name for name in SUITES if name in of_runs]
 
 
-def _shown(seed: int, profile: str, suites: list[str], scale: str) -> Iterator[Stimulus]:
+def _stimuli(seed: int, profile: str, suites: list[str], scale: str) -> Iterator[Stimulus]:
     config = StudyConfig.model_validate(
         {
             "name": "served",

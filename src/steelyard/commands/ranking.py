@@ -120,11 +120,11 @@ def _ranking_power(sheet: Datasheet, judge: str, items: int) -> Iterator[Ranking
         _finite(detectable_difference(items, low, spread)),
         detectable_difference(items, 1.0, spread),
         items_total(POINTS, kept, spread),
-        *_lost(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
+        *_missing_verdicts(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
     )
 
 
-def _lost(right: Estimate | None) -> tuple[int, int]:
+def _missing_verdicts(right: Estimate | None) -> tuple[int, int]:
     """Labelled calls without a verdict, and all of them."""
     if right is None:
         return 0, 0

@@ -65,7 +65,7 @@ class SelftestCheck:
 
 
 def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
-    """Measure the planted judges in `folder` and hold every figure against its true value."""
+    """Measure the planted judges in `folder` and compare every figure with its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
     sheet = measure(study, RunFolder(folder), RunLimits()).require()
@@ -118,7 +118,7 @@ def _first(sheet: Datasheet) -> Iterator[SelftestCheck]:
     yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
     net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
     yield SelftestCheck(
-        "first", "position test", "slot 1", "flagged", str(net.finding), net.finding == "flagged"
+        "first", "position test", "slot 1", "flagged", str(net.status), net.status == "flagged"
     )
 
 
@@ -136,7 +136,7 @@ def _coin(sheet: Datasheet) -> Iterator[SelftestCheck]:
         yield SelftestCheck("coin", metric, "0.500", "in interval", _with_counts(estimate), covers)
     net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
     yield SelftestCheck(
-        "coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged"
+        "coin", "position test", "none", "not flagged", str(net.status), net.status != "flagged"
     )
     reading = str(net.reading)
     yield SelftestCheck("coin", "reading", "none", "not mixed", reading, reading != "mixed")

@@ -1,4 +1,4 @@
-"""Showing the calls behind a figure: a folder is opened, its calls are chosen, nothing is written."""
+"""`show`: the most informative calls of a folder, by judge, probe and outcome; nothing is written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from steelyard.runner.record import RunRecord
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """What to show."""
+    """Which calls to show."""
 
     judge: str | None = None
     """One judge; every judge under test where none is named."""
@@ -34,14 +34,14 @@ class ShowRequest:
 
 @dataclass(frozen=True)
 class JudgeExamples:
-    """What was chosen of one judge."""
+    """The examples of one judge."""
 
     judge: str
     """Name on the datasheet."""
     matching: int
     """How many stimuli there are to choose from."""
     exhibits: Sequence[FindingExample]
-    """The chosen ones, most telling first."""
+    """The chosen ones, most informative first."""
 
 
 def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:

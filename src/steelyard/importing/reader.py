@@ -181,14 +181,17 @@ class _Reader(Generic[Subject]):
         if not text.strip():
             return
         where = f"{self._files[-1][1]}, line {number}"
-        body = parse_object(where, text.removesuffix("\n"))
         try:
-            line = self._form.decode(text)
-            lines = iter([line]) if self._form.agrees(_filled(line)) else self._form.parse(where, body)
+            decoded = self._form.decode(text)
+            line = decoded if self._form.agrees(_filled(decoded)) else None
         except MsgspecError:
-            lines = self._form.parse(where, body)
-        for line in lines:
+            line = None
+        if line is not None and text.count(":") == _given(astuple(line)):
             self._add(line, number)
+            return
+        body = parse_object(where, text.removesuffix("\n"))
+        for call in self._form.parse(where, body) if line is None else iter([line]):
+            self._add(call, number)
 
     def read_body(self, where: str, body: Body) -> None:
         """One line of a file that is no JSONL."""

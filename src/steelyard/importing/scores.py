@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -108,6 +108,12 @@ FACTS = (*(name for name in _FACTS if name != "probe"), "kind")
 """What a line says of a text beside the probe, in its order."""
 
 
+@lru_cache(maxsize=256)
+def _answers(scale: str) -> frozenset[str]:
+    return frozenset(parse_scale(scale).answers)
+
+
+@lru_cache(maxsize=256)
 def _scale(text: str) -> str:
     try:
         pairs = isinstance(parse_scale(text), Pairwise)
@@ -191,7 +197,7 @@ def disagreement(line: Any) -> str | None:
             f"variant is {line.variant!r} and kind {line.kind!r}, expected the variant original or "
             "perturbed, and a kind for vacuum only; correct it."
         )
-    answers = None if line.scale is None else parse_scale(line.scale).answers
+    answers = None if line.scale is None else _answers(line.scale)
     for name in ("score", "expected", "failing"):
         value = getattr(line, name)
         if answers is not None and value is not None and str(value) not in answers:

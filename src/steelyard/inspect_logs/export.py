@@ -51,7 +51,7 @@ def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> 
     require_inspect("export --inspect")
     run = RunFolder(folder)
     probes: dict[str, list[Stimulus]] = {}
-    for stimulus in _shown(run):
+    for stimulus in _stimuli(run):
         probes.setdefault(stimulus.probe, []).append(stimulus)
     scores = _scores(run)
     try:
@@ -69,7 +69,7 @@ def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> 
     return [_write(path, probe, probes[probe], scores, moment) for probe, path in paths.items()]
 
 
-def _shown(run: RunFolder) -> list[Stimulus]:
+def _stimuli(run: RunFolder) -> list[Stimulus]:
     """What may be judged, pairs left out; a folder without any is refused."""
     if not run.stimuli.exists():
         raise ConfigError(f"{run.stimuli}: no such file; name a folder that was measured or generated.")

@@ -74,7 +74,7 @@ class Estimate:
     """`left` or `right` where the value is only a limit."""
     chance: float | None = None
     """What an indifferent judge would show."""
-    finding: str | None = None
+    status: str | None = keyed("finding", None)
     """`clear`, `flagged` or `inconclusive`."""
     minimum_detectable: float | None = None
     """Smallest effect these data would have shown with 80 % power."""
@@ -109,7 +109,7 @@ class Estimate:
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
         body = {
-            **vars(self),
+            **{_KEYS.get(name, name): value for name, value in vars(self).items()},
             "group": dict(sorted(self.group.items())),
             "intervals": [interval.to_json() for interval in self.intervals],
             "excluded": dict(self.excluded),
@@ -149,6 +149,8 @@ class Estimate:
         return self.intervals[0] if self.intervals else None
 
 
+_KEYS = {"status": "finding"}
+"""Fields whose key in `datasheet.json` is another word."""
 _WHERE_SET: dict[str, object] = {
     "abstained": 0,
     "left_out": 0,

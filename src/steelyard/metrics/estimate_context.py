@@ -34,7 +34,7 @@ class EstimateFields(TypedDict, total=False):
     bounds: tuple[float, float] | None
     censored: str | None
     chance: float | None
-    finding: str | None
+    status: str | None
     minimum_detectable: float | None
     note: str | None
     calls_needed: int | None

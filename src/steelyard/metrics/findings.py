@@ -86,7 +86,7 @@ def with_finding(estimate: Estimate, limit: Limit | None) -> Estimate:
     seen, word = (estimate_word(each, limit.allowed) for each in (whole, estimate))
     return replace(
         estimate,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         calls_needed=calls_total(whole, limit.allowed) if seen == INCONCLUSIVE else None,
         note="; ".join(part for part in (estimate.note, missingness_note(seen, word)) if part) or None,
@@ -100,7 +100,7 @@ def at_alpha(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
     neither a limit nor a test stands behind is withheld.
     """
     wide = _widened(estimate, alpha)
-    word, interval = estimate.finding, wide.interval
+    word, interval = estimate.status, wide.interval
     if word not in (CLEAR, FLAGGED) or interval is None:
         return wide
     p = estimate.p if estimate.p_corrected is None else estimate.p_corrected
@@ -109,7 +109,7 @@ def at_alpha(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
         low, high = interval.low, interval.high
         within = low is not None and high is not None and low > -MARGIN and high < MARGIN
         holds = p <= alpha if word == FLAGGED else within
-    return wide if holds else replace(wide, finding=INCONCLUSIVE)
+    return wide if holds else replace(wide, status=INCONCLUSIVE)
 
 
 def _widened(estimate: Estimate, alpha: float) -> Estimate:

@@ -254,7 +254,7 @@ class _Choices:
             n_clusters=self.clusters,
             excluded=dict(self.excluded),
             chance=CHANCE_OF_PAIRS,
-            finding=word,
+            status=word,
         )
 
 
@@ -339,14 +339,14 @@ def _agreement(context: EstimateContext, rows: Scores, value: float, limits: Spa
         excluded=rows.lost(),
         left_out=len(rows) - len(scored) - sum(rows.lost().values()),
         chance=0.0,
-        finding=word,
+        status=word,
     )
     return _forecast(estimate, USEFUL_AGREEMENT)
 
 
 def _forecast(estimate: Estimate, floor: float) -> Estimate:
     """The estimate, where it is undecided with the calls that would place it above or below the floor."""
-    if estimate.finding != INCONCLUSIVE:
+    if estimate.status != INCONCLUSIVE:
         return estimate
     return replace(estimate, calls_needed=calls_total(replace(estimate, excluded={}), (floor, inf)))
 

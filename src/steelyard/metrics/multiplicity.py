@@ -108,10 +108,10 @@ def adjust_estimates(
 
 
 def _adjusted(estimate: Estimate, test: AdjustedTest, members: str) -> Estimate:
-    withheld = estimate.finding == FLAGGED and not test.is_significant
+    withheld = estimate.status == FLAGGED and not test.is_significant
     return replace(
         estimate,
-        finding=INCONCLUSIVE if withheld else estimate.finding,
+        status=INCONCLUSIVE if withheld else estimate.status,
         p_corrected=test.adjusted_p,
         note=join([estimate.note, test.format(members)]),
     )

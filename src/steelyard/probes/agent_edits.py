@@ -116,7 +116,7 @@ class RunBreakingProbe(RunEditProbe):
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The same figures; that a verdict moves is what such an edit is for, so no word blames it."""
         return [
-            replace(e, finding=None, p=None) if e.metric in _MOVED else e
+            replace(e, status=None, p=None) if e.metric in _MOVED else e
             for e in super().estimates(judge, observations, seed)
         ]
 

@@ -59,7 +59,7 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
         seed=decoding.seed,
         settings=dict(_settings(judge)),
         server=_host(judge.options.get("base_url")),
-        price=None if price is None else price.listed,
+        price=None if price is None else price.description,
         members=() if judge.composition is None else tuple(one.name for one in judge.asked),
         prompts=tuple(_prompt(judge, name, first.get((judge.name, name))) for name in judge.protocols),
     )

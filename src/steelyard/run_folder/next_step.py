@@ -26,7 +26,7 @@ from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import sample_size_hint
-from steelyard.runner.costs import CallRates
+from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -113,7 +113,7 @@ class RemedyJudge:
 
 LARGER = {"quick": "standard", "standard": "full"}
 """The next larger profile."""
-GATE = "hold it against limits of your own, with a policy and `steelyard gate`"
+GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
 """What is left where nothing larger is built in."""
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 """Before more is paid for a judge that cannot be read."""
@@ -133,11 +133,12 @@ def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datashee
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
     return replace(
-        sheet, verdicts=tuple(replace(each, next=NextStep(_recorded(sheet, each))) for each in sheet.verdicts)
+        sheet,
+        verdicts=tuple(replace(each, next=NextStep(_recording_step(sheet, each))) for each in sheet.verdicts),
     )
 
 
-def _recorded(sheet: Datasheet, verdict: Conclusion) -> str:
+def _recording_step(sheet: Datasheet, verdict: Conclusion) -> str:
     """What to record: after a change, else what the record lacks."""
     if verdict.word in (UNFIT, CARE):
         return RECORD_AGAIN
@@ -254,7 +255,7 @@ class _NextSteps:
 
     def _repeat_step(self, verdict: Conclusion, purpose: str) -> Conclusion:
         """The same study in a new folder, for the old one would only replay its replies."""
-        purpose = f"{purpose}; the new folder asks every call afresh"
+        purpose = f"{purpose}; the new folder repeats every call"
         return self._measure_step(verdict, purpose, self._study.profile, afresh=True)
 
     def _measure_step(
@@ -319,12 +320,12 @@ class _NextSteps:
 
     @property
     def _in_batches(self) -> bool:
-        """Whether calls of this run were handed in together."""
+        """Whether calls of this run went in batches."""
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
     @cached_property
-    def _rates(self) -> CallRates:
-        return CallRates(self.record.answers(self.plan.trials), self._in_batches)
+    def _rates(self) -> CallPrices:
+        return CallPrices(self.record.answers(self.plan.trials), self._in_batches)
 
     def _at_rate(self, calls: int | None, judges: Iterable[Judge]) -> float | None:
         """Dollars at the price per call of this run; None where a price is not known."""

@@ -50,7 +50,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     ):
         text = faults.guarded("", path.name, render, lambda _: None)
         if text is None:
-            path.unlink(missing_ok=True)  # one of an earlier sitting would tell of other figures
+            path.unlink(missing_ok=True)  # one of an earlier run would show other figures
         else:
             atomic_write_text(path, text)
     if not faults.found:
@@ -82,7 +82,7 @@ def write_results(folder: Path, results: Results) -> None:
     """
     if parquet_missing() is not None:
         with suppress(OSError):
-            (folder / PARQUET).unlink(missing_ok=True)  # one of an earlier sitting would hold other calls
+            (folder / PARQUET).unlink(missing_ok=True)  # one of an earlier run would hold other calls
         _write_texts(folder, results)
         return
     _ = results.columns  # worked out once, before two threads ask for them

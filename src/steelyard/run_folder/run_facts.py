@@ -61,7 +61,7 @@ def _rows(plan: Plan) -> dict[str, int]:
 
 
 def _submitted_calls(coverage: Coverage, record: RunRecord) -> dict[str, int]:
-    """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
+    """Calls in submitted batches that have no reply yet; nothing if there are none."""
     waiting = min(len(submitted(record.store)), coverage.planned - coverage.asked)
     return {"handed_in": waiting} if waiting > 0 else {}
 

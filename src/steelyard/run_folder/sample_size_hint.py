@@ -117,7 +117,7 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     needed = [
         (-(-e.calls_missing * max(1, e.n_units) // e.n_calls), e)
         for e in rates
-        if e.finding == INCONCLUSIVE and e.calls_missing is not None and e.n_calls
+        if e.status == INCONCLUSIVE and e.calls_missing is not None and e.n_calls
     ]
     if not needed:
         return None
@@ -134,8 +134,8 @@ def _size(each: tuple[int, Estimate]) -> int:
 
 
 def _rows(estimate: Estimate) -> int | None:
-    """Further rows that decide an inconclusive figure held against labels; None where none do."""
-    if estimate.finding != INCONCLUSIVE or estimate.metric not in LABELLED:
+    """Further rows that decide an inconclusive figure against labels (sample size); None where none do."""
+    if estimate.status != INCONCLUSIVE or estimate.metric not in LABELLED:
         return None
     if estimate.calls_missing is None or not estimate.n_calls:
         return None

@@ -25,9 +25,9 @@ from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, turned
 
 PENDING, FAILED, ANSWERED = range(3)
-"""What became of a call: nothing, a failure for good, a reply."""
+"""State of a call: not made, failed for good, answered."""
 MAX_LOOKUPS = 1000
-"""Calls that are looked up one by one; for more the file is read from end to end."""
+"""Calls up to which replies are looked up one by one; for more the whole file is read."""
 REFUSABLE = ("temperature", "seed", "logprobs")
 """Fields of a request whose absence a reader of the figures must know of."""
 
@@ -37,7 +37,7 @@ Read = Callable[[Trial, Reply], Verdict]
 
 
 class Interner(Generic[Value]):
-    """Distinct values, numbered as they are first met."""
+    """Interned values: each distinct value has the number of its first occurrence."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -53,7 +53,7 @@ class Interner(Generic[Value]):
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """What a server says of itself with a reply."""
+    """What a server reports about itself with a reply."""
 
     model: str | None
     """The model that it says it used."""
@@ -168,10 +168,10 @@ def build_observations(
         verdict[rows] = _verdicts(composed, composed.calls[asked], answers, _is_pairwise(trials)[rows])
         usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
-    return rows, _joined(trials.take(rows), verdict[rows], usage[rows], answers, reference)
+    return rows, _join_columns(trials.take(rows), verdict[rows], usage[rows], answers, reference)
 
 
-def _joined(
+def _join_columns(
     trials: Trials, verdict: Ints, usage: Ints, answers: Answers, reference: str | None
 ) -> Observations:
     """Verdicts with what was shown."""

@@ -126,7 +126,7 @@ SAMPLE = 200
 
 
 @dataclass(frozen=True)
-class CallRates:
+class CallPrices:
     """Dollars per call so far; of who has answered none, by the length of what will be asked."""
 
     answers: Answers

@@ -93,7 +93,7 @@ class Price:
         return not (self.input or self.output or self.long)
 
     @property
-    def listed(self) -> str:
+    def description(self) -> str:
         """Dollars per million tokens in and out, and whose they are."""
         return (
             f"${self.input * MILLION:g} in, ${self.output * MILLION:g} out per million tokens, {self.table}"
@@ -119,7 +119,7 @@ def price_at(
         return Price(stated[0], stated[1], "stated with the judge", batch=_seller(provider, model)[1])
     if model_info(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
-    return _listed(provider, model)
+    return _list_price(provider, model)
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
@@ -158,7 +158,7 @@ def _names(provider: str, model: str) -> Iterator[tuple[str | None, str]]:
 
 
 @cache
-def _listed(provider: str, model: str) -> Price | None:
+def _list_price(provider: str, model: str) -> Price | None:
     """The list price of the provider; where it lists no such model, that of the maker known by its name."""
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
@@ -166,16 +166,18 @@ def _listed(provider: str, model: str) -> Price | None:
     for seller, name in _names(provider, model):
         with suppress(LookupError):
             # One token: the price of a long prompt is another, and stands beside.
-            listed = calc_price(Tokens(input_tokens=1, output_tokens=1), model_ref=name, provider_id=seller)
-            table = f"{listed.provider.id} list, genai-prices {version('genai-prices')}"
-            return _price(listed.model_price, table, _seller(provider, model)[1])
+            description = calc_price(
+                Tokens(input_tokens=1, output_tokens=1), model_ref=name, provider_id=seller
+            )
+            table = f"{description.provider.id} list, genai-prices {version('genai-prices')}"
+            return _price(description.model_price, table, _seller(provider, model)[1])
     return None
 
 
-def _price(listed: ModelPrice, table: str, batch: float) -> Price:
+def _price(description: ModelPrice, table: str, batch: float) -> Price:
     """From a table's dollars per million tokens, by length of the prompt or not."""
-    rates: tuple[Rate, ...] = (listed.input_mtok, listed.output_mtok)
-    caches: tuple[Rate, ...] = (listed.cache_read_mtok, listed.cache_write_mtok)
+    rates: tuple[Rate, ...] = (description.input_mtok, description.output_mtok)
+    caches: tuple[Rate, ...] = (description.cache_read_mtok, description.cache_write_mtok)
     starts = sorted({tier.start for rate in rates + caches for tier in getattr(rate, "tiers", ())})
 
     def at(tokens: int) -> tuple[float, float, float | None, float | None]:
@@ -190,8 +192,8 @@ def _price(listed: ModelPrice, table: str, batch: float) -> Price:
 
 def _rate(rate: Rate, tokens: int) -> float:
     """Dollars per token at a prompt of so many tokens; nothing is paid for what is not listed."""
-    listed = getattr(rate, "base", rate)
+    description = getattr(rate, "base", rate)
     for tier in getattr(rate, "tiers", ()):
         if tokens > tier.start:
-            listed = tier.price
-    return float(listed or 0) / MILLION
+            description = tier.price
+    return float(description or 0) / MILLION

@@ -82,7 +82,7 @@ def coverage_of(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
     }
     own = [mine[judge.name] for judge in trials.judges if not judge.baseline]
 
-    def counted(parts: Iterable[Ints]) -> Coverage:
+    def count(parts: Iterable[Ints]) -> Coverage:
         counts = np.zeros(len(state), dtype=np.bool_)
         for part in parts:
             counts[part] = True
@@ -90,9 +90,9 @@ def coverage_of(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
         return Coverage(int(counts.sum()), int(asked.sum()), int(answered.sum()))
 
     return RunCoverage(
-        {name: counted([part]) for name, part in mine.items()},
-        counted(own or mine.values()),
-        counted(mine.values()),
+        {name: count([part]) for name, part in mine.items()},
+        count(own or mine.values()),
+        count(mine.values()),
     )
 
 
@@ -170,7 +170,7 @@ CACHED_VERDICTS = 10_000
 class _Cached:
     """What was made last of some trials."""
 
-    given: Sequence[Trial]
+    source: Sequence[Trial]
     """The trials as they were given."""
     trials: Trials
     calls: Calls
@@ -184,7 +184,7 @@ class _Cached:
 class RunRecord:
     """A run file that is read once: each reply is parsed and its verdict read when it is first wanted.
 
-    Whoever works on an open run file is handed the same record, which may fall behind and never be wrong: a
+    Whoever works on an open run file shares one record, which may fall behind but is never wrong: a
     reply that is on disk does not change.
     """
 
@@ -236,7 +236,7 @@ class RunRecord:
     def _cached(self, trials: Sequence[Trial]) -> _Cached:
         """What was made of the same trials, as long as the file stays as it is."""
         version = (*self.store.version, len(trials))
-        if self._last is None or self._last.given is not trials or self._last.version[2:] != version[2:]:
+        if self._last is None or self._last.source is not trials or self._last.version[2:] != version[2:]:
             self._last = self._build(trials)
         if self._last.version != version:
             self._last.answers.refresh(self.store)

@@ -131,7 +131,7 @@ def _no_verdict_error(judge: str, tried: Mapping[Verdict, int], cure: str) -> Ru
             reasons[verdict.reason] += number
     return RunError(
         f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
-        f"({_listed(reasons)}), no figure defined; {cure}."
+        f"({_reason_counts(reasons)}), no figure defined; {cure}."
     )
 
 
@@ -166,7 +166,7 @@ def call_warnings(observations: Observations, folder: Path | None = None) -> Ite
         trials = f"{reasons.total():,} of {pluralize(asked[judge], 'trial')}"
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
         look = "" if folder is None else f"; {show_command(folder, judge, word)}"
-        yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}{look}."
+        yield f"judge {judge}: {trials} {word} ({_reason_counts(reasons)}); {no_score}{look}."
 
 
 def decoding_caveats(datasheet: Datasheet) -> Iterator[str]:
@@ -185,6 +185,6 @@ def missing_usage(datasheet: Datasheet) -> Iterator[str]:
         )
 
 
-def _listed(reasons: Counter[str]) -> str:
+def _reason_counts(reasons: Counter[str]) -> str:
     ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
     return ", ".join(f"{reason}{':' * (' ' in reason)} {count}" for reason, count in ordered)

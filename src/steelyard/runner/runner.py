@@ -51,7 +51,9 @@ class Runner:
 
     async def run_queues(self, queues: Sequence[JudgeQueue]) -> RunSession:
         """Make the calls of each queue; judges that need every core in turn, others concurrently."""
-        return await self._run_queues(queues, self._stored([call for one in queues for call in one.trials]))
+        return await self._run_queues(
+            queues, self._stored_replies([call for one in queues for call in one.trials])
+        )
 
     async def _run_queues(self, queues: Sequence[JudgeQueue], stored: StoredReplies) -> RunSession:
         lanes: dict[str, list[JudgeRun]] = {}
@@ -76,7 +78,7 @@ class Runner:
         waiting = not info.free and any(row.state != SETTLED for row in stored)
         return info.batch and (self.control.limits.batch or waiting)
 
-    def _stored(self, calls: Sequence[Call]) -> StoredReplies:
+    def _stored_replies(self, calls: Sequence[Call]) -> StoredReplies:
         """Replies of earlier runs, to trials and to exchanges with authors."""
         written = [call.key for call in calls if isinstance(call, Exchange)]
         trials = [call for call in calls if isinstance(call, Trial)]

@@ -45,7 +45,7 @@ Unit = tuple[Trial, ...]
 
 @dataclass(frozen=True)
 class Decisions(RunResult):
-    """What a sitting of `measure --decide` brought; an inconclusive decision is a result, and no error."""
+    """The result of `measure --decide`; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
     """Where everything lies."""
@@ -123,7 +123,7 @@ def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) 
             units.setdefault((trial.stimulus.id, repeat), []).append(trial)
     if not units:
         lack = (
-            "no row of the data has a label that the figure could be held against; map one."
+            "no row of the data has a label to compare the figure with; map one."
             if rule.form != BUILT_IN and rule.figure.labelled
             else f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
             if rule.delta is None

@@ -1,4 +1,4 @@
-"""Calls that were handed in together: rows of a run file."""
+"""Batches of calls: rows of a run file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from steelyard.store.rows import Row
 
 INTENDED, SUBMITTED, SETTLED = "intended", "submitted", "settled"
-"""What became of a batch: about to be handed in; at the vendor's; collected, or given up."""
+"""State of a batch: about to be submitted; at the vendor; collected, or given up."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class StoredBatch:
     dialect: Mapping[str, int]
     """Forms of fields that the calls were put in."""
     created: float
-    """Epoch time before it was handed in."""
+    """Epoch time before it was submitted."""
     state: str = INTENDED
     """How far it is."""
     remote: str | None = None
@@ -58,7 +58,7 @@ def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:
 
 
 def submitted_calls(connection: sqlite3.Connection) -> Iterator[str]:
-    """Ids of the calls in batches that were handed in and not collected; none in files without batches."""
+    """Ids of the calls in batches that were submitted and not collected; none in files without batches."""
     table = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'")
     if table.fetchone() is not None:
         for (keys,) in connection.execute("SELECT keys FROM batches WHERE state = ?", (SUBMITTED,)):

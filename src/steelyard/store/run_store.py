@@ -200,12 +200,12 @@ class RunStore:
             return authoring.count_authored(self._reader)
 
     def batches(self, judge: str) -> list[StoredBatch]:
-        """Calls of a judge that were handed in together, in order."""
+        """Batches of a judge, in order."""
         with self._store_errors():
             return list(batches.read(self._reader, judge))
 
     def submitted_calls(self) -> set[str]:
-        """Ids of the calls in batches that were handed in and not collected."""
+        """Ids of the calls in batches that were submitted and not collected."""
         with self._store_errors():
             return set(batches.submitted_calls(self._reader))
 

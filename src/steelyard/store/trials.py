@@ -174,13 +174,13 @@ def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) ->
         took, came = np.array(latency, dtype=np.float64), np.array(received, dtype=np.float64)
         part.append((digests_of(key), known.of(body), took, came))
         if len(part) == PARTS or len(known) > CONTENTS:
-            yield _joined(part, known)
+            yield _join_columns(part, known)
             part, known = [], Numbering[str]()
     if part:
-        yield _joined(part, known)
+        yield _join_columns(part, known)
 
 
-def _joined(part: list[tuple[Digests, Ints, Floats, Floats]], known: Numbering[str]) -> ReplyColumns:
+def _join_columns(part: list[tuple[Digests, Ints, Floats, Floats]], known: Numbering[str]) -> ReplyColumns:
     key, content, took, came = (np.concatenate(column) for column in zip(*part, strict=True))
     return ReplyColumns(key, tuple(reply_from(text, 0.0) for text in known), content, took, came)
 

@@ -26,7 +26,7 @@ _Pending = tuple[Sequence[Row], asyncio.Future[None], asyncio.AbstractEventLoop]
 
 
 class Writer:
-    """Commits what it is handed, in order, from a thread that starts with the first write."""
+    """Group commit: rows go in together, in order, from a thread that starts with the first write."""
 
     def __init__(self, path: Path) -> None:
         """A writer of this run file."""
@@ -79,7 +79,7 @@ class Writer:
     def _write_forever(self, connection: sqlite3.Connection) -> None:
         with closing(connection):
             while (first := self._queue.get()) is not None:
-                batch = self._joined(first)
+                batch = self._with_waiting(first)
                 errors = _commit_each(connection, [rows for rows, _, _ in batch])
                 answers: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
                 for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
@@ -89,7 +89,7 @@ class Writer:
                     with suppress(RuntimeError):
                         loop.call_soon_threadsafe(_acknowledge, mine)
 
-    def _joined(self, batch: list[_Pending]) -> list[_Pending]:
+    def _with_waiting(self, batch: list[_Pending]) -> list[_Pending]:
         """With what waits already, up to the end of the work."""
         while not self._queue.empty() and len(batch) < LARGEST_BATCH:
             following = self._queue.get()

@@ -22,7 +22,7 @@ class Usage:
     cache_write_tokens: int = 0
     """Tokens of the prompt that were put into the provider's cache, at a price of their own."""
     batched: bool = False
-    """Paid at the lower price of calls that are handed in together and answered later."""
+    """Paid at the lower price of a batch."""
     billed: float | None = None
     """Dollars that the server says it charged; None where it does not say."""
 

@@ -63,7 +63,7 @@ class Certificate(_Body):
 
 @dataclass(frozen=True)
 class Instruments:
-    """What a certificate is held against: the judges about to be used, and their stimuli."""
+    """What a certificate is compared with: the judges about to be used, and their stimuli."""
 
     where: str
     """Folder or study file."""

@@ -51,9 +51,9 @@ def drift_checks(
         family = adjust_comparisons([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
         selected, unpaired = _select(policy, family.rows, {check.metric for check in ruling.of(judge)})
         asked = {id(row) for row in selected}
-        moved = [row for row in family.rows if id(row) not in asked and row.finding == FLAGGED]
+        moved = [row for row in family.rows if id(row) not in asked and row.status == FLAGGED]
         checks += _joint_check(
-            judge, family, tolerated=not moved and all(r.finding == CLEAR for r in selected)
+            judge, family, tolerated=not moved and all(r.status == CLEAR for r in selected)
         )
         checks += [_check(judge, row, margin) for row in (*selected, *moved)]
         reference_partial = old.partial(before.name)
@@ -100,7 +100,7 @@ def _joint_check(judge: str, family: ComparisonFamily, *, tolerated: bool) -> li
     """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
     if family.p is None:
         return []
-    known = [row for row in family.rows if row.finding is not None]
+    known = [row for row in family.rows if row.status is not None]
     reason = "the judge reads differently" if family.differs else "no difference is shown"
     if family.differs and tolerated:
         reason += ", and every figure of the policy stays within the margin"
@@ -129,12 +129,12 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         reason=row.note or "nothing to compare",
         metric=row.metric,
     )
-    if row.difference is None or row.finding is None:
+    if row.difference is None or row.status is None:
         return head
     detectable = numbers.decimal(row.minimum_detectable or 0.0)
     return replace(
         head,
-        result=RESULTS[row.finding],
+        result=RESULTS[row.status],
         found=f"{numbers.decimal(row.difference, signed=True)} {interval(row)}",
         value=row.difference,
         low=row.intervals[0].low,

@@ -77,7 +77,7 @@ def _flags(sheet: Datasheet, judge: str) -> Iterator[Flag]:
     """What makes a judge faulty: flagged readings, merit refuted, limits of plug-ins."""
     yield from _readings(sheet, judge, FLAGGED)
     mine = sheet.look_up.of_judge(judge)
-    refuted = [e for e in mine if e.metric == MERIT.id and e.finding == FLAGGED]
+    refuted = [e for e in mine if e.metric == MERIT.id and e.status == FLAGGED]
     for estimate in [*refuted[:1], *plugin_flags(JudgeEstimates(judge, sheet.look_up))]:
         found = f"{metric_named(estimate.metric).name} {figure(estimate)}"
         yield Flag(probe_title(estimate.probe), found, (estimate.metric,))

@@ -74,7 +74,7 @@ def check_certificate(
     judges: Sequence[str] = (),
     given: PolicyLike | None = None,
 ) -> Certificate:
-    """Hold a certificate against the judges of a run folder or of a study file."""
+    """Verify a certificate for the judges of a run folder or of a study file."""
     if target.is_file():
         instruments = Instruments.of_study(target)
     else:

@@ -236,7 +236,7 @@ def select_with_finding(rule: PolicyRule, figures: Iterable[Estimate]) -> list[E
     Where it finds nothing of any, those that the rule names.
     """
     every = list(figures)
-    found = [f for f in every if f.metric == rule.metric and f.finding is not None]
+    found = [f for f in every if f.metric == rule.metric and f.status is not None]
     found = [f for f in found if f.group.get("protocol", "base") == "base"]
     found = [f for f in found if all(f.group.get(key) == value for key, value in rule.group.items())]
     return [f for f in found if not any(_pools(other, f) for other in found)] or select(rule, every)

@@ -47,7 +47,7 @@ ACROSS_LIMIT = "the interval reaches over the limit"
 
 @dataclass(frozen=True)
 class Check:
-    """One rule held against one figure of one judge."""
+    """One rule applied to one figure of one judge."""
 
     judge: str
     """Name on the datasheet."""
@@ -152,7 +152,7 @@ def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[
 
 
 def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
-    """Hold every rule against every judge."""
+    """Apply every rule to every judge."""
     checks: list[Check] = []
     absent: dict[str, None] = {}
     for judge in judges:
@@ -177,7 +177,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
 
 
 def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
-    """The figures that a rule is held against; an edit that may move the verdict is held to no such rule.
+    """The figures that a rule applies to; an edit that may change the verdict is exempt.
 
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
     """
@@ -249,9 +249,9 @@ def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> C
 def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
         return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
-    if estimate.interval is None and not (rule.uses_sheet_limit and estimate.finding):
+    if estimate.interval is None and not (rule.uses_sheet_limit and estimate.status):
         return GATE_INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
-    read = estimate.finding if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
+    read = estimate.status if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
         tested = estimate.p is not None or not rule.has_limit

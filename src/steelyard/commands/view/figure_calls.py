@@ -17,7 +17,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.stimuli.original import ORIGINAL
 
 BASE = "base"
-"""The protocol that every other is held against."""
+"""The protocol that every other is compared with."""
 
 
 def figure_name(estimate: Estimate) -> str:

@@ -126,13 +126,13 @@ class ViewedRun:
         self._opening = threading.Event()
         self._checked_at = 0.0
         self._published: PublishedSheet | None = None
-        if not self._recorded and not self._run.database.exists():
+        if not self._is_import and not self._run.database.exists():
             raise ConfigError(
                 f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
             )
 
     @property
-    def _recorded(self) -> bool:
+    def _is_import(self) -> bool:
         return self._import.observations.exists() and not self._run.study.exists()
 
     @property
@@ -180,7 +180,7 @@ class ViewedRun:
 
     def _read(self) -> LoadedRun:
         self._checked_at = time.monotonic()
-        if self._recorded:
+        if self._is_import:
             return LoadedRun(CallIndex(RunCalls.of_import(*self._import.read_observations())), None, (0, 0))
         state = self._state()
         plan = load_plan(self._run)
@@ -198,12 +198,12 @@ class ViewedRun:
     @property
     def answered(self) -> int:
         """Calls with a reply or a failure, as of now; for an import those that it holds."""
-        return len(self.load().index.calls) if self._recorded else sum(self._state())
+        return len(self.load().index.calls) if self._is_import else sum(self._state())
 
     @contextmanager
     def store(self) -> Iterator[RunStore | None]:
         """The run file, read-only; None for an import."""
-        if self._recorded:
+        if self._is_import:
             yield None
         else:
             with self._run.store(read_only=True) as store:

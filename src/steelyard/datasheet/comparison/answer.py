@@ -52,8 +52,8 @@ class ComparisonAnswer:
             tuple(row for row in different if winner(row) == "A"),
             tuple(row for row in different if winner(row) == "B"),
             tuple(row for row in different if winner(row) is None),
-            tuple(row for row in known if row.finding == CLEAR and not row.differs),
-            tuple(row for row in known if row.finding == INCONCLUSIVE and not row.differs),
+            tuple(row for row in known if row.status == CLEAR and not row.differs),
+            tuple(row for row in known if row.status == INCONCLUSIVE and not row.differs),
             here,
         )
 

@@ -42,7 +42,7 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
     values = {
         label(row): f"{numbers.decimal(row.difference or 0.0, signed=True)} {interval(row)}" for row in drawn
     }
-    description = "; ".join(f"{label(row)}: {values[label(row)]}, {row.finding}" for row in drawn)
+    description = "; ".join(f"{label(row)}: {values[label(row)]}, {row.status}" for row in drawn)
     return forest_plot(
         [_row(row, values[label(row)]) for row in drawn],
         title=f"{second} less {first}",
@@ -62,7 +62,7 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
 def _row(row: Comparison, text: str) -> IntervalRow:
     """The 95 % interval that the status is read from thin, the 90 % interval thick."""
     outer, inner = ((each.low or 0.0, each.high or 0.0) for each in row.intervals[:2])
-    finding = row.finding or ""
+    finding = row.status or ""
     role, shape = ROLES.get(finding, "muted"), SHAPES.get(finding, "circle")
     return IntervalRow(label(row), row.difference, outer, role, shape, inner=inner, text=text)
 

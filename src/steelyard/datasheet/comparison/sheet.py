@@ -163,7 +163,7 @@ class ComparisonSheet:
 
     def sentence(self) -> str:
         """Whether the judges differ, and what was found of each figure."""
-        words = [row.finding for row in self.defined]
+        words = [row.status for row in self.defined]
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "inconclusive", "clear"))
         summary = f"{pluralize(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
         return f"{self.verdict()} {summary}" if self.p is not None else summary

@@ -97,7 +97,7 @@ class _ComparisonReport(Printer):
         if row.difference is None or row.first is None or row.second is None:
             blank = [Text("")] * (4 + len(self.tests))
             return [*blank, self.text("undefined", STYLES["undefined"])]
-        style = STYLES.get(row.finding or "", "")
+        style = STYLES.get(row.status or "", "")
         tests = {
             "p": probability(row.p),
             "q": probability(row.q),
@@ -110,7 +110,7 @@ class _ComparisonReport(Printer):
             self.text(numbers.decimal(row.difference, signed=True), style),
             self.text(interval(row), style),
             *(self.text(tests[name], "dim") for name in self.tests),
-            self.text(MARKS.get(row.finding or "", " ") + " " + _found(row), style),
+            self.text(MARKS.get(row.status or "", " ") + " " + _found(row), style),
         ]
 
     def _left_out(self) -> None:
@@ -141,6 +141,6 @@ class _ComparisonReport(Printer):
 
 def _found(row: Comparison) -> str:
     """The word, and what else is known of the difference."""
-    if row.finding == CLEAR and row.differs:
+    if row.status == CLEAR and row.differs:
         return f"{CLEAR}, differs"
-    return f"{row.finding}, {BEYOND}" if row.against_margin == BEYOND else row.finding or ""
+    return f"{row.status}, {BEYOND}" if row.against_margin == BEYOND else row.status or ""

@@ -59,7 +59,7 @@ def plugin_flags(figures: JudgeEstimates) -> list[Estimate]:
     return [
         e
         for e in figures.every.of_judge(figures.judge)
-        if e.finding == FLAGGED and e.is_overall and PROBES.added(e.probe) and section_of(e.probe) != EDITS
+        if e.status == FLAGGED and e.is_overall and PROBES.added(e.probe) and section_of(e.probe) != EDITS
     ]
 
 
@@ -137,7 +137,7 @@ def prefers_at_random(figures: JudgeEstimates) -> bool:
     if not defined(equal) or equal.interval is None or limit is None:
         return False
     common = (equal.interval.low or 0.0) > limit.value
-    by_wording = stable is not None and stable.finding == FLAGGED
+    by_wording = stable is not None and stable.status == FLAGGED
     return common and not by_wording and not _off_zero(net)
 
 
@@ -204,7 +204,7 @@ def _share(figures: JudgeEstimates, metric: str) -> float:
 
 def _surely_most(rate: Estimate | None) -> bool:
     """Flagged, and beyond one half with its whole interval."""
-    if rate is None or rate.finding != FLAGGED or rate.interval is None:
+    if rate is None or rate.status != FLAGGED or rate.interval is None:
         return False
     return (rate.interval.low or 0.0) > HALF
 

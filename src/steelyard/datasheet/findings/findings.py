@@ -156,7 +156,7 @@ def examples_behind(
         return []
     calls = cases.observations
     among = behind.among(calls.shown)
-    flagged = [estimate for estimate in estimates if estimate.finding == FLAGGED]
+    flagged = [estimate for estimate in estimates if estimate.status == FLAGGED]
     if finding.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}
         among = among & np.isin(calls.shown.probe, sorted(moved))

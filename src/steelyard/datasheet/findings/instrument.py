@@ -35,7 +35,7 @@ def instrument(figures: JudgeEstimates) -> Answer | None:
     if not defined(fit):
         return ("inconclusive", TOO_LITTLE) if fit.reason == TOO_LITTLE.code else undefined_answer(fit)
     tested = f"p of the fit {value(fit)}"
-    if fit.finding == "flagged":
+    if fit.status == "flagged":
         return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"
     phrases = [
         words.format(figure(row)) for words, row in zip(WORDS.values(), rows, strict=True) if defined(row)
@@ -65,7 +65,7 @@ def resolution(figures: JudgeEstimates, protocol: str) -> Answer | None:
         "flagged": f"the resolution {'rose' if (ratio.value or 0) > 1 else 'fell'} under {protocol}",
         "inconclusive": f"too few data to say whether the resolution is the same under {protocol}",
     }
-    word = ratio.finding or "undefined"
+    word = ratio.status or "undefined"
     return word, f"{words.get(word, 'resolutions compared')}: {comparison}"
 
 

@@ -41,7 +41,7 @@ def merit(figures: JudgeEstimates) -> Answer | None:
 
 def merit_status(known: Iterable[Estimate]) -> str:
     """The status of several kinds of evidence: refuted where one refutes, else shown where one shows."""
-    words = {estimate.finding for estimate in known}
+    words = {estimate.status for estimate in known}
     return next((word for word in (FLAGGED, CLEAR) if word in words), INCONCLUSIVE)
 
 
@@ -113,7 +113,7 @@ def leniency(figures: JudgeEstimates) -> Answer | None:
         CLEAR: "errs to neither side beyond the margin",
         INCONCLUSIVE: "too few data to say whether it is lenient or strict",
     }
-    word = shift.finding or "undefined"
+    word = shift.status or "undefined"
     parts = [
         f"{words.get(word, 'errors compared')}: leniency {figure(shift)}, margin {MARGIN:g}",
         _false_rates(figures, shift),
@@ -140,12 +140,12 @@ def _word(right: Estimate, gain: Estimate | None, kappa: Estimate | None) -> str
 
     Accuracy beside the commonest label decides nothing: where labels are skewed a good judge may fall short.
     """
-    if not defined(kappa) or kappa.finding is None:
+    if not defined(kappa) or kappa.status is None:
         return "undefined"
     ordinal = gain is not None and gain.metric == ERROR_GAIN.id
-    if ordinal and (right.below_chance or (defined(gain) and gain.finding == FLAGGED)):
+    if ordinal and (right.below_chance or (defined(gain) and gain.status == FLAGGED)):
         return FLAGGED
-    return kappa.finding
+    return kappa.status
 
 
 def _beside(figures: JudgeEstimates, probe: str, gain: Estimate | None) -> str:
@@ -158,13 +158,13 @@ def _beside(figures: JudgeEstimates, probe: str, gain: Estimate | None) -> str:
     nearer, further = ("nearer", "further off") if levels else ("better", "worse")
     phrases = {CLEAR: f"{nearer} than {rival(gain)} by", FLAGGED: f"{further} than {rival(gain)} by"}
     beat = "not shown to be nearer than" if levels else "not shown to beat"
-    return f"{off}{phrases.get(gain.finding or '', f'{beat} {rival(gain)}:')} {figure(gain)}"
+    return f"{off}{phrases.get(gain.status or '', f'{beat} {rival(gain)}:')} {figure(gain)}"
 
 
 def _beyond_chance(kappa: Estimate | None) -> str:
     if kappa is None:
         return ""
-    if not defined(kappa) or kappa.finding is None:
+    if not defined(kappa) or kappa.status is None:
         return f"agreement beyond chance says nothing: {reason(kappa)}"
     floor = metric_named(kappa.metric).limit
     return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")

@@ -42,7 +42,7 @@ WHENCE = "a larger profile, or {} of your own"
 
 def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
     """How much more data of the same design would decide an inconclusive figure; nothing for others."""
-    if estimate is None or estimate.finding != INCONCLUSIVE:
+    if estimate is None or estimate.status != INCONCLUSIVE:
         return ""
     if doubt := slot_imbalance_note(estimate):
         return f"; {doubt}"

@@ -40,7 +40,7 @@ def zero_point(figures: JudgeEstimates) -> Answer | None:
         f"{reacts_to_nothing(figures, pooled)}, {figure(pooled)} ({split}); "
         f"limit {limit_of(DARK_CURRENT):g}{abstentions(pooled)}{more_calls(pooled)}"
     )
-    return pooled.finding or "undefined", sentence
+    return pooled.status or "undefined", sentence
 
 
 def reacts_to_nothing(figures: JudgeEstimates, pooled: Estimate) -> str:
@@ -65,7 +65,7 @@ def position(figures: JudgeEstimates) -> Answer | None:
         "clear": "treats the two slots alike within the margin",
         "inconclusive": "too few data to say whether a slot is favoured",
     }
-    word = net.finding or "undefined"
+    word = net.status or "undefined"
     mixed = ", and prefers some wordings whatever the slot" if net.reading == "mixed" else ""
     same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
     phrase = words.get(word, "slots compared")
@@ -91,9 +91,9 @@ def noise(figures: JudgeEstimates) -> Answer | None:
     }
     never = "asking again never changed the winner, so replicates tell nothing of noise"
     unsaid = never if repeat is not None and repeat.value == 0 else "asked again and reversed"
-    phrase = words.get(excess.finding or "", unsaid)
+    phrase = words.get(excess.status or "", unsaid)
     return (
-        excess.finding or "measured",
+        excess.status or "measured",
         f"{phrase}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
         f"{more_calls(excess)}; whether one slot gains is told under Position",
     )
@@ -112,7 +112,7 @@ def surface(figures: JudgeEstimates) -> Answer | None:
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     noise = "; too near to that to be told from noise"
     rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
-    return stable.finding or "undefined", f"{prefers_wording(stable)}, {figure(stable)}{chance}{rest}"
+    return stable.status or "undefined", f"{prefers_wording(stable)}, {figure(stable)}{chance}{rest}"
 
 
 def prefers_wording(stable: Estimate) -> str:
@@ -129,7 +129,7 @@ def sensitivity(figures: JudgeEstimates) -> Answer | None:
     missed = "" if ties is None or ties.value is None else f"; misses by {_missed_by(ties)} {figure(ties)}"
     floor = limit_of(TARGET_SENSITIVITY)
     return (
-        first.finding or "undefined",
+        first.status or "undefined",
         f"{sees_one_step(first)}, floor {floor:g}{missed}{more_calls(first)}",
     )
 
@@ -170,7 +170,7 @@ def natural(figures: JudgeEstimates, protocol: str = "base") -> Answer | None:
         f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None
     )
     return (
-        net.finding or "measured",
+        net.status or "measured",
         f"names the same text in both orders for {times(stays, 'natural pair')}, "
         f"{figure(stays)}; flips {directions}; net slot-1 preference {figure(net)}{abstentions(stays)}"
         f"{more_calls(net)}",

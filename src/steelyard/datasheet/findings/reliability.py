@@ -40,7 +40,7 @@ def robustness(figures: JudgeEstimates) -> Answer | None:
         return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
     if nothing := constant_answer(figures, "so no edit could move it"):
         return nothing
-    words = {probe: estimate.finding or INCONCLUSIVE for probe, estimate in estimates.items()}
+    words = {probe: estimate.status or INCONCLUSIVE for probe, estimate in estimates.items()}
     parts = [
         _listed(
             "its verdict is moved by",
@@ -82,7 +82,7 @@ def repeatability(figures: JudgeEstimates) -> Answer | None:
     limit = f", floor {floor.value:g}" if floor else ""
     apart = f"; {pluralize(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
     more = more_calls(held, of_agents=figures.of_agents)
-    word = held.finding or MEASURED
+    word = held.status or MEASURED
     if word == CLEAR and held.left_out > TOLERATED_LOSS * (held.n_calls + held.left_out):
         word = MEASURED  # the scores are steady, and whether one is given is not
     return word, f"{sentence}{beside}{limit}{apart}{more}"
@@ -96,7 +96,7 @@ def _between_equals(figures: JudgeEstimates) -> Answer | None:
     limit = REPEAT_FLIP_RATE.limit
     held = f", limit {limit.value:g}" if limit else ""
     return (
-        flips.finding or MEASURED,
+        flips.status or MEASURED,
         f"names another winner on the same input in {times(flips, 'comparison')} between equals, "
         f"{figure(flips)}{held}{more_calls(flips)}",
     )
@@ -159,7 +159,7 @@ def length(figures: JudgeEstimates) -> Answer | None:
         return ("undefined", why[0]) if why else None
     if nothing := constant_answer(figures, "so no length could move it"):
         return nothing
-    word = worst(*(estimate.finding or INCONCLUSIVE for estimate, _ in tests))
+    word = worst(*(estimate.status or INCONCLUSIVE for estimate, _ in tests))
     parts = [
         f"{tell(figures, estimate)}, {_measure(estimate)}{more_calls(estimate, of_agents=figures.of_agents)}"
         for estimate, tell in tests
@@ -174,7 +174,7 @@ def _measure(estimate: Estimate) -> str:
 
 def _said(estimate: Estimate, flagged: tuple[str, str], clear: str, unsure: str) -> str:
     """The words for a figure; flagged by its sign."""
-    word = estimate.finding or INCONCLUSIVE
+    word = estimate.status or INCONCLUSIVE
     return {FLAGGED: flagged[(estimate.value or 0.0) < 0], CLEAR: clear}.get(word, unsure)
 
 
@@ -233,7 +233,7 @@ def strata(figures: JudgeEstimates) -> Answer | None:
     tested = (
         f"p = {gap.p_corrected:.2g}, corrected for choosing the lowest" if gap.p_corrected is not None else ""
     )
-    word = gap.finding or "measured"
+    word = gap.status or "measured"
     sentence = (
         "is right less often in"
         if word == FLAGGED

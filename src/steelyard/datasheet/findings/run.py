@@ -78,10 +78,10 @@ def failures(figures: JudgeEstimates) -> Answer | None:
     if not any(rate.numerator for rate in known):
         sentence = f"each of {pluralize(known[0].n_calls, 'call')} ended in a verdict"
         return CLEAR, f"{sentence}{abstentions(known[0])}"
-    word = worst(*(rate.finding or CLEAR for rate in known))
+    word = worst(*(rate.status or CLEAR for rate in known))
     parts = lost_calls(known)
     declines = abstentions(known[0])
-    needed = max(known, key=lambda rate: (rate.finding == INCONCLUSIVE, rate.calls_needed or 0))
+    needed = max(known, key=lambda rate: (rate.status == INCONCLUSIVE, rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
     # Where one rate is flagged already, more calls are no remedy for it.
@@ -111,7 +111,7 @@ def runs(figures: JudgeEstimates) -> Answer | None:
     asked = [rate for rate in (missed, alarms) if defined(rate)]
     if not asked:
         return undefined_answer(missed)
-    words = [rate.finding or INCONCLUSIVE for rate in asked]
+    words = [rate.status or INCONCLUSIVE for rate in asked]
     parts = [*_rates(missed, alarms), *_edits(figures), *_places(figures)]
     return min(words, key=(FLAGGED, INCONCLUSIVE, CLEAR).index), "; ".join(parts)
 

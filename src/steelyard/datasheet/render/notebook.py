@@ -138,6 +138,6 @@ def _row(estimate: Estimate) -> dict[str, Any]:
         "n_calls": estimate.n_calls,
         "n_units": estimate.n_units,
         "n_clusters": estimate.n_clusters,
-        "finding": estimate.finding,
+        "finding": estimate.status,
         "note": estimate.note,
     }

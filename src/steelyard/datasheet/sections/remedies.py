@@ -135,10 +135,10 @@ def _against(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
     if worse := _worsened(cured, before):
         return worse
     merits = [each.estimate for each in cured.figures if each.estimate.metric == MERIT.id]
-    refuted = next((merit for merit in merits if merit.finding == FLAGGED), None)
+    refuted = next((merit for merit in merits if merit.status == FLAGGED), None)
     if refuted is not None:
         return f"does not tell good from bad then, merit {_shown(refuted)}"
-    if not any(merit.finding == CLEAR for merit in merits):
+    if not any(merit.status == CLEAR for merit in merits):
         return "whether it tells good from bad then is undecided"
     return ""
 
@@ -147,7 +147,7 @@ def _worsened(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
     """The figure that is flagged already and gets worse; empty where none does."""
     flagged = set()
     if before is not None:
-        flagged = {_column(each) for each in before.figures if each.estimate.finding == FLAGGED}
+        flagged = {_column(each) for each in before.figures if each.estimate.status == FLAGGED}
     for each in cured.figures:
         change = each.change if _column(each) in flagged else None
         if change is not None and change.difference and not _better(each.estimate.metric, change):
@@ -164,11 +164,11 @@ def _as_measured(datasheet: Datasheet, judge: str) -> MitigatedJudge | None:
 def newly_flagged(datasheet: Datasheet, cured: MitigatedJudge) -> list[str]:
     """Figures that are flagged with a remedy and were not without it."""
     before = _as_measured(datasheet, cured.judge)
-    old = {} if before is None else {_column(each): each.estimate.finding for each in before.figures}
+    old = {} if before is None else {_column(each): each.estimate.status for each in before.figures}
     return [
         figure_label(each.estimate)
         for each in cured.figures
-        if each.estimate.finding == FLAGGED and old.get(_column(each)) != FLAGGED
+        if each.estimate.status == FLAGGED and old.get(_column(each)) != FLAGGED
     ]
 
 

@@ -51,7 +51,7 @@ class Summary:
     def status(self, estimate: Estimate) -> str:
         """The word of a figure; empty for baselines, which are held against no limit."""
         measured = any(judge.name == estimate.judge for judge in self.measured)
-        return (estimate.finding or "") if measured else ""
+        return (estimate.status or "") if measured else ""
 
     def notes_in(self, cells: Iterable[str]) -> dict[str, str]:
         """The notes that these cells refer to."""

@@ -283,7 +283,7 @@ def _gain(
         excluded=outcomes.excluded,
         bounds=bounds if sum(outcomes.excluded.values()) else None,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         rival=best,
         calls_needed=_needed(gap) if seen == INCONCLUSIVE else None,

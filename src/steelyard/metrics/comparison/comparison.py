@@ -76,7 +76,7 @@ class Comparison:
     """Its mid-p form."""
     minimum_detectable: float | None = None
     """Smallest difference that the corrected test on these units would have shown with 80 % power."""
-    finding: str | None = None
+    status: str | None = None
     """`clear`: no difference beyond the margin; `flagged`: a difference; `inconclusive`: cannot tell."""
     note: str | None = None
     """Reasons and reservations."""
@@ -98,7 +98,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
-        body = asdict(replace(self, sums={}))
+        plain = asdict(replace(self, sums={}))
+        body = {"finding" if name == "status" else name: value for name, value in plain.items()}
         del body["sums"], body["reach"], body["detectable"]
         body["group"] = dict(sorted(self.group.items()))
         body["dropped_first"] = self.dropped_first.to_json()

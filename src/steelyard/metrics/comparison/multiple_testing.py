@@ -118,7 +118,7 @@ def _worded(row: Comparison, q: float, margin: float) -> Comparison:
         against = WITHIN
     elif differs and (limits[0] > margin or limits[1] < -margin):
         against = BEYOND
-    return replace(row, q=q, finding=word, note=note, differs=differs, against_margin=against)
+    return replace(row, q=q, status=word, note=note, differs=differs, against_margin=against)
 
 
 def _place(question: ComparisonCriterion, order: Sequence[str]) -> tuple[Any, ...]:

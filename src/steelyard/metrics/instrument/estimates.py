@@ -156,7 +156,7 @@ class _Arm:
         *,
         intervals: tuple[Interval, ...] = (),
         censored: str | None = None,
-        finding: str | None = None,
+        status: str | None = None,
         counts: tuple[int, int] | None = None,
     ) -> Estimate:
         events, trials = counts or (None, None)
@@ -172,7 +172,7 @@ class _Arm:
             n_clusters=len(self.found.patterns.by_cluster),
             excluded=self.missing,
             censored=censored,
-            finding=finding,
+            status=status,
             note=note,
         )
 
@@ -234,15 +234,15 @@ class _Arm:
             return [
                 self._row(name, value=None, note=NOT_TESTED) for name in (GOODNESS_OF_FIT, FIT_PROBABILITY)
             ]
-        finding = FLAGGED if self.found.refused else None
+        status = FLAGGED if self.found.refused else None
         remark = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
         return [
-            self._row(GOODNESS_OF_FIT, value=test.deviance, finding=finding, note=remark),
+            self._row(GOODNESS_OF_FIT, value=test.deviance, status=status, note=remark),
             self._row(
                 FIT_PROBABILITY,
                 value=test.probability,
                 counts=(test.as_far, test.refits + 1),
-                finding=finding,
+                status=status,
                 note=f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in",
             ),
         ]

@@ -189,7 +189,7 @@ def ratio_estimate(
         n_calls=int(sum(arm.patterns.weights @ arm.patterns.counts.sum(axis=1) for arm in (base, other))),
         n_units=int(max(arm.patterns.weights.sum() for arm in (base, other))),
         n_clusters=spread.clusters,
-        finding=ratio_word(narrow, wide),
+        status=ratio_word(narrow, wide),
         p=ratio_probability(*curves, spread),
         note=NOTE,
     )

@@ -137,7 +137,7 @@ def by_construction(context: EstimateContext, metric: Metric, pairs: Pairs, unit
         n_clusters=len(distinct(pairs.cluster)),
         excluded=excluded(pairs),
         chance=0.0,
-        finding=CLEAR,
+        status=CLEAR,
         note=BY_CONSTRUCTION,
     )
 

@@ -130,20 +130,20 @@ def _decomposition_estimates(
 
 def _as_tested(cell: Estimate, name: str, test: AdjustedTest) -> Estimate:
     """A coin fills these cells too: beyond the limit, a cell is flagged only where its test agrees."""
-    if cell.finding is None:
+    if cell.status is None:
         return cell
     cell = replace(cell, p=test.unadjusted_p, p_corrected=test.adjusted_p)
-    if cell.finding != FLAGGED or test.is_significant:
+    if cell.status != FLAGGED or test.is_significant:
         return cell
     note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.format()}"])
-    return replace(cell, finding=INCONCLUSIVE, reading=BY_CHANCE, note=note)
+    return replace(cell, status=INCONCLUSIVE, reading=BY_CHANCE, note=note)
 
 
 def _without_word(cell: Estimate) -> Estimate:
     """Both orders have one verdict by construction, so that keeping to it shows no taste."""
     return replace(
         cell,
-        finding=None,
+        status=None,
         chance=None,
         calls_needed=None,
         reading=ONE_VERDICT,

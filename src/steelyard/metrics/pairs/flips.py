@@ -358,7 +358,7 @@ def _excess(
         excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
         bounds=bounds,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         minimum_detectable=means.detectable if informative else None,
         note=join(

@@ -120,7 +120,7 @@ def length_lean(
         excluded=excluded(rows),
         bounds=bounds,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         minimum_detectable=bias.detectable,
         calls_needed=None if needed is None else -(-needed * calls // bias.units),

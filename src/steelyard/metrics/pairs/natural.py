@@ -79,7 +79,7 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         n_clusters=clusters,
         excluded=excluded(pairs),
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         note=join(
             [

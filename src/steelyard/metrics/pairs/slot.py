@@ -312,7 +312,7 @@ def net_slot_preference(
         excluded=excluded(pairs),
         bounds=bounds,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         minimum_detectable=units.detectable,
         note=join(

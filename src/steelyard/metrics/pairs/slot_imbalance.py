@@ -67,7 +67,7 @@ def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, c
     bounds = min(low, estimate.value), max(high, estimate.value)
     note = join([_remark(slots.calls), _mean(parts), estimate.note])
     bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, slot_calls=slots.calls)
-    return replace(bounded, finding=estimate_word(bounded, limit.allowed) if limit else None)
+    return replace(bounded, status=estimate_word(bounded, limit.allowed) if limit else None)
 
 
 def slot_imbalance_note(estimate: Estimate) -> str | None:

@@ -148,7 +148,7 @@ def _tested(
     uneven = AdjustedTest.bonferroni(test.p, len(METRICS)).is_significant
     most = f", most in {test.worst}: {test.lost} of {test.calls}" if uneven else ""
     rate = replace(rate, note=f"{rate.note}; even over conditions: p = {test.p:.2g}{most}")
-    return replace(rate, finding=FLAGGED, calls_needed=None, reading=UNEVEN) if uneven else rate
+    return replace(rate, status=FLAGGED, calls_needed=None, reading=UNEVEN) if uneven else rate
 
 
 def loss_rate(

@@ -171,7 +171,7 @@ def self_preference(
         excluded=lost,
         bounds=bounds,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         note=join(
             [_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, missingness_note(seen, word)]

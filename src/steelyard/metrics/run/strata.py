@@ -115,7 +115,7 @@ def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Esti
         n_units=len(distinct(shown.unit[row[here]])),
         n_clusters=len(distinct(shown.cluster[row[here]])),
         excluded={"unreadable": 0, "failed": 0},
-        finding=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
+        status=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
         p=p,
         p_corrected=corrected,
         note=f"lowest of {pluralize(len(names), 'stratum', 'strata')}",

@@ -58,9 +58,9 @@ def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> E
     if rows.readable.all():
         return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
-    word = figure.finding if words == {figure.finding} else INCONCLUSIVE
-    note = join([figure.note, missingness_note(figure.finding, word)])
-    return replace(figure, finding=word, missing_decides=figure.finding != word, note=note)
+    word = figure.status if words == {figure.status} else INCONCLUSIVE
+    note = join([figure.note, missingness_note(figure.status, word)])
+    return replace(figure, status=word, missing_decides=figure.status != word, note=note)
 
 
 def _word(rows: Scores, limit: Limit, formula: Formula) -> str:

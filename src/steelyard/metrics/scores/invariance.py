@@ -197,7 +197,7 @@ def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
         excluded=rows.lost(),
         bounds=bounds,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         minimum_detectable=mean.detectable,
         p=p,

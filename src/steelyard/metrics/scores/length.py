@@ -224,7 +224,7 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
         n_clusters=len(distinct(halves.cluster)),
         excluded=scores.lost(),
         chance=0.0,
-        finding=word,
+        status=word,
         minimum_detectable=_detectable(halves),
         calls_needed=_needed(halves, len(rows)) if word == INCONCLUSIVE else None,
         p=p,

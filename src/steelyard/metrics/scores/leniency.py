@@ -244,7 +244,7 @@ def _told(
         left_out=_left_out(scores),
         bounds=bounds,
         chance=0.0,
-        finding=word,
+        status=word,
         missing_decides=seen != word,
         minimum_detectable=shift.detectable,
         calls_needed=calls,

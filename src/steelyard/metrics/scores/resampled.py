@@ -93,7 +93,7 @@ def resampled(
     )
     # Of such figures nobody can tell from the losses alone how far these could move them; see `held_to`.
     told = with_finding(replace(estimate, excluded={}, bounds=None), limit)
-    return replace(estimate, finding=told.finding, calls_needed=told.calls_needed)
+    return replace(estimate, status=told.status, calls_needed=told.calls_needed)
 
 
 def intervals(

@@ -181,9 +181,9 @@ def _spelled(estimate: Estimate) -> str:
 def _word(summary: Summary, estimate: Estimate) -> str:
     """The finding of the share, or with repeats that of its excess over them."""
     if estimate.metric != INVARIANCE.id:
-        return estimate.finding or ""
+        return estimate.status or ""
     excess = summary.datasheet.find(estimate.judge, EXCESS_FLIP.id, estimate.probe, **estimate.group)
-    return estimate.finding or (excess.finding if excess is not None else None) or ""
+    return estimate.status or (excess.status if excess is not None else None) or ""
 
 
 @scores_only

@@ -75,7 +75,7 @@ def strata(summary: Summary) -> Chart | None:
 
     def panel(judge: str, estimates: Sequence[Estimate], label: str) -> str:
         gaps = summary.datasheet.of(judge, STRATUM_GAP.id)
-        worst = next((_stratum(gap) for gap in gaps if gap.finding == "flagged"), None)
+        worst = next((_stratum(gap) for gap in gaps if gap.status == "flagged"), None)
         role = series_styles(summary)[judge].role
         shown = names[:MAX_STRATA]
         return forest_plot(
