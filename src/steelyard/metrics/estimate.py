@@ -1,4 +1,4 @@
-"""One figure with everything that is needed to trust it."""
+"""An estimate: one figure with everything that is needed to trust it, or the reason why it has no value."""
 
 from __future__ import annotations
 
@@ -131,6 +131,11 @@ class Estimate:
     def is_overall(self) -> bool:
         """True for the figure of the base protocol that is pooled over everything else."""
         return dict(self.group) == {"protocol": "base"}
+
+    @property
+    def calls_missing(self) -> int | None:
+        """Calls still to be made out of `calls_needed`, which counts from the first; at least one."""
+        return None if self.calls_needed is None else max(1, self.calls_needed - self.n_calls)
 
     @property
     def below_chance(self) -> bool:

@@ -1,4 +1,8 @@
-"""What each unit adds to a figure that is a mean and no share of events."""
+"""A metric: its name, meaning and format, and what each unit adds to it: an event or an amount.
+
+Each metric is declared once, beside the code that makes it. Everything else asks the declaration: tables and
+pages for the label, readings for the limit, comparisons of two judges and early decisions for the event.
+"""
 
 from __future__ import annotations
 

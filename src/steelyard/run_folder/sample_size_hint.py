@@ -115,9 +115,9 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
         lack = "pass" if rates[0].metric == MISSED_FAILURES.id else "fail"
         return SampleSizeHint(f"add runs that should {lack}, or a probe that makes them", 2.0)
     needed = [
-        (-(-max(1, e.calls_needed - e.n_calls) * max(1, e.n_units) // e.n_calls), e)
+        (-(-e.calls_missing * max(1, e.n_units) // e.n_calls), e)
         for e in rates
-        if e.status == INCONCLUSIVE and e.calls_needed is not None and e.n_calls
+        if e.status == INCONCLUSIVE and e.calls_missing is not None and e.n_calls
     ]
     if not needed:
         return None
@@ -137,8 +137,8 @@ def _rows(estimate: Estimate) -> int | None:
     """Further rows that decide an inconclusive figure against labels (sample size); None where none do."""
     if estimate.status != INCONCLUSIVE or estimate.metric not in LABELLED:
         return None
-    if estimate.calls_needed is None or not estimate.n_calls:
+    if estimate.calls_missing is None or not estimate.n_calls:
         return None
-    calls = max(1, estimate.calls_needed - estimate.n_calls)
+    calls = estimate.calls_missing
     rows = -(-calls * max(1, estimate.n_units) // estimate.n_calls)
     return rows if rows <= MAX_ROWS else None

@@ -48,9 +48,9 @@ def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
         return f"; {doubt}"
     if estimate.missing_decides:
         return f"; {MISSING_DECIDE}"
-    if estimate.calls_needed is None:
+    if estimate.calls_missing is None:
         return "; it lies on the limit, so no number of calls would decide"
-    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls), of_agents=of_agents)}"
+    return f"; {more_data(estimate, estimate.calls_missing, of_agents=of_agents)}"
 
 
 def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str:

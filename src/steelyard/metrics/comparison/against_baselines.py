@@ -1,4 +1,11 @@
-"""Calls held against labels, with what every constant answer would get on them."""
+"""A judge against baselines that read nothing: is it right more often than always giving one answer?
+
+The rules are every constant answer, computed from the labels, and the baselines of the same run, each on the
+judge's own calls. None is chosen by the data: to be `clear` the judge has to beat every rule, each at 5 %, so
+that no luck in choosing the best helps it; to be `flagged` it has to fall short of the best one at 5 % over
+the number of rules, so that a rule which is best by luck does not condemn it. The figure is told against the
+best rule.
+"""
 
 from __future__ import annotations
 

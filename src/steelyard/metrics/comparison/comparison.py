@@ -1,4 +1,4 @@
-"""One figure of two judges: what differs, how surely, and what was left out."""
+"""One figure of two judges on the units that both answered: difference, limits, tests, missing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions on which two judges can be paired, and what each unit showed."""
+"""Criteria of a comparison: the figures on which two judges can be paired, and what each unit showed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of two judges that are read together: one test for all of them, then a word for each."""
+"""All figures of two judges together: one global test, then the adjusted p and the finding of each."""
 
 from __future__ import annotations
 

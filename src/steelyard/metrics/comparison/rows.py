@@ -1,4 +1,8 @@
-"""What one probe showed under one protocol: columns for events, and the calls that make each unit."""
+"""The rows of one judge that comparisons pair: units of each probe and protocol, and edited items.
+
+Units come from columns of pairs or scores. Verdicts on edited items stand beside those on the items as they
+are: kept or not, and beyond what repeats change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Merit call by call: what two judges can be paired on."""
+"""Events of each unit, on which two judges can be paired; which units pair, and why the rest do not.
+
+A criterion is a figure of the datasheet that is a share or a mean of units: calls, pairs or comparisons
+either show the metric's event or do not, or each adds an amount. Figures that are neither (thresholds, d′,
+correlations) have no unit to be paired on.
+"""
 
 from __future__ import annotations
 

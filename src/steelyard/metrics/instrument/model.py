@@ -1,4 +1,7 @@
-"""Does the instrument model fit? G² of the 3×3 tables, with p from refits to data drawn from the model."""
+"""The instrument model: one joint fit of resolution, position bias, tie threshold, surface and lapses.
+
+Goodness of fit is G² of the 3×3 tables, with p from refits to data drawn from the model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places and weights that integrate over the surface effects of pairs, in units of their spread.
+"""Answer patterns of pairs that the instrument model is fitted to, and the quadrature over surface effects.
 
 The more often a pair was asked, the better its effect is known, and the narrower is what is integrated:
 between nodes that lie too far apart it would fall through. Gauss–Hermite nodes draw together with the root

@@ -1,7 +1,12 @@
-"""Profile-likelihood limits: how far each parameter can go before the best fit loses too much.
+"""Profile-likelihood limits of each parameter, and how clusters widen them.
 
 An end that is never reached inside the search box is open. So is one that is reached only because the box
 stops another parameter which would still gain: a wider box would move it, so the data have not set it.
+
+The likelihood takes pairs as independent given the parameters. Where clusters differ (in position bias, say)
+its limits are too narrow; where they do not, the spread between few clusters is itself badly known. So a
+profile is read further out, never further in: it may lose what Student's t of the clusters allows, times the
+variance between clusters over that of independent pairs where that is above one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answer of a call on a pair as a number, and the questions asked of columns of answers."""
+"""Pairs in columns: one row per canonical pair and replicate, one answer per order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers counted: by call, by order, by cluster."""
+"""Answers on pairs counted by call, order and cluster; missing verdicts; figures fixed by construction."""
 
 from __future__ import annotations
 

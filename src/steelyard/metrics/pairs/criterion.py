@@ -1,4 +1,4 @@
-"""What another protocol changes: a rate under it less the rate under base, on pairs that both arms saw."""
+"""Criterion shift: what another protocol changes in ties and sensitivity, on pairs that both saw."""
 
 from __future__ import annotations
 

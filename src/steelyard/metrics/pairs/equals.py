@@ -1,4 +1,4 @@
-"""Figures of pairs whose candidates are equally good, and the tests between equals.
+"""Pairs of equal quality: false preferences, their decomposition and tests, and the vacuum.
 
 The tests are one family, declared before the data. Each of them holds its error of .05, and a judge without
 any preference would be flagged by one of three in a sheet of eight. Holm's correction over the family keeps

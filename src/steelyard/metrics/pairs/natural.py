@@ -1,4 +1,10 @@
-"""Agreement of verdicts on natural pairs with people's, beyond chance."""
+"""Natural pairs: does the winner survive a change of order, and do people agree (accuracy, Cohen κ)?
+
+Quality is not controlled here, so a stable winner is no fault: the cells are named for the order
+alone. In integers
+
+    2·consistent + 2·flips to slot 1 + 2·flips to slot 2 + one-sided + conflicting = committed calls
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Position: the one test that may flag it, and how it is told from stable preferences.
+"""Position bias: the position test, and the net preference for one slot.
 
 Each complete pair gives d = slot-1 commits − slot-2 commits over its two calls, −2 … 2. Without a
 position effect d and −d are equally likely, so the sum is compared with all sums under flipped signs:

@@ -1,4 +1,4 @@
-"""Where the better text stood: a judge that always names one slot is right as often as it stands there.
+"""Slot imbalance: the better text stood in one slot more often, so that a fixed choice of slot looks right.
 
 Both orders of every pair put it in either slot equally often. Verdicts recorded elsewhere need not, and a
 share of right calls then speaks of the slot that was tried more often. What the calls that the other slot

@@ -1,4 +1,8 @@
-"""What a jury gets right and wrong, counted as for any judge."""
+"""Juries of the judges of a run: what they get right and wrong, and what they gain over the best judge.
+
+A jury that was chosen is told where it was not chosen; no list of all juries is told, since its best looks
+better than it is.
+"""
 
 from __future__ import annotations
 

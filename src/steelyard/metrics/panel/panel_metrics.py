@@ -1,4 +1,4 @@
-"""The same probe under several judges: mean, spread, least and greatest of a share."""
+"""A panel of judges on the same probe: mean, spread, least and greatest of a share."""
 
 from __future__ import annotations
 

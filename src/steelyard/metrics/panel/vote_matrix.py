@@ -1,4 +1,4 @@
-"""VoteMatrix from the scores of several judges: one answer per judge and input."""
+"""The vote matrix of several judges, one answer per judge and input, and how their errors correlate."""
 
 from __future__ import annotations
 

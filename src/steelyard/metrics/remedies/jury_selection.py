@@ -1,4 +1,4 @@
-"""The jury of three of a run: chosen once, for every table that tells of it.
+"""Jury selection: the jury of three of a run, chosen once for every table that shows it.
 
 Three judges make one trio, which nothing has chosen. Of more judges the best trio is chosen on one half of
 the clusters and told on the other, since on its own half it looks better than it is.

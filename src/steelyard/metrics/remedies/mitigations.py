@@ -1,4 +1,4 @@
-"""What a verdict costs that takes several calls."""
+"""Mitigated judges: the figures of each remedy beside those of the judge as measured, and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a remedy is judged by: the figures of the datasheet that a cure may move, and what each call adds."""
+"""Target figures: the figures of the datasheet that a remedy may move, and the paired change of each."""
 
 from __future__ import annotations
 

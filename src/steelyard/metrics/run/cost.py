@@ -1,4 +1,4 @@
-"""What a verdict costs, and what a point of accuracy costs."""
+"""Cost: dollars per call, per point of accuracy, per probe and over the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Do lost calls depend on what is shown? If they do, the figures of the calls that are left may be biased.
+"""Missing data: calls without a verdict over a judge's whole run, and whether losses depend on what is shown.
+
+A lost call is mostly a matter of transport and form, so calls are taken as independent until the lost ones
+show otherwise: where clusters differ, they are what is independent, as they are in the rates per probe. The
+correlation that those assume for clusters that do not differ is not assumed here, for no clean run could then
+be told from one that loses 2 %.
 
 Lost calls are counted by condition (probe, protocol, kind, step) and compared with an even spread by
 Pearson's statistic. Its p is exact by simulation: stimuli are dealt to the conditions again, the lost calls

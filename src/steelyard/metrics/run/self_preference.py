@@ -1,4 +1,9 @@
-"""Which family a model belongs to, told from its name."""
+"""Self-preference: texts of the judge's own vendor against others that people valued alike.
+
+    self-preference = Σ_label n_own · (mean_own − mean_others) / Σ_label n_own
+
+over the labels that both have. A judge that is merely noisy, lenient or partial to a slot treats both alike.
+"""
 
 from __future__ import annotations
 

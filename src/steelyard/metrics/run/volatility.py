@@ -1,4 +1,10 @@
-"""The intervals of a mean accuracy over probes: clusters are left out, or drawn again, probes together."""
+"""Volatility: how far a judge's accuracy moves from probe to probe, on the same clusters.
+
+Standard deviations have n − 1 below the line, as in the published tables.
+
+Whatever is told over them is told from one table, clusters × shares × (events, trials), so that a cluster
+brings all its shares along.
+"""
 
 from __future__ import annotations
 

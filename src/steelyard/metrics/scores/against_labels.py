@@ -1,4 +1,4 @@
-"""Agreement with labels held against a floor: what lost calls leave of a word."""
+"""Agreement of scores with reference labels: binary and ordinal figures, and the floors they must reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores in columns: one row per pointwise call."""
+"""Scores in columns: one row per pointwise call; other ranges are rescaled to that of the item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zero point of scores: what a judge gives to responses without content."""
+"""Texts without a right answer: scores of empty responses (dark current) and noise at the border."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edit does to accuracy, on the same items: edited less unchanged.
+"""Every figure of a pointwise probe: on its edits, as a change from the items, and pooled over probes.
 
 A probe may edit some items only: hidden instructions are put into responses that should fail, and a judge
 that passes everything is right on none of them, edited or not. Its accuracy on the edits says nothing of the

@@ -1,4 +1,4 @@
-"""Limits of agreement with labels of two kinds: Youden's J, balanced accuracy, Cohen's κ.
+"""Two classes of labels: limits of Youden J, balanced accuracy, Cohen κ and of a mean of two class means.
 
 A table is clusters × labels × scores. Its figures rest on three shares: right verdicts on either label, and
 how common the second label is. Each share has limits of its own, Wilson's on the effective size with
@@ -6,6 +6,10 @@ Student's t, or exact ones on clusters where clusters do not differ. Variance re
 move together as they do over clusters, and the figure takes its least and its largest value on the ellipsoid
 whose half-axes are the distances to the limits. Few clusters and a rare label leave the rarer share wide; a
 standard error over clusters would not know.
+
+`BalancedMean`: both classes weigh the same however many values each has, so that a rule which gives every
+call the same answer gets one half: balanced accuracy over labels, and over the slot in which the better
+text stood.
 """
 
 from __future__ import annotations
