@@ -1,7 +1,7 @@
 """OpenAI's batch API, and batches as files that another program answers.
 
 Shapes: "Batch API" and "Files" of the public API reference at platform.openai.com/docs. `vllm run-batch`
-reads and writes the same lines ("Offline inference with the OpenAI batch file format" in vLLM's documentation).
+reads and writes the same lines ("Offline inference with the OpenAI batch file format" in the docs of vLLM).
 """
 
 from __future__ import annotations
