@@ -253,7 +253,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         "found '1-6', expected 'binary', the scale of the adapter 'harmbench'",
     ),
     "neither columns nor adapter": (("--data", "a.csv", "--scale", "binary"), "neither columns nor adapter"),
-    "columns without data": (("--columns", MAP), "--columns: says how data are read"),
+    "columns without data": (("--columns", MAP), "--columns: needs data to read"),
     "no rubric": (
         ("--data", "a.csv", "--columns", MAP, "--scale", "binary"),
         "the study has none; add --rubric",

@@ -360,7 +360,9 @@ def test_limits_may_be_a_mapping(here: Path) -> None:
         raise KeyError("x")
 
     with pytest.raises(steelyard.SteelyardError):
-        steelyard.measure(failing, probes=["vacuum"], limits={"attempts": 1, "concurrency": 1, "hopeless": 2})
+        steelyard.measure(
+            failing, probes=["vacuum"], limits={"attempts": 1, "concurrency": 1, "failure_threshold": 2}
+        )
     assert 0 < len(calls) <= 12
     assert RunLimits.of({"budget": 2}) == RunLimits(budget=2.0)
     assert RunLimits.of(RunLimits(attempts=2)) == RunLimits.of({"attempts": 2})
@@ -424,7 +426,7 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
     sheet = steelyard.measure({"model": always_first, "name": "<b>first</b>"}, probes=["vacuum"])
     assert repr(sheet).startswith("<NotebookSheet of <b>first</b>: ")
     assert len(repr(sheet)) < 120
-    assert repr(sheet.verdict) == f"<Verdict on <b>first</b>: {sheet.verdict.word}>"
+    assert repr(sheet.verdict) == f"<Conclusion on <b>first</b>: {sheet.verdict.word}>"
     first, *facts, so, after = str(sheet.verdict).split("\n  ")
     assert (first, so) == (f"<b>first</b>: {sheet.verdict.word}", f"so: {sheet.verdict.so}")
     assert facts == [fact.sentence for fact in sheet.verdict.facts]
