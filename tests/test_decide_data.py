@@ -59,7 +59,7 @@ def test_accuracy_on_single_texts_is_decided_row_by_row(command: Command, files:
     assert outcome["right"] == ("above", rows, rows)  # one call a row
     assert outcome["planted/constant"][0] == "below"
     printed = command(*asked)
-    assert "Rows are drawn at random" in printed.out
+    assert "Rows are sampled at random" in printed.out
     assert "No calls: every trial was answered before" in printed.out
 
 

@@ -91,7 +91,7 @@ def test_an_import_has_observations_alone(tmp_path: Path, command: Command) -> N
     ("arguments", "told"),
     [
         (("absent",), "no run.db found"),
-        ((".", "--inspect", "--parquet"), "leave one out"),
+        ((".", "--inspect", "--parquet"), "cannot be combined with --inspect"),
     ],
 )
 def test_what_can_not_go_out_is_refused(command: Command, arguments: tuple[str, ...], told: str) -> None:

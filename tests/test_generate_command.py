@@ -35,7 +35,7 @@ def test_a_study_with_an_author_from_plan_to_report(
     assert sum(r["calls"] for r in rows if r["judge"] == "grader") == JUDGED
     assert all(r["input_tokens"] > 0 and r["output_tokens"] > 0 for r in rows)
     shown = command("measure", "study.yaml", "--out", "run", "--dry-run").out
-    assert "counted for one try of each text; up to 3 may be needed" in shown
+    assert "counted with one attempt per text; up to 3 may be needed" in shown
     assert not cast.calls
     assert not (tmp_path / "run").exists()
 
@@ -119,8 +119,8 @@ def test_another_author_is_another_folder(
     ("keys", "arguments", "told"),
     [
         ({"author": None, "validator": None}, ("generate",), "probe 'label_flip': needs a text written"),
-        ({"author": None, "validator": None, "probes": ["typos"]}, ("generate",), "names no author"),
-        ({"probes": ["typos"]}, ("generate",), "no probe of the study asks for written texts"),
+        ({"author": None, "validator": None, "probes": ["typos"]}, ("generate",), "the study has no author"),
+        ({"probes": ["typos"]}, ("generate",), "no probe of the study uses generated texts"),
         (
             {"author": None, "validator": None, "probes": ["typos"]},
             ("measure", "--accept-all"),

@@ -130,7 +130,7 @@ def test_many_failures_end_no_run_in_which_every_trial_was_asked(steelyard, tmp_
     assert body["run"]["partial"] is False
     failures = next(reading for reading in body["readings"] if reading["title"] == "Failures")
     assert failures["word"] == "flagged"
-    assert failures["sentence"].startswith("unreadable 0 of 12 calls, failed 6 of 12 calls")
+    assert failures["sentence"].startswith("no reply at all in 6 of 12 calls")
     (tmp_path / "policy.yaml").write_text("failed_rate: {max: 0.1}\n")
     assert steelyard("gate", "run", "--policy", "policy.yaml").returncode == 3
 

@@ -74,7 +74,7 @@ def test_the_words_of_prompts() -> None:
         for judge in ("GPT-4", "Falcon")
     }
     assert words == {"GPT-4": ["clear"] * 12, "Falcon": ["flagged"] * 12}
-    assert "`clear` under all\ntwelve" in PAGE
+    assert "`clear` under all twelve" in " ".join(PAGE.split())
     assert "Falcon is `flagged` under all twelve" in PAGE
 
 

@@ -66,8 +66,8 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         connection.set_trace_callback(seen.append)
         return connection
 
-    monkeypatch.setattr(run_store, "connected", traced)
-    monkeypatch.setattr(writer, "connected", traced)
+    monkeypatch.setattr(run_store, "connect", traced)
+    monkeypatch.setattr(writer, "connect", traced)
     return seen
 
 

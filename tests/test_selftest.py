@@ -69,7 +69,7 @@ def test_what_the_gates_accept_is_what_the_page_recovers() -> None:
 
 @pytest.mark.parametrize(
     ("gates", "code", "complaint"),
-    [([SOUND], 0, ""), ([SOUND, BROKEN], 1, "1 gate failed: do not trust figures of this installation.")],
+    [([SOUND], 0, ""), ([SOUND, BROKEN], 1, "1 gate failed: do not trust the figures of this installation.")],
 )
 def test_a_gate_that_fails_is_the_exit_code(
     steelyard, monkeypatch: pytest.MonkeyPatch, gates: list[SelftestCheck], code: int, complaint: str

@@ -188,7 +188,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_saved(
         return connection
 
     full = RunStore(tmp_path / "run.db")
-    monkeypatch.setattr(writer, "connected", cramped)
+    monkeypatch.setattr(writer, "connect", cramped)
     with pytest.raises(StoreError, match=r"full.*run again to resume"):
         asyncio.run(full.save_reply(second, Reply("x" * 100_000), 1))
     assert full.replies()[first.key].reply.text == "kept"

@@ -53,9 +53,9 @@ class ExampleProbe:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Calls that choose the capitals among all with a verdict, and the calls without one."""
         pairs = collect(select(observations, self.name, "base"))
-        heading = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
         counts = share_of_calls(pairs, CAPITALS_PREFERENCE)
-        return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
+        return [proportion(context, CAPITALS_PREFERENCE, counts), *missing_rates(context, pairs)]
 
 
 def capitals_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:

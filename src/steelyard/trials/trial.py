@@ -56,7 +56,7 @@ class Trial:
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
     shared: Shared = field(default=_NOTHING, compare=False, repr=False)
-    """What need not be worked out again."""
+    """What need not be worked out again; a trial that differs in judge or stimulus starts without it."""
     known_key: str | None = field(default=None, compare=False, repr=False)
     """The cache key, where it is known."""
 
@@ -214,6 +214,10 @@ class Trial:
         """
         fingerprint = self.judge.fingerprint(self.protocol)
         return f'["{fingerprint}","{self.stimulus.hash}","{self.order}",', f',"{self.prompt_hash}"]'
+
+    def about(self, judge: Judge, stimulus: Stimulus) -> Trial:
+        """The same call of another judge or about another stimulus; nothing worked out here is kept."""
+        return Trial(judge, self.protocol, stimulus, self.task, self.order, self.replicate)
 
     def with_prompt(self) -> Trial:
         """The same with its prompt rendered, for `replicate_of`; nothing is kept in this trial."""
