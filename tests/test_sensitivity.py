@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import criterion_estimates, criterion_shift
+from steelyard.metrics.pairs.criterion import TIES, criterion_estimates, protocol_shift
 from steelyard.metrics.pairs.dprime import dprime_estimates, separation
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from strategies import find, interval, letters, make, shuffled, stack, swap_contents
@@ -164,7 +164,7 @@ def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:
 
 
 def shift(base: Pairs, strict: Pairs) -> Estimate:
-    return criterion_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), base, strict)
+    return protocol_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), TIES, base, strict)
 
 
 def test_shift_by_hand() -> None:

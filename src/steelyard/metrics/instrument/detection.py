@@ -36,9 +36,7 @@ class Detection:
     value: float
     """Infinite where no step is enough."""
     low: float | None
-    """Lower 95 % limit; None where the data set none."""
     high: float | None
-    """Upper 95 % limit; None where the data set none."""
 
 
 def limit_of_detection(theta: Floats) -> float:
@@ -49,7 +47,6 @@ def limit_of_detection(theta: Floats) -> float:
 
 
 def detection(model: InstrumentFit) -> Detection:
-    """The limit of detection of a fit, with profile limits."""
     start = model.best.theta.copy()
     start[:, 4] = np.minimum(start[:, 4], _MOST_LAPSES)
     start[:, 0] = np.log(needed_drive(start) / np.maximum(start[:, 0], 1e-3))

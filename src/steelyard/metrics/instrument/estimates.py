@@ -20,8 +20,7 @@ from steelyard.metrics.instrument.patterns import rows_of
 from steelyard.metrics.instrument.profile import SPREAD_FROM
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.pairs.counting import excluded
+from steelyard.metrics.pairs.columns import Pairs, collect, excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
@@ -53,7 +52,6 @@ LIMIT_OF_DETECTION = Metric(
 
 PROBE = "ladder"
 INSTRUMENT = (*NAMES, GOODNESS_OF_FIT, FIT_PROBABILITY, LIMIT_OF_DETECTION)
-"""Metrics of one protocol, in reading order."""
 CLUSTERED, PROFILE, SANDWICH = "profile_cluster", "profile", "sandwich_cluster"
 FEW_CLUSTERS = f"pairs taken as independent: fewer than {SPREAD_FROM} clusters"
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
@@ -83,7 +81,6 @@ class Arms:
     """
 
     def __init__(self, judge: str, observations: Observations, seed: int) -> None:
-        """The fits begin at once."""
         self.judge, self.seed = judge, seed
         self.shown = observations.filter(PROBE)
         self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
@@ -93,11 +90,9 @@ class Arms:
         threads.shutdown(wait=False)
 
     def context(self, protocol: str) -> EstimateContext:
-        """What the figures of a protocol are about."""
         return EstimateContext.for_protocol(self.judge, PROBE, protocol, self.seed)
 
     def estimates(self, protocol: str) -> list[Estimate]:
-        """The figures of one protocol."""
         return arm_estimates(self.context(protocol), *self._fitted(protocol))
 
     def ratios(self, protocol: str) -> list[Estimate]:
@@ -132,14 +127,11 @@ def arm_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFit | N
 
 
 class _Arm:
-    """The estimates of one fit."""
-
     def __init__(self, context: EstimateContext, found: InstrumentFit, missing: dict[str, int]) -> None:
         self.context, self.found, self.missing = context, found, missing
         self.pairs = int(found.patterns.weights.sum())
 
     def estimates(self) -> list[Estimate]:
-        """Parameters, then fit, then limit of detection."""
         if self.found.refused:
             names = (*NAMES, LIMIT_OF_DETECTION)
             rows = [self._row(name, value=None, note=join([DOES_NOT_FIT, *self._scope()])) for name in names]

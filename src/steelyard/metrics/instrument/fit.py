@@ -49,34 +49,26 @@ class Reparameterization:
     """The coordinates in which fits move."""
 
     lowest: Floats
-    """Lower end of each coordinate."""
     highest: Floats
-    """Upper end of each coordinate."""
     parameters: Callable[[Floats], tuple[Floats, Floats | None]]
     """Parameter vectors at these coordinates, and their slopes by coordinate (None: they are the same)."""
 
     def clip(self, places: Floats) -> Floats:
-        """The nearest places inside."""
         return np.clip(places, self.lowest, self.highest)
 
 
 PLAIN = Reparameterization(LOWEST, HIGHEST, lambda places: (places, None))
-"""The parameters themselves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """One fit per row."""
-
     theta: Floats
     """Coordinates; on the plain chart, parameter vectors."""
     value: Floats
-    """Log-likelihoods."""
     slope: Floats
     """Gradients at the end; not zero where the box holds a parameter."""
 
     def take(self, index: Ints) -> Fits:
-        """The fits of this index."""
         return Fits(self.theta[index], self.value[index], self.slope[index])
 
 

@@ -159,5 +159,4 @@ def _fill_slopes(
 
 
 def density(x: Floats) -> Floats:
-    """The standard normal density."""
     return np.asarray(np.exp(-x * x / 2) / np.sqrt(2 * np.pi))

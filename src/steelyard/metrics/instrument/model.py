@@ -42,7 +42,6 @@ class FitTest:
     as_far: int
     """Data sets at least as far off, the data themselves counted in."""
     refits: int
-    """Simulated data sets."""
 
     @property
     def probability(self) -> float:
@@ -147,16 +146,11 @@ FITTED_FROM = 60
 
 @dataclass(frozen=True, eq=False)
 class InstrumentFit:
-    """The joint fit of one judge under one protocol."""
-
     rows: Rows
-    """What was fitted."""
     clusters: tuple[str, ...]
     """Names of the clusters, in the order of the patterns."""
     patterns: Patterns
-    """The rows, counted."""
     best: Fits
-    """The maximum of the likelihood."""
     reach: tuple[ProfileLimits, ...]
     """Profile limits, in the order of the parameters; empty where the fit is refused."""
     test: FitTest | None
@@ -168,7 +162,6 @@ class InstrumentFit:
 
     @property
     def refused(self) -> bool:
-        """The model does not describe these answers."""
         return self.test is not None and self.test.probability <= REFUSED
 
     def allowance(self, slopes: Floats) -> float:

@@ -20,7 +20,6 @@ from steelyard.metrics.pairs.sensitivity import on_ladder
 FEW_CALLS = 8
 """Calls to a pair up to which `NODES` Gauss–Hermite nodes are enough."""
 NODES = 31
-"""Gauss–Hermite nodes."""
 _SIZES = np.array([45, 63, 89, 125, 177, 251, 355, 503, 709, 1003, 1419])
 """Numbers of even nodes, each two fifths above the one before."""
 _REACH = 6.5
@@ -33,8 +32,6 @@ _PER_WIDTH = 13.5
 
 @dataclass(frozen=True, eq=False)
 class SurfaceNodes:
-    """Nodes of one kind and number."""
-
     places: Floats
     """Surface effects, in units of their spread."""
     weights: Floats
@@ -71,11 +68,9 @@ class Rows:
     """What the model sees of each row: the better text's side first, at quality difference 0 content u."""
 
     delta: Floats
-    """Quality difference."""
     pair: Ints
     """Pair number; rows of one pair share their surface effect."""
     cluster: Ints
-    """Cluster number."""
     better_first: Ints
     """`Answer` with the better text in slot 1, never an abstention."""
     better_second: Ints
@@ -85,7 +80,6 @@ class Rows:
         return len(self.delta)
 
     def take(self, index: Ints) -> Rows:
-        """The rows of this index."""
         return Rows(
             self.delta[index],
             self.pair[index],
@@ -107,7 +101,6 @@ class Patterns:
     """Distinct answers to a pair, sorted by quality difference."""
 
     deltas: Floats
-    """The quality differences that occur."""
     step: Ints
     """Of each pattern: an index into `deltas`."""
     counts: Floats
@@ -117,7 +110,6 @@ class Patterns:
 
     @property
     def weights(self) -> Floats:
-        """Pairs with each pattern."""
         return np.asarray(self.by_cluster.sum(axis=0))
 
     @cached_property

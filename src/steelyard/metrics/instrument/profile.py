@@ -39,12 +39,9 @@ _LEAST_SHARE = 0.02
 
 @dataclass(frozen=True)
 class ProfileLimits:
-    """The limits of one parameter."""
-
     low: float | None
     """Lower limit; None where it is open."""
     high: float | None
-    """Upper limit; None where it is open."""
     falls: bool
     """The likelihood has no peak downwards: it does not fall towards the lower end."""
     grows: bool
@@ -131,7 +128,6 @@ class _Search:
     best: Fits
     chart: Reparameterization
     which: NDArray[np.intp]
-    """The coordinate that each profile holds."""
 
     def run(self, up: Mask, target: Floats) -> tuple[Floats, Mask]:
         """Where each profile loses its target, and whether that place is open."""

@@ -46,10 +46,7 @@ _FARTHEST = 100.0
 
 @dataclass(frozen=True, eq=False)
 class ProfileCurve:
-    """The profile of one arm's resolution."""
-
     place: Floats
-    """Resolutions, ascending."""
     root: Floats
     """Signed root of the deviance at each: negative below the peak; almost a straight line."""
 
@@ -64,7 +61,6 @@ class ProfileCurve:
 
 
 def profile_curve(fit: InstrumentFit) -> ProfileCurve:
-    """The profile of the resolution around its peak."""
     reach, peak = fit.reach[0], float(fit.best.theta[0, 0])
     if reach.low is None or reach.high is None:
         raise ValueError("the resolution of this arm is only a bound")
@@ -113,7 +109,6 @@ class RatioSpread:
     """How clusters move the logarithm of the ratio."""
 
     clusters: int
-    """Clusters of either arm."""
     error: float
     """Standard error from the spread between clusters; NaN where there is none."""
     inflation: float
@@ -161,7 +156,6 @@ def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | No
 def ratio_estimate(
     context: EstimateContext, base: InstrumentFit | None, other: InstrumentFit | None
 ) -> Estimate:
-    """Resolution under the context's protocol over that under base."""
     name = str(context.group["protocol"])
     for arm, fit in (("base", base), (name, other)):
         reason = _why_not(arm, fit)
@@ -196,7 +190,6 @@ def ratio_estimate(
 
 
 def _why_not(arm: str, fit: InstrumentFit | None) -> str | None:
-    """Why an arm's resolution can not stand in a ratio."""
     if fit is None:
         return f"the {arm} arm is too small for the joint fit"
     if fit.refused:

@@ -75,7 +75,6 @@ def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Est
 
 
 def _named(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
-    """The same figure, of a jury."""
     note = estimate.note if estimate.value is None else join([*notes, estimate.note])
     return replace(estimate, metric=metric.id, unit=INPUT, status=None, calls_needed=None, note=note)
 

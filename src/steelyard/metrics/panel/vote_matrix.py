@@ -26,23 +26,18 @@ from steelyard.verdicts.vote import plurality
 
 @dataclass(frozen=True, eq=False)
 class VoteMatrix:
-    """What each judge answered on each item."""
-
     votes: Floats
     """(items × judges) answers; NaN where there is none."""
     labels: Floats
     """Reference of each item; NaN where there is none."""
     cluster: Ints
-    """Cluster of each item."""
     judges: tuple[str, ...]
-    """Names of the columns."""
     scale: Ints
     """Number of each item's scale: a 1 of one scale is no 1 of another."""
     inputs: tuple[str, ...] = ()
     """Name of each item, where it is known."""
 
     def where(self, mask: Mask) -> VoteMatrix:
-        """The items that the mask keeps."""
         columns = self.votes[mask], self.labels[mask], self.cluster[mask]
         inputs = tuple(name for name, kept in zip(self.inputs, mask.tolist(), strict=False) if kept)
         return VoteMatrix(*columns, self.judges, self.scale[mask], inputs)
@@ -118,7 +113,6 @@ TOO_FEW = "a single cluster decides whether a judge errs at all, or they err as 
 
 
 def error_correlations(context: EstimateContext, votes: VoteMatrix) -> Iterator[Estimate]:
-    """Correlation of errors of every two judges."""
     wrong = np.where(np.isnan(votes.votes), np.nan, votes.votes != votes.labels[:, None])
     for first, second in combinations(range(len(votes.judges)), 2):
         here = context.for_subgroup(**members((votes.judges[first], votes.judges[second])))

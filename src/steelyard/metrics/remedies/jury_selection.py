@@ -37,7 +37,6 @@ class JuryOfThree:
     """Three judges, and where they are told."""
 
     members: tuple[str, ...]
-    """By name."""
     calls: Observations
     """What all judges were asked there."""
     choosing: Observations | None = None
@@ -73,7 +72,6 @@ def choose_jury_of_three(base: Observations, judges: Sequence[str], seed: int) -
 
 
 def best_judge(choosing: Observations, judges: Sequence[str]) -> str:
-    """The judge that is right on most showings of this half."""
     known = subject(choosing)
     return max(judges, key=lambda name: _right(known.of_judge(name)))
 

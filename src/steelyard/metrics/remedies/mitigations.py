@@ -33,7 +33,6 @@ COST_PER_VERDICT = Metric(
 )
 
 Priced = tuple[Observations, Dollars | None]
-"""Calls of one judge, and its price."""
 
 
 def cost_per_verdict(context: EstimateContext, asked: Sequence[Priced], calls: int = 1) -> Estimate:
@@ -68,15 +67,12 @@ MOST = 0.5
 
 @dataclass(frozen=True)
 class MitigatedFigure:
-    """One figure of a cured judge."""
-
     estimate: Estimate
     """The figure; its group names the remedy."""
     change: Change | None = None
     """Against the judge as measured; None for that judge itself, and for costs."""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `figures` of a remedy."""
         return {
             "estimate": self.estimate.to_json(),
             "change": None if self.change is None else asdict(self.change),
@@ -84,24 +80,18 @@ class MitigatedFigure:
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> MitigatedFigure:
-        """The figure that was written."""
         return from_body(cls, body, where)
 
 
 @dataclass(frozen=True)
 class MitigatedJudge:
-    """A judge with one remedy."""
-
     judge: str
-    """Name on the datasheet."""
     remedy: str
     """Its id; `uncured` for the judge as measured."""
     kind: str
     """`orders`, `majority`, `mean`, `protocol` or `uncured`."""
     title: str
-    """What is done."""
     calls: int
-    """Calls per verdict."""
     figures: tuple[MitigatedFigure, ...] = ()
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
@@ -115,12 +105,10 @@ class MitigatedJudge:
         return next((each for each in mine if probe in (None, each.estimate.probe)), None)
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `remedies` in `datasheet.json`."""
         return {**vars(self), "figures": [figure.to_json() for figure in self.figures]}
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> MitigatedJudge:
-        """The cured judge that was written."""
         return from_body(cls, body, where)
 
 
@@ -179,7 +167,6 @@ class _RemedyEvaluator:
         }
 
     def cured(self, remedy: Remedy) -> MitigatedJudge:
-        """Every figure that the remedy has calls for."""
         named = remedy.definition(self.judge)
         head = MitigatedJudge(
             self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named
@@ -248,7 +235,6 @@ def jury_remedies(
 
 
 def _figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
-    """The figures of the jury, each beside the same calls of one judge."""
     figures = []
     for figure in target_figures(voted):
         context = _context(judge, figure.probe, figure.group, seed)
@@ -262,7 +248,6 @@ def _context(judge: str, probe: str, group: Mapping[str, str | float], seed: int
 
 
 def _definition(members: Sequence[str]) -> str:
-    """The jury as a study file has it."""
     return f"{{jury: {json.dumps(list(members), ensure_ascii=False)}}}"
 
 

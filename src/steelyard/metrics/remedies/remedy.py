@@ -29,21 +29,17 @@ class Remedy:
     kind: str
     """`orders`, `majority`, `mean`, `protocol`, or `uncured`."""
     id: str
-    """Name in files."""
     title: str
-    """Name in tables."""
     protocol: str = BASE
     """Protocol whose calls it is made of."""
     repeats: int = 1
     """Repeats of one call behind a verdict."""
     rule: Rule = plurality
-    """How repeats become one verdict."""
     symmetric: bool = False
     """Both orders are asked, and differ in a tie: their verdicts are one by construction."""
 
     @property
     def calls(self) -> int:
-        """Calls per verdict."""
         return self.repeats * (2 if self.symmetric else 1)
 
     def definition(self, judge: str) -> str | None:
@@ -80,7 +76,6 @@ class Remedy:
 
 
 AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
-"""The judge itself."""
 
 
 def remedies(seen: Observations) -> Iterator[Remedy]:

@@ -16,8 +16,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, collect, readable
-from steelyard.metrics.pairs.counting import share_of_calls
+from steelyard.metrics.pairs.columns import Answer, Pairs, collect, readable, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE, net_slot_preference
@@ -45,9 +44,7 @@ class CallValues:
     counts: Mask
     """The call has a verdict that counts."""
     cluster: Ints
-    """Number of the call's cluster."""
     unit: Ints
-    """Number of the pair or item behind it."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +52,13 @@ class TargetFigure:
     """A figure of the base protocol, from the observations of one judge, real or made of another's calls."""
 
     metric: Metric
-    """What is reported."""
     probe: str
-    """Probe whose stimuli it is about."""
     group: Group
     """Condition beside the protocol."""
     columns: Callable[[Observations], Any]
-    """Its rows."""
     estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
     calls: Callable[[Any], CallValues]
-    """Its rows, call by call."""
     ends: Callable[[Any], Ends] = lambda _: SHARE
     """Its rows to the least and the most that a call can show."""
 
@@ -75,7 +68,6 @@ class TargetFigure:
         return self.metric not in (NET_SLOT_PREFERENCE, MAE)
 
     def units(self, columns: Any) -> int:
-        """Distinct pairs or items among its rows."""
         return len(distinct(self.calls(columns).unit))
 
 
@@ -225,23 +217,17 @@ class Change:
     """The figure of the cured judge less that of the judge as measured, on the same calls."""
 
     uncured: float | None
-    """Without the remedy."""
     cured: float | None
-    """With it."""
     difference: float | None
     """With less without."""
     interval: Interval | None = None
-    """Of the difference."""
     n_calls: int = 0
     """CallValues that have a verdict both ways."""
     n_units: int = 0
-    """Pairs or items behind them."""
     n_clusters: int = 0
-    """Clusters behind them."""
     note: str | None = None
     """Why there is no difference, or how its interval was made where clusters do not differ."""
     uncured_interval: Interval | None = None
-    """Of the figure without the remedy, on these calls."""
 
 
 def change(figure: TargetFigure, before: Observations, after: Observations, measured: Estimate) -> Change:

@@ -19,11 +19,9 @@ PRIOR = 0.5
 """Both parameters of the mixing beta distribution."""
 
 ALPHA = 0.05
-"""How often a decision may be wrong, however often it was looked for."""
 
 
 def log_evidence(total: float, units: int, share: float) -> float:
-    """Log of M: how much the units speak against this share."""
     mixture = _log_beta(PRIOR + total, PRIOR + units - total) - _log_beta(PRIOR, PRIOR)
     return mixture - _times_log(total, share) - _times_log(units - total, 1 - share)
 
