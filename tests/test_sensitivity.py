@@ -164,7 +164,9 @@ def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:
 
 
 def shift(base: Pairs, strict: Pairs) -> Estimate:
-    return protocol_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), TIES, base, strict)
+    return protocol_shift(
+        EstimateContext("J", "criterion", {"protocol": "strict", "delta": 0}, 7), TIES, base, strict
+    )
 
 
 def test_shift_by_hand() -> None:
@@ -242,7 +244,7 @@ def test_a_missing_arm_is_undefined_with_its_name() -> None:
         ladder,
         none,
     )[0]
-    assert failed.note == "no call ended in a verdict in the strict arm"
+    assert failed.note == "no call ended in a verdict under the strict protocol"
     assert failed.excluded == {"unreadable": 0, "failed": 8}
 
 

@@ -116,7 +116,7 @@ def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
 
 
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
-    (assembling, "Arms", _NoArms),
+    (assembling, "ProtocolFits", _NoArms),
     (assembling, "_juries", _nothing),
     (assembling, "_panel", _nothing),
     (assembling, "pooled_estimates", _nothing),

@@ -19,7 +19,7 @@ from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.instrument.estimates import INSTRUMENT, Arms
+from steelyard.metrics.instrument.estimates import INSTRUMENT, ProtocolFits
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
@@ -81,7 +81,7 @@ def assemble(
     for judge in ordered:
         bench = _JudgeFigures(judge.name, seen.of_judge(judge.name), seed, faults)
         asked = not judge.baseline and not judge.members
-        arms = Arms(judge.name, bench.observations, seed) if asked else None
+        arms = ProtocolFits(judge.name, bench.observations, seed) if asked else None
         estimates += bench.together(bench.probed(probes), EXCESS_FLIP, "edits")
         if arms is not None:
             estimates += bench.together(bench.instrument(arms), RATIO, "protocols")
@@ -148,7 +148,7 @@ class _JudgeFigures:
             estimates += [each for each in more if each not in estimates] if again else more
         return estimates
 
-    def instrument(self, arms: Arms) -> list[Estimate]:
+    def instrument(self, arms: ProtocolFits) -> list[Estimate]:
         """The joint fit of each protocol, and the resolution of each against base."""
         estimates: list[Estimate] = []
         for protocol in arms.protocols:

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
-from steelyard.metrics.instrument.patterns import FEW_CALLS, Patterns, Rows, patterns_of
+from steelyard.metrics.instrument.likelihood import (
+    FEW_CALLS,
+    NAMES,
+    Patterns,
+    Rows,
+    pattern_scores,
+    patterns_of,
+)
 
 SURFACE_BOUND = 2.5
 """Largest surface sensitivity that the integration nodes carry."""

@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.instrument.fit import LOWEST, STARTS, Fits, best_fit, fit, starts_of
-from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, cell_rates
-from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of, rows_of
+from steelyard.metrics.instrument.likelihood import FEW_CALLS, (
+    NAMES,
+    Patterns,
+    Rows,
+    answer_rates,
+    cell_rates,
+    patterns_of,
+    rows_of,
+)
 from steelyard.metrics.instrument.profile import (
     ClusterSpread,
     ProfileLimits,
@@ -178,29 +185,20 @@ class InstrumentFit:
 def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentFit | None:
     """Fit same-subset and ladder pairs together; None where there are too few of either."""
     rows, alike = _once(rows_of(pairs))
-    if not _enough(rows):
+    complete = readable(rows.better_first) & readable(rows.better_second)
+    equal = rows.delta[complete] == 0
+    if len(distinct(rows.pair[complete])) < FITTED_FROM or equal.all() or not equal.any():
         return None
     patterns = patterns_of(rows)
-    best = best_fit(patterns, starts_of(rows) if patterns.many else STARTS)
+    best = best_fit(patterns, starts_of(rows) if patterns.calls > FEW_CALLS else STARTS)
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     clusters = tuple(pairs.clusters[number] for number in distinct(rows.cluster))
     spread = cluster_spread(patterns, best.theta[0])
     fit = InstrumentFit(rows, clusters, patterns, best, (), test, alike, spread)
-    return fit if fit.refused else replace(fit, reach=tuple(_limits(fit)))
-
-
-def _limits(fit: InstrumentFit) -> list[ProfileLimits]:
-    """Profile limits of every parameter, read with the spread between clusters."""
-    slopes = np.eye(len(NAMES))
-    return reaches(fit.patterns, fit.best, allowed=[fit.allowance(slope) for slope in slopes])
-
-
-def _enough(rows: Rows) -> bool:
-    """Pairs shown in both orders, some of equal quality and some a known step apart."""
-    complete = readable(rows.better_first) & readable(rows.better_second)
-    equal = rows.delta[complete] == 0
-    pairs = len(distinct(rows.pair[complete]))
-    return pairs >= FITTED_FROM and bool(equal.any()) and not bool(equal.all())
+    if fit.refused:
+        return fit
+    allowed = [fit.allowance(slopes) for slopes in np.eye(len(NAMES))]
+    return replace(fit, reach=tuple(reaches(patterns, best, allowed=allowed)))
 
 
 def _once(rows: Rows) -> tuple[Rows, bool]:
