@@ -164,9 +164,7 @@ def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:
 
 
 def shift(base: Pairs, strict: Pairs) -> Estimate:
-    return protocol_shift(
-        EstimateContext("J", "criterion", {"protocol": "strict", "delta": 0}, 7), TIES, base, strict
-    )
+    return protocol_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), TIES, base, strict)
 
 
 def test_shift_by_hand() -> None:
@@ -236,7 +234,7 @@ def test_a_missing_arm_is_undefined_with_its_name() -> None:
     for estimate in estimates:
         assert estimate.value is None
         assert estimate.probe == "criterion"
-    assert estimates[0].note == "nothing was measured in the careful arm"
+    assert estimates[0].note == "nothing was measured under the careful protocol"
     failed = criterion_estimates(
         EstimateContext.for_protocol("J", "criterion", "strict", 7),
         vacuum,
