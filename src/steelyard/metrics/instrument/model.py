@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.instrument.fit import LOWEST, STARTS, Fits, best_fit, fit, starts_of
-from steelyard.metrics.instrument.likelihood import FEW_CALLS, (
+from steelyard.metrics.instrument.likelihood import (
+    FEW_CALLS,
     NAMES,
     Patterns,
     Rows,
