@@ -47,7 +47,7 @@ class CallValues:
     unit: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TargetFigure:
     """A figure of the base protocol, from the observations of one judge, real or made of another's calls."""
 
@@ -214,7 +214,7 @@ NO_SPREAD = "no spread between clusters: limits from the largest share of other 
 
 @dataclass(frozen=True)
 class Change:
-    """The figure of the cured judge less that of the judge as measured, on the same calls."""
+    """The figure of the mitigated judge less that of the judge as measured, on the same calls."""
 
     uncured: float | None
     cured: float | None
@@ -240,12 +240,14 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
     both = first.counts & second.counts
     if not both.any():
         return Change(None, None, None, note=NO_SHARED)
-    asked = CallValues(
-        first.value[both], both[both], _numbers(first.cluster[both]), _numbers(first.unit[both])
-    )
+    cluster, unit = (numbered(column[both])[1] for column in (first.cluster, first.unit))
+    asked = CallValues(first.value[both], both[both], cluster, unit)
     changed = replace(asked, value=second.value[both] - asked.value)
     low, high = figure.ends(shown)
     interval = _of_events(asked, changed) if figure.share else _of_mean(changed, (low - high, high - low))
+    without = _of_share(asked) if figure.share else _of_mean(asked, (low, high))
+    if measured.value is not None and isclose(measured.value, asked.value.mean()):
+        without = measured.interval
     return Change(
         float(asked.value.mean()),
         float(second.value[both].mean()),
@@ -255,11 +257,7 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
         len(distinct(asked.unit)),
         len(distinct(asked.cluster)),
         NO_SPREAD if interval.method == "wilson_mean" else None,
-        measured.interval
-        if measured.value is not None and isclose(measured.value, asked.value.mean())
-        else _of_share(asked)
-        if figure.share
-        else _of_mean(asked, (low, high)),
+        without,
     )
 
 
@@ -292,7 +290,3 @@ def _of_mean(calls: CallValues, ends: Ends) -> Interval:
     most = score(0.0, mean.assumed_size, t_quantile(0.975, max(1, mean.units - 1)))[1]
     drawn = mean.mean - most * (mean.mean - ends[0]), mean.mean + most * (ends[1] - mean.mean)
     return Interval("wilson_mean", *clipped(drawn, ends))
-
-
-def _numbers(units: Ints) -> Ints:
-    return numbered(units)[1]

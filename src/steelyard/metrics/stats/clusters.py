@@ -125,8 +125,8 @@ def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> 
             weights = generator.multinomial(clusters, sizes / clusters, replicates)
             return np.asarray(weights.astype(np.float64) @ kinds)
     block = max(1, _BLOCK // clusters)
-    sizes = (min(block, replicates - start) for start in range(0, replicates, block))
-    return np.concatenate([_weights(generator, size, clusters) @ table for size in sizes])
+    blocks = [min(block, replicates - start) for start in range(0, replicates, block)]
+    return np.concatenate([_weights(generator, size, clusters) @ table for size in blocks])
 
 
 def _few_kinds(table: Floats) -> bool:
