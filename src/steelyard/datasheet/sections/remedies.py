@@ -18,8 +18,8 @@ from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import (
-    JURY,
     MAJORITY,
     MEAN,
     ORDERS,

@@ -245,9 +245,9 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
     changed = replace(asked, value=second.value[both] - asked.value)
     low, high = figure.ends(shown)
     interval = _of_events(asked, changed) if figure.share else _of_mean(changed, (low - high, high - low))
-    without = _of_share(asked) if figure.share else _of_mean(asked, (low, high))
-    if measured.value is not None and isclose(measured.value, asked.value.mean()):
-        without = measured.interval
+    without = measured.interval
+    if measured.value is None or not isclose(measured.value, asked.value.mean()):
+        without = _of_share(asked) if figure.share else _of_mean(asked, (low, high))
     return Change(
         float(asked.value.mean()),
         float(second.value[both].mean()),
