@@ -31,8 +31,6 @@ _HALVINGS = 45
 
 @dataclass(frozen=True)
 class Detection:
-    """The limit and how far the data let it move, in quality steps."""
-
     value: float
     """Infinite where no step is enough."""
     low: float | None

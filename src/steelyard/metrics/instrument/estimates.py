@@ -102,7 +102,6 @@ class ProtocolFits:
         return protocol_estimates(self.context(protocol), *self._fits[protocol].result())
 
     def ratios(self, protocol: str) -> list[Estimate]:
-        """The resolution under a protocol against that under base; nothing for base itself."""
         if protocol == "base" or "base" not in self.protocols:
             return []
         base, other = (self._fits[name].result()[1] for name in ("base", protocol))
@@ -121,7 +120,6 @@ class ProtocolFits:
 
 
 def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFit | None) -> list[Estimate]:
-    """The figures of one protocol, or for each the reason why there is none."""
     missing = excluded(pairs)
     if fit is None:
         reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS

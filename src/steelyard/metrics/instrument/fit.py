@@ -52,8 +52,6 @@ _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-8, 1e9
 
 @dataclass(frozen=True, eq=False)
 class Reparameterization:
-    """The coordinates in which fits move."""
-
     lowest: Floats
     highest: Floats
     parameters: Callable[[Floats], tuple[Floats, Floats | None]]
@@ -69,7 +67,6 @@ PLAIN = Reparameterization(LOWEST, HIGHEST, lambda places: (places, None))
 @dataclass(frozen=True, eq=False)
 class Fits:
     theta: Floats
-    """Coordinates; on the plain chart, parameter vectors."""
     value: Floats
     slope: Floats
     """Gradients at the end; not zero where the box holds a parameter."""
@@ -123,7 +120,6 @@ def fit(
 
 
 def best_fit(patterns: Patterns, starts: Floats = STARTS) -> Fits:
-    """The highest of the fits from several starts, as a single row."""
     fits = fit(patterns, np.tile(patterns.weights, (len(starts), 1)), starts)
     # Starts that reach the same height differ in the last digits only; the first of them is taken.
     top = int(np.argmax(fits.value > fits.value.max() - 1e-6))
@@ -143,7 +139,6 @@ def starts_of(rows: Rows) -> Floats:
 def _state(
     places: Floats, patterns: Patterns, weights: Floats, chart: Reparameterization
 ) -> tuple[Floats, Floats, Floats]:
-    """Log-likelihood, gradient and information by coordinate."""
     theta, turn = chart.parameters(places)
     value, score = pattern_scores(theta, patterns)
     if turn is not None:

@@ -137,8 +137,6 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Distinct answers to a pair, sorted by quality difference."""
-
     deltas: Floats
     step: Ints
     """Of each pattern: an index into `deltas`."""
@@ -174,7 +172,6 @@ def rows_of(pairs: Pairs) -> Rows:
 
 
 def patterns_of(rows: Rows) -> Patterns:
-    """Bring the rows of each pair together and count equal answers."""
     _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
     answers = np.zeros((len(first), 7))
     answers[:, 0] = rows.delta[first]

@@ -43,8 +43,6 @@ Cells = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class FitTest:
-    """How far the tables are from the model, and how often chance alone brings them so far."""
-
     deviance: float
     """G², over all tables; the table of equals is folded, since its labels are arbitrary."""
     as_far: int
@@ -140,7 +138,6 @@ def _tables(answers: Cells | Ints, step: Ints, steps: int) -> Floats:
 
 
 def _cells(deltas: Floats) -> Patterns:
-    """Every cell of every table as a pattern."""
     answers = np.array([[*np.eye(3)[a], *np.eye(3)[b]] for a, b in product(range(3), repeat=2)])
     step = np.repeat(np.arange(len(deltas)), _CELLS)
     return Patterns(deltas, step, np.tile(answers, (len(deltas), 1)), np.zeros((1, len(step))))
@@ -162,7 +159,6 @@ class InstrumentFit:
     reach: tuple[ProfileLimits, ...]
     """Profile limits, in the order of the parameters; empty where the fit is refused."""
     test: FitTest | None
-    """Goodness of fit; None where it was not tested."""
     alike: bool
     """Replicates never differed and were counted once."""
     spread: ClusterSpread | None = None
@@ -213,5 +209,4 @@ def _once(rows: Rows) -> tuple[Rows, bool]:
 
 
 def sandwich(fit: InstrumentFit) -> Floats:
-    """Standard errors over clusters; NaN where there is none."""
     return np.full(len(NAMES), np.nan) if fit.spread is None else spread_of(fit.spread.effects)

@@ -52,7 +52,6 @@ class ProfileLimits:
 
     @property
     def idle(self) -> bool:
-        """The data set no limit on either side."""
         return self.high is None and (self.low is None or self.at_zero)
 
 
@@ -194,7 +193,6 @@ class ClusterSpread:
 
 
 def cluster_spread(patterns: Patterns, theta: Floats) -> ClusterSpread | None:
-    """The spread around a best fit; None where clusters are too few or the peak is flat."""
     clusters, size = len(patterns.by_cluster), len(NAMES)
     free = np.flatnonzero((theta > LOWEST + 1e-3) & (theta < HIGHEST - 1e-3))
     if clusters < SPREAD_FROM or not len(free):

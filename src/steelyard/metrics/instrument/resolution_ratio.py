@@ -37,7 +37,6 @@ RESOLUTION_RATIO = Metric(
 )
 
 SAME_WITHIN = (0.8, 1.25)
-"""Ratios that still count as the same resolution."""
 _POINTS, _FINE, _WIDTH = 25, 801, 4.5
 """Held fits per protocol, places between them, and how many standard errors they reach."""
 _FARTHEST = 100.0
@@ -101,8 +100,6 @@ def ratio_limits(
 
 @dataclass(frozen=True)
 class RatioSpread:
-    """How clusters move the logarithm of the ratio."""
-
     clusters: int
     error: float
     """Standard error from the spread between clusters; NaN where there is none."""
@@ -110,7 +107,6 @@ class RatioSpread:
     """Its square over the variance of independent protocols, where that is above 1."""
 
     def limits(self, value: float) -> Interval | None:
-        """The sandwich; None where the spread is not known."""
         if self.clusters < SPREAD_FROM or not self.error > 0 or value <= 0:
             return None
         width = t_quantile(0.975, self.clusters - 1) * self.error
@@ -151,7 +147,6 @@ def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | No
 def ratio_estimate(
     context: EstimateContext, base: InstrumentFit | None, other: InstrumentFit | None
 ) -> Estimate:
-    """Resolution under the context's protocol over that under base."""
     reason = _why_undefined("base", base) or _why_undefined(context.protocol, other)
     if reason or base is None or other is None:
         return context.undefined(RESOLUTION_RATIO, reason or "", "pair")

@@ -56,7 +56,6 @@ class Answer(IntEnum):
 
 
 def decided(answers: Ints) -> Mask:
-    """The answer is a slot."""
     return np.less_equal(answers, Answer.SECOND)
 
 
@@ -150,7 +149,6 @@ class Pairs:
 
     @cached_property
     def right(self) -> Mask:
-        """Calls that give the wanted answer, by row and order."""
         return np.equal(as_tie(self.calls), self.wanted)
 
 
@@ -211,7 +209,6 @@ def count_wins(pairs: Pairs, content: str) -> Ints:
 
 @weak_cache
 def excluded(pairs: Pairs) -> dict[str, int]:
-    """Calls without a verdict, as an estimate reports them."""
     counts = np.bincount(pairs.calls.ravel(), minlength=len(Answer))
     return {"unreadable": int(counts[Answer.UNREADABLE]), "failed": int(counts[Answer.FAILED])}
 
@@ -251,7 +248,6 @@ def tally(
 
 
 def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
-    """Calls with the event of a metric among those with a verdict."""
     events, trials = metric.events(pairs), readable(pairs.calls)
     return tally(pairs, (events & trials).sum(axis=1), trials.sum(axis=1))
 

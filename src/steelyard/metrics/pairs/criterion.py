@@ -27,8 +27,6 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate per call by which two protocols are compared."""
-
     metric: Metric
     words: str
     events: Callable[[Pairs], Ints]
@@ -203,7 +201,6 @@ CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: pairs.righ
 def criterion_estimates(
     context: EstimateContext, base_vacuum: Pairs, vacuum: Pairs, base: Pairs, ladder: Pairs
 ) -> list[Estimate]:
-    """`criterion_shift` for vacuum and for each step that either protocol measured."""
     ladder = aligned(ladder, base.names)
     shifts = [protocol_shift(context.for_subgroup(kind="vacuum"), TIES, base_vacuum, vacuum)]
     for delta in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(ladder))}):

@@ -43,7 +43,6 @@ def one_sided(pairs: Pairs) -> Mask:
 
 
 def undecided(pairs: Pairs) -> Mask:
-    """Tie in both orders."""
     return neither(pairs.u_first) & neither(pairs.v_first)
 
 
@@ -107,9 +106,7 @@ class Decomposition:
     """Pairs that were shown in both orders, sorted into the cells of `CELLS`."""
 
     pairs: Pairs
-    """The rows, none with an absent order."""
     complete: Mask
-    """Both orders ended in a verdict."""
     commits: Ints
     """Decided calls of each row."""
 
@@ -159,7 +156,6 @@ class Decomposition:
 
 
 def decompose(pairs: Pairs) -> Decomposition:
-    """Sort the pairs that were shown in both orders into cells; the identity is asserted."""
     rows = _in_both_orders(pairs)
     # Counted by code and not by `decided`, so that the identity can fail.
     commits = count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND)))
@@ -179,7 +175,6 @@ def _whole(rows: Pairs) -> Pairs:
 
 
 def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
-    """Why these pairs have no decomposition, where no pair is complete."""
     if not len(pairs):
         return NO_CALLS
     if not len(parts.pairs):

@@ -189,7 +189,6 @@ def _cut(first: Ints, first_calls: Ints, second: Ints, second_calls: Ints) -> Sp
 
 
 def _scaled(events: Ints, calls: Ints) -> tuple[float, float, float]:
-    """The corrected share and its limits on the normal scale."""
     used = calls > 0
     counts = Tally(events[used], calls[used], n_calls=int(calls.sum()), n_units=int(calls.sum()))
     low, high = wilson_cluster(counts)

@@ -86,7 +86,6 @@ class Flips:
         return np.subtract(self.swap, alike)
 
     def comparable(self) -> Flips:
-        """The pairs that have comparisons of both kinds."""
         return self.where((self.repeat > 0) & (self.swap > 0))
 
     def where(self, mask: Mask) -> Flips:
@@ -133,7 +132,6 @@ def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:
 
 
 def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs: int, draws: int) -> Floats:
-    """Total excess of so many like pairs, drawn again and again."""
     if len(values) > max(MANY, 4 * pairs):
         # Pair by pair takes less where there are more ways to deal than pairs.
         below, totals = np.cumsum(chances), np.zeros(draws)

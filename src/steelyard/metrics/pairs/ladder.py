@@ -36,7 +36,6 @@ PADDED_PREFERENCE = Metric(
 
 
 def ladder_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
     ladder = on_ladder(pairs)
     estimates = _equals(context, pairs)
     # The first step is always reported, with a reason where it was not measured.

@@ -130,7 +130,6 @@ def length_lean(
 
 
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
-    """How often the longer text is named, whoever said what is better."""
     rows, long = pairs.where(longer > 0), longer[longer > 0]
     names_longer = np.equal(_named(rows), long[:, None])
     counts = tally(rows, names_longer.sum(axis=1), decided(rows.calls).sum(axis=1))

@@ -234,7 +234,6 @@ def _cells(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
 def _length(
     context: EstimateContext, pairs: Pairs, labelled: Pairs, longer: Mapping[str, int], others: int | None
 ) -> list[Estimate]:
-    """Whether length wins; nothing where no text is known."""
     if not longer:
         return []
     names = {labelled.names[number] for number in distinct(labelled.pair)}

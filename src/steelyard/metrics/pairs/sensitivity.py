@@ -67,7 +67,6 @@ WRONG_CHOICE = Metric(
 
 
 def on_ladder(pairs: Pairs) -> Pairs:
-    """The pairs in which one candidate is better by a known step."""
     return pairs.where((pairs.delta > 0) & (pairs.better > 0))
 
 

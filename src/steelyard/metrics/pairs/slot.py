@@ -53,12 +53,9 @@ from steelyard.stimuli.natural import NATURAL
 
 @dataclass(frozen=True)
 class PositionTest:
-    """Result of the position test and of the test for stable preferences."""
-
     total: int
     """Calls that name slot 1 less calls that name slot 2, over complete pairs."""
     calls: int
-    """Calls of complete pairs."""
     p: float
     """Two-sided exact sign-flip p of the total."""
     flipped: str
@@ -111,7 +108,6 @@ def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
 
 
 def first_replicates(pairs: Pairs) -> Mask:
-    """One row per pair: its lowest replicate."""
     if not pairs.replicate.any():
         return np.ones(len(pairs), dtype=np.bool_)
     lowest = np.full(len(pairs.names), np.iinfo(np.int64).max)

@@ -30,8 +30,6 @@ EVEN_TO = 0.6
 
 @dataclass(frozen=True, eq=False)
 class SlotCounts:
-    """The calls on pairs with a better text, by the slot in which it stood."""
-
     pairs: Pairs
 
     @cached_property
@@ -59,7 +57,6 @@ class SlotCounts:
 
 
 def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Count) -> Estimate:
-    """The estimate; where slots are uneven, with the bounds of the share over both, and a remark."""
     slots = SlotCounts(pairs)
     if estimate.value is None or slots.share <= EVEN_TO:
         return estimate
@@ -81,7 +78,6 @@ def slot_imbalance_note(estimate: Estimate) -> str | None:
 
 
 def imbalance_note(calls: tuple[int, int]) -> str:
-    """What uneven slots mean for a figure that they leave open."""
     return _remark(calls) if 0 in calls else f"{_remark(calls)}: not told from a preference for that slot"
 
 

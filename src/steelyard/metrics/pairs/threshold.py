@@ -121,8 +121,6 @@ def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
 
 
 class _Table:
-    """Correct calls and calls, clusters × steps, as integers."""
-
     def __init__(self, ladder: Pairs, readable_calls: Ints) -> None:
         measured = [delta for delta in steps(ladder) if readable_calls[ladder.delta == delta].any()]
         self.deltas = np.array(measured, dtype=np.float64)

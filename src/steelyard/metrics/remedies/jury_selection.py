@@ -32,11 +32,8 @@ NO_CHOICE = "needs labels and two or more clusters, to choose three of more judg
 
 @dataclass(frozen=True)
 class JuryOfThree:
-    """Three judges, and the calls that their figures are computed on."""
-
     members: tuple[str, ...]
     calls: Observations
-    """What all judges were asked there."""
     choosing: Observations | None = None
     """What they were asked where the trio was chosen; None where nothing chose it."""
 

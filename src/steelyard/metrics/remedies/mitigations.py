@@ -27,7 +27,6 @@ from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import Rule, average, plurality
 
 SIZES = (3, 5)
-"""Repeats that a majority or a mean is made of."""
 UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
 """Kinds of remedies, beside `JURY`."""
 BASE = "base"
@@ -35,16 +34,11 @@ BASE = "base"
 
 @dataclass(frozen=True)
 class Remedy:
-    """One way to get a verdict from several calls, or from another prompt."""
-
     kind: str
-    """`orders`, `majority`, `mean`, `protocol`, or `uncured`."""
     id: str
     title: str
     protocol: str = BASE
-    """Protocol whose calls it is made of."""
     repeats: int = 1
-    """Repeats of one call behind a verdict."""
     rule: Rule = plurality
     symmetric: bool = False
     """Both orders are asked, and differ in a tie: their verdicts are one by construction."""
@@ -175,8 +169,6 @@ class MitigatedFigure:
 
 @dataclass(frozen=True)
 class MitigatedJudge:
-    """A judge with one remedy, as it stands under `remedies` in `datasheet.json`."""
-
     judge: str
     remedy: str
     """Its id; `uncured` for the judge as measured."""
@@ -184,11 +176,9 @@ class MitigatedJudge:
     """`orders`, `majority`, `mean`, `protocol` or `uncured`."""
     title: str
     calls: int
-    """Calls per verdict."""
     figures: tuple[MitigatedFigure, ...] = ()
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
-    """Why there is no figure, and what it would take."""
     definition: str | None = None
     """The judge as a study file has it; None where it is the judge itself or another prompt."""
 
@@ -278,7 +268,6 @@ def _merit_figures(
 def jury_remedies(
     seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
 ) -> list[MitigatedJudge]:
-    """The jury beside each of these judges; where there is none, what it would take."""
     measured = [seen.judges.index(name) for name in judges if name in seen.judges]
     base = as_base(seen.filter(calls=np.isin(seen.judge, measured)), BASE)
     trio = choose_jury_of_three(base, judges, seed)
@@ -303,7 +292,6 @@ def jury_remedies(
 
 
 def _jury_figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
-    """The figures of the jury, each beside the same calls of one judge."""
     figures = []
     for figure in target_figures(voted):
         context = _context(judge, figure.probe, figure.group, JURY, seed)

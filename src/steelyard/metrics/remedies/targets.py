@@ -37,12 +37,9 @@ from steelyard.verdicts.observations import Observations
 
 @dataclass(frozen=True, eq=False)
 class CallValues:
-    """What each call of a figure shows, in columns of equal length."""
-
     value: Floats
     """1 or 0 for an event, else what the call adds to the mean."""
     counts: Mask
-    """The call has a verdict that counts."""
     cluster: Ints
     unit: Ints
 
@@ -54,7 +51,6 @@ class TargetFigure:
     metric: Metric
     probe: str
     group: Group
-    """Condition beside the protocol."""
     columns: Callable[[Observations], Any]
     estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
@@ -72,7 +68,6 @@ class TargetFigure:
 
 
 def target_figures(seen: Observations) -> Iterator[TargetFigure]:
-    """The figures that this judge was shown stimuli for, in reading order."""
     every = _SCORES if seen.pointwise else _PAIRS
     return (figure for figure in every if len(figure.columns(seen)))
 
@@ -219,10 +214,8 @@ class Change:
     uncured: float | None
     cured: float | None
     difference: float | None
-    """With less without."""
     interval: Interval | None = None
     n_calls: int = 0
-    """CallValues that have a verdict both ways."""
     n_units: int = 0
     n_clusters: int = 0
     note: str | None = None
@@ -262,14 +255,12 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
 
 
 def _of_events(asked: CallValues, changed: CallValues) -> Interval:
-    """Tango's interval over clusters; over pairs or items where there is one cluster."""
     before = asked.value.astype(np.int64)
     paired = Paired(before, before + changed.value.astype(np.int64), asked.cluster, asked.unit)
     return Interval("tango_cluster" if paired.n_clusters > 1 else "tango", *paired.limits())
 
 
 def _of_share(asked: CallValues) -> Interval:
-    """Wilson's interval of the share of events, as the datasheet has it."""
     events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
     tally = Tally(
         np.rint(events).astype(np.int64),

@@ -74,7 +74,6 @@ def balanced_accuracy(table: Floats, values: Floats) -> Floats:
 
 
 def krippendorff_alpha(table: Floats, values: Floats) -> Floats:
-    """Krippendorff's α for ordinal scales, judge and label as two raters."""
     return alpha(table + np.swapaxes(table, -1, -2), values, "ordinal")
 
 

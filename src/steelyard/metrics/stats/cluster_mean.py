@@ -147,7 +147,6 @@ def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.
 
 
 def left_out(table: Floats, figure: Figure) -> Floats:
-    """The figure without each cluster in turn; NaN where that leaves it undefined."""
     return np.asarray(figure(table.sum(axis=0) - table), dtype=np.float64)
 
 

@@ -34,9 +34,7 @@ class Tally:
     n_units: int
     """Distinct pairs behind the trials; replicates of a pair count once."""
     unreadable: int = 0
-    """Calls left out because the reply held no answer."""
     failed: int = 0
-    """Calls left out because there was no reply."""
     abstained: int = 0
     copies: int = 1
     """Trials that are one by construction: they count, and make nothing surer."""
@@ -79,7 +77,6 @@ def effective_size(tally: Tally) -> float:
 
 
 def design_effect(tally: Tally) -> float | None:
-    """Variance inflation by clustering; None where it cannot be estimated."""
     share = tally.share.mean
     return None if tally.share.even else tally.share.variance * tally.n / (share * (1 - share))
 
@@ -167,7 +164,6 @@ def percentile_limits(values: Floats, clusters: int) -> Span | None:
 
 
 def bootstrap_share(tally: Tally, seed: int) -> Span | None:
-    """Percentile interval of a share under the cluster bootstrap; None without width."""
     if tally.n_clusters < 2:
         return None
     sums = resample(np.stack([tally.events, tally.trials], axis=1), seed)

@@ -16,7 +16,6 @@ from math import inf, lgamma, log
 from steelyard.metrics.stats.intervals import Span
 
 PRIOR = 0.5
-"""Both parameters of the mixing beta distribution."""
 
 ALPHA = 0.05
 
@@ -27,7 +26,6 @@ def log_evidence(total: float, units: int, share: float) -> float:
 
 
 def refuted(total: float, units: int, share: float, alpha: float = ALPHA) -> bool:
-    """True where the share lies outside the sequence."""
     return log_evidence(total, units, share) >= -log(alpha)
 
 

@@ -16,16 +16,12 @@ _MOST_STEPS = 500
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """What the judges' agreement alone says about items and judges."""
-
     answers: Floats
-    """The answers that occur, in order."""
     posterior: Floats
     """(items × answers) probability that each answer is the true one; NaN where nobody voted."""
     confusion: Floats
     """(judges × answers × answers) probability of an answer (last) given the truth."""
     prevalence: Floats
-    """Share of each answer among the truths."""
 
     @property
     def verdict(self) -> Floats:

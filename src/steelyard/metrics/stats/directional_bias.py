@@ -46,8 +46,6 @@ def directional_bias(sums: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class DirectionalBias:
-    """Columns of equal length, one row per unit."""
-
     answer: Floats
     """Mean answer of the unit's calls, 0 to 1."""
     expected: Floats
@@ -57,7 +55,6 @@ class DirectionalBias:
 
     @property
     def value(self) -> float:
-        """The bias; NaN where one side was never expected."""
         return float(directional_bias(self._columns().sum(axis=0))) if len(self.answer) else float("nan")
 
     @property

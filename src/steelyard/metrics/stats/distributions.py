@@ -77,7 +77,6 @@ def normal_sides(values: Floats) -> tuple[Floats, Floats]:
 
 
 def normal_quantiles(probabilities: Floats) -> Floats:
-    """The normal quantile of each probability, none of which is 0 or 1."""
     # Shares of counts repeat: each is looked for once.
     shares, place = np.unique(probabilities, return_inverse=True)
     quantiles = map(NormalDist().inv_cdf, shares.tolist())
@@ -85,7 +84,6 @@ def normal_quantiles(probabilities: Floats) -> Floats:
 
 
 def _tails(distances: Floats) -> Floats:
-    """The share of a normal law above each of these values, none of which is negative."""
     if distances.size <= _FEW:
         return _above_each(distances)
     # Beyond 40 the share is no number any more, and the place of a limit would be undefined.

@@ -16,7 +16,6 @@ Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""
 
 Span = tuple[float, float]
-"""Where an interval begins and ends."""
 Ends = tuple[float, float]
 
 SHARE: Ends = (0.0, 1.0)
@@ -27,7 +26,6 @@ UNBOUNDED: Ends = (-inf, inf)
 
 
 def clipped(limits: Span, ends: Ends) -> Span:
-    """The part of an interval that lies within the range."""
     return max(ends[0], limits[0]), min(ends[1], limits[1])
 
 

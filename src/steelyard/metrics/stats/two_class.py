@@ -56,7 +56,6 @@ def youden_limits(table: Floats, probability: float = 0.975) -> tuple[float, flo
 
 
 def table_limits(table: Floats, figure: Figure, probability: float = 0.975) -> Span | None:
-    """Two-sided limits of a figure of such a table; None where a label has no verdict."""
     shares = _rates(table, probability)
     if shares is None:
         return None
@@ -100,7 +99,6 @@ def _share(events: Floats, trials: Floats, probability: float) -> tuple[float, S
 
 
 def _correlation(table: Floats) -> float:
-    """How right verdicts on the two labels move together over clusters."""
     right = np.diagonal(table, axis1=1, axis2=2)
     trials = table.sum(axis=-1)
     first, second = (right - trials * (right.sum(axis=0) / trials.sum(axis=0))).T
@@ -135,8 +133,6 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BalancedMean:
-    """Sums and sizes of both classes in each cluster."""
-
     table: Floats
     """(clusters, 4): sum and number of values of the first class, then of the second."""
 
@@ -153,7 +149,6 @@ class BalancedMean:
 
     @cached_property
     def value(self) -> float:
-        """The mean of the two class means; NaN where a class has no value."""
         return float(_mean(self.table.sum(axis=0)))
 
     @property
