@@ -343,22 +343,21 @@ data](guides/bring-your-data.md) says how files are read, mapped and sampled.
 
 
 def adapters_page() -> str:
-    """A table of all adapters, and a section on each."""
+    """A table of all adapters, and a paragraph on each."""
     adapters = [ADAPTERS.build(Spec(name)) for name in ADAPTERS.names()]
     table = ["| adapter | scale | judged | strata |", "| :-- | :-- | :-- | :-- |"]
     for adapter in adapters:
-        link = f"[`{adapter.name}`](#{adapter.name})"
         strata = " or ".join(f"`{column}`" for column in adapter.stratify)
-        table.append(f"| {link} | {scale_name(adapter.task.scale)} | {adapter.judged} | {strata} |")
-    return "\n".join([ADAPTERS_HEAD, *table, "", *map(_adapter, adapters)])
+        table.append(f"| `{adapter.name}` | {scale_name(adapter.task.scale)} | {adapter.judged} | {strata} |")
+    return "\n".join([ADAPTERS_HEAD, *table, "", "".join(map(_adapter, adapters))])
 
 
 def _adapter(adapter: Adapter) -> str:
-    told = (f"**{adapter.title}.** File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
+    told = (f"{adapter.title}. File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
     text = " ".join(part for part in (*told, adapter.note, adapter.pending) if part)
     rubric = " ".join(line.strip().removeprefix("- ") for line in adapter.task.rubric.splitlines() if line)
-    quoted = [f"> {adapter.task.instruction}", f"> {rubric}"]
-    return "\n".join([f"## {adapter.name}", "", f"{text} Columns: {_columns(adapter)}.", "", *quoted, ""])
+    question = f"{adapter.task.instruction} {rubric}"
+    return f"- **{adapter.name}**: {text} Columns: {_columns(adapter)}.\n  > {question}\n"
 
 
 def _columns(adapter: Adapter) -> str:
