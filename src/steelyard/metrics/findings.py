@@ -10,7 +10,6 @@ against the limits of their metrics, the gate against those of a policy, both by
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf, isfinite, sqrt
@@ -219,26 +218,6 @@ def difference_word(
         return CLEAR
     kept = moved == (0.0, 0.0) or low > 0 or high < 0
     return FLAGGED if probability <= ALPHA and kept else INCONCLUSIVE
-
-
-def with_difference_finding(estimate: Estimate, p: float, calls_total: Callable[[], int | None]) -> Estimate:
-    """The estimate of a difference with its word for no difference, from its interval, bounds and this p.
-
-    `calls_total` gives the calls in all that would decide; it is called only where nothing is decided.
-    """
-    interval, value = estimate.interval, estimate.value
-    if interval is None or interval.low is None or interval.high is None or value is None:
-        return estimate
-    limits = interval.low, interval.high
-    seen = difference_word(limits, p)
-    word = difference_word(limits, p, moved=missingness_shift(value, estimate.bounds))
-    return replace(
-        estimate,
-        status=word,
-        missing_decides=seen != word,
-        calls_needed=calls_total() if seen == INCONCLUSIVE else None,
-        note="; ".join(part for part in (estimate.note, missingness_note(seen, word)) if part) or None,
-    )
 
 
 def missingness_shift(value: float, bounds: Span | None) -> Span:

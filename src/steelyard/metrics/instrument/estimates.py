@@ -87,7 +87,7 @@ class ProtocolFits:
     def __init__(self, judge: str, observations: Observations, seed: int) -> None:
         self.judge, self.seed = judge, seed
         ladder = observations.filter(PROBE)
-        self.protocols = sorted(ladder.protocols_seen, key=lambda name: (name != "base", name))
+        self.protocols = ladder.protocols_seen
         """Names of the protocols, base first."""
         threads = ThreadPoolExecutor(max(1, len(self.protocols)))
         self._fits = {

@@ -13,7 +13,7 @@ calls of either order: at its extremes the missing calls of an order agree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, lgamma
 
@@ -22,13 +22,13 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, with_difference_finding
+from steelyard.metrics.findings import MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Limit, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, first_replicates
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion, with_tested_word
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
@@ -327,7 +327,9 @@ def _excess(
     )
     if not declared:
         return estimate
-    return with_difference_finding(estimate, test.adjusted_p, lambda: _calls_total(means, repeat.n_calls))
+    limits, p = means.limits(SURE, DIFFERENCE), test.adjusted_p
+    estimate = replace(estimate, calls_needed=_calls_total(means, repeat.n_calls))
+    return with_tested_word(estimate, lambda moved: difference_word(limits, p, moved=moved))
 
 
 def _intervals(

@@ -10,17 +10,18 @@ the longer text.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, with_difference_finding
+from steelyard.metrics.findings import MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, decided, excluded, lost, neither, readable, tally
-from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion, with_tested_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.stimuli.natural import NATURAL
 
@@ -121,12 +122,10 @@ def length_lean(
     )
     if test is None:
         return estimate
-
-    def calls_total() -> int | None:
-        units = bias.units_total(MARGIN)
-        return None if units is None else -(-units * calls // bias.units)
-
-    return with_difference_finding(estimate, test.adjusted_p, calls_total)
+    limits, adjusted, units = bias.limits(SURE), test.adjusted_p, bias.units_total(MARGIN)
+    needed = None if units is None else -(-units * calls // bias.units)
+    estimate = replace(estimate, calls_needed=needed)
+    return with_tested_word(estimate, lambda moved: difference_word(limits, adjusted, moved=moved))
 
 
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
