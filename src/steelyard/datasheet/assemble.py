@@ -149,7 +149,6 @@ class _JudgeFigures:
         return estimates
 
     def instrument(self, arms: Arms) -> list[Estimate]:
-        """The joint fit of each protocol, and the resolution of each against base."""
         estimates: list[Estimate] = []
         for protocol in arms.protocols:
             place = arms.context(protocol), f"instrument model, {protocol}"
@@ -165,64 +164,53 @@ class _JudgeFigures:
     def costs(
         self, estimates: Sequence[Estimate], price: Dollars | None, unchanged: Collection[str]
     ) -> list[Estimate]:
-        """Tokens and dollars."""
         make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
         return self.faults.estimates(self._context(COST), "costs", COSTS, make)
 
     def pooled(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
-        """Ordinal scores of all probes together."""
         scored = self.observations if form == POINTWISE else ()
         make = partial(pooled_estimates, self.judge, scored, estimates, self.seed)
         return self.faults.estimates(self._context(POOLED), "all probes", POOLED_FIGURES, make)
 
     def volatility(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
-        """How far accuracy moves from probe to probe."""
         scored = self.observations if form == POINTWISE else ()
         make = partial(volatility_estimates, self.judge, estimates, self.seed, scored)
         return self.faults.estimates(self._context(VOLATILITY), VOLATILITY, SPREADS, make)
 
     def losses(self) -> list[Estimate]:
-        """Calls without a verdict over the whole run."""
         make = partial(loss_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(
             EstimateContext(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make
         )
 
     def unchanged(self) -> list[Estimate]:
-        """Single texts as they are, over all probes."""
         make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._context(ORIGINAL), "unchanged items", UNCHANGED, make)
 
     def runs(self) -> list[Estimate]:
-        """Runs of agents, as they are and edited."""
         make = partial(run_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._context(RUNS), "runs of agents", AGENTS, make)
 
     def strata(self) -> list[Estimate]:
-        """Items as they are and natural pairs, by stratum."""
         make = partial(strata_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._context(ORIGINAL), "strata", STRATA, make)
 
     def confusion(self) -> list[Confusion]:
-        """Label by answer."""
         make = partial(confusions, self.judge, self.observations)
         return self.faults.guarded(self.judge, "confusion matrix", make, lambda _: [])
 
     def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
-        """The judge against rules that read nothing."""
         context = self._context(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
         make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
         return self.faults.estimates(context, "against baselines", GAINS, make)
 
     def merit(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
-        """Whether the judge tells good from bad."""
         make = partial(merit_estimates, self.judge, self.observations, baselines, self.seed)
         return self.faults.estimates(self._context(MERIT.id), MERIT.id, [MERIT], make)
 
     def remedies(
         self, prices: Mapping[str, Dollars | None] | None, baselines: Mapping[str, Observations]
     ) -> list[MitigatedJudge]:
-        """The judge with each remedy that its calls can tell of."""
         price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
         make = partial(
             mitigated_judges,
@@ -240,7 +228,6 @@ class _JudgeFigures:
 
 
 def _place(estimate: Estimate) -> tuple[str, str, str, str]:
-    """What an estimate is about."""
     return estimate.judge, estimate.probe, estimate.metric, canonical_json(dict(estimate.group))
 
 

@@ -41,9 +41,7 @@ PARTS = (
     *("judges", "run", "estimates", "panel", "findings", "verdicts", "remedies", "authored"),
     *("exhibits", "instruments", "confusion", "faults"),
 )
-"""Fields that stand by themselves."""
 MOST_NAMES = 3
-"""Judges that a title names."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,19 +49,14 @@ class Datasheet:
     """Everything a report shows."""
 
     name: str
-    """Name of the study."""
     seed: int
-    """Seed of the study."""
     stimulus_set: str
-    """Hash of the stimulus set."""
     version: str
-    """Version of Steelyard."""
     profile: str
     """`quick`, `standard`, `full`."""
     judges: tuple[JudgeEntry, ...]
     """Measured judges first, baselines last."""
     estimates: tuple[Estimate, ...]
-    """Every figure."""
     findings: tuple[Finding, ...] = keyed("readings", ())
     """What the tests allow one to say, in sentences; `readings` in the file."""
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -187,7 +180,6 @@ class Datasheet:
 
     @property
     def _reference(self) -> dict[str, str]:
-        """The sentence and the name, where a judge is the reference."""
         if self.reference is None:
             return {}
         return {"reference": self.reference_sentence, "reference_judge": self.reference}

@@ -15,20 +15,15 @@ RECORDED = "recorded"
 
 @dataclass(frozen=True)
 class JudgeEntry:
-    """A judge as the datasheet names it."""
-
     name: str
-    """Name on the datasheet."""
     model: str
     """`provider/model`, or `recorded`."""
     baseline: bool
-    """True for the dumb baselines."""
     protocols: Mapping[str, str]
     """Protocol name to fingerprint; of recorded verdicts, that of the verdicts."""
     members: tuple[str, ...] = ()
     """Judges that are asked in its place, where it is made of others."""
     calls_per_verdict: int = 1
-    """Calls that a verdict takes."""
 
     @property
     def instruments(self) -> Mapping[str, str]:
@@ -52,5 +47,4 @@ class JudgeEntry:
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
-        """The judge that was written."""
         return from_body(cls, body, where)

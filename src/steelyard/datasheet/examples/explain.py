@@ -19,7 +19,6 @@ def explain(case: CallGroup) -> str:
 
 
 def expected(stimulus: Stimulus) -> str:
-    """What is known of the right answer."""
     match stimulus.expectation:
         case Label(value=value):
             return f"the reference is {value}"
@@ -40,7 +39,6 @@ def _wrong(case: CallGroup) -> str:
 
 
 def _did(case: CallGroup) -> str:
-    """What the wrong calls have in common."""
     if not case.paired:
         return "gave another answer"
     return "named one" if isinstance(case.stimulus.expectation, NoPreference) else "did not name it"

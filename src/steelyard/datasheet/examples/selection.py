@@ -25,11 +25,9 @@ class GroupIndex:
     observations: Observations
     """Calls of one judge, sorted by protocol and stimulus as observations are."""
     starts: Ints
-    """The first call of each group."""
 
     @classmethod
     def of(cls, observations: Observations) -> GroupIndex:
-        """The groups of a judge's calls."""
         code = observations.protocol * len(observations.shown.stimuli) + observations.stimulus
         changes = np.flatnonzero(np.diff(code)) + 1
         starts = np.concatenate([[0], changes]) if len(code) else changes
@@ -40,22 +38,18 @@ class GroupIndex:
 
     @cached_property
     def sizes(self) -> Ints:
-        """Calls of each group."""
         return np.diff(self.starts, append=len(self.observations))
 
     @cached_property
     def number(self) -> Ints:
-        """The group of each call."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
     def stimulus(self) -> Ints:
-        """What each group was shown."""
         return self.observations.stimulus[self.starts]
 
     @cached_property
     def item(self) -> Ints:
-        """The item that it was made from."""
         return self.observations.shown.item[self.stimulus]
 
     @cached_property
@@ -83,11 +77,9 @@ class GroupIndex:
         return np.asarray((self.unchanged >= 0) & edited & same & scale)
 
     def rows(self, group: int) -> slice:
-        """The calls of a group."""
         return slice(int(self.starts[group]), int(self.starts[group] + self.sizes[group]))
 
     def sums(self, values: Mask | Floats) -> Floats:
-        """The sum over each group."""
         sums = np.bincount(self.number, weights=values.astype(np.float64), minlength=len(self))
         return sums.astype(np.float64)
 
@@ -115,7 +107,6 @@ WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES = (
     "unreadable",
     "failed",
 )
-"""How calls can end that one may ask to see."""
 A_TIE = 0.5
 """How telling a tie is where one text is better, against the choice of the worse."""
 
@@ -125,9 +116,7 @@ class CallGroup:
     """The calls of one judge on one stimulus under one protocol, with those that they are compared with."""
 
     outcome: str
-    """What it is a case of; empty where none was asked for."""
     calls: tuple[Observation, ...]
-    """Every order and repeat."""
     unchanged: tuple[Observation, ...] = ()
     """The calls on the unchanged item, where the verdict on an edited one is held against them."""
     held: int = 0
@@ -135,29 +124,22 @@ class CallGroup:
     right: int = 0
     """Those that meet it, on the range of the unchanged item where they were made on another."""
     wrong: int = 0
-    """Those that give another answer."""
 
     @property
     def stimulus(self) -> Stimulus:
-        """What was shown."""
         return self.calls[0].stimulus
 
     @property
     def paired(self) -> bool:
-        """True where two texts were compared."""
         return len(self.stimulus.texts) == 2
 
 
 @dataclass(frozen=True, eq=False)
 class ExampleSelector:
-    """The calls of one judge, by what was shown."""
-
     observations: Observations
-    """Calls of one judge."""
 
     @cached_property
     def groups(self) -> GroupIndex:
-        """Calls on one stimulus under one protocol."""
         return GroupIndex.of(self.observations)
 
     def weight(self, outcome: str | None) -> Floats:
@@ -167,7 +149,6 @@ class ExampleSelector:
         return _WEIGHTS[outcome](self)
 
     def count(self, outcome: str | None, among: Mask | None = None) -> int:
-        """How many cases there are, of all calls or among some."""
         return len(self._candidates(outcome, among)[0])
 
     def choose(
@@ -207,7 +188,6 @@ class ExampleSelector:
 
     @property
     def _paired(self) -> Mask:
-        """GroupIndex that compare two texts."""
         paired: Mask = self.observations.shown.paired[self.groups.stimulus]
         return paired
 
@@ -248,11 +228,9 @@ class ExampleSelector:
         return self.groups.sums(np.append(same_slot, False)) / self.groups.sizes
 
     def unreadable(self) -> Floats:
-        """Share of calls whose reply held no answer."""
         return self.groups.sums(self.observations.ended(Unreadable)) / self.groups.sizes
 
     def failed(self) -> Floats:
-        """Share of calls without a reply."""
         return self.groups.sums(self.observations.ended(Failed)) / self.groups.sizes
 
 

@@ -19,13 +19,10 @@ WITHOUT_LIMIT = "measured"
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
-    """Print the datasheet in about 25 lines."""
     _Brief(summarise(datasheet), console).show()
 
 
 class _Brief(Opening):
-    """One rendering."""
-
     def __init__(self, summary: Summary, console: Console) -> None:
         super().__init__(summary, console)
         titles = summary.finding_titles()
@@ -34,7 +31,6 @@ class _Brief(Opening):
         self.label = max((len(title) for title in titles), default=0) + 1
 
     def show(self) -> None:
-        """Header, matrix, verdicts."""
         self.header(short=True)
         names = self._columns()
         if self.titles:

@@ -22,7 +22,6 @@ from steelyard.datasheet.words.glossary import MARKS
 from steelyard.metrics.estimate import Estimate
 
 MOST_ROWS = 20
-"""Rows of a table of several judges that a terminal shows."""
 LABEL, NARROW, WIDE = 23, 19, 29
 """Columns for the names of the rows, and for a judge: at least, and at most."""
 ROOMY = 52
@@ -30,23 +29,18 @@ ROOMY = 52
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
-    """Print the datasheet."""
     _TerminalReport(summarise(datasheet), console).show()
 
 
 class _TerminalReport(Opening):
-    """One rendering: the summary, the console and the widths that follow from it."""
-
     def __init__(self, summary: Summary, console: Console) -> None:
         super().__init__(summary, console)
         self.reasons: set[str] = set()
-        """Why figures on this page are undefined."""
         self.terms: dict[str, str] = {}
         """Plain names that stand here without their terms, and these."""
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
-        """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
         self.header()
         self.verdicts()
         for judges in even_groups(self.summary.measured, self.per_table):
@@ -69,7 +63,6 @@ class _TerminalReport(Opening):
         self.console.print(table)
 
     def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int, int]:
-        """An empty table, with the columns for the names of its rows and for a judge."""
         column = min(WIDE, (self.console.width - LABEL) // max(1, len(judges)))
         label = ROOMY if self.console.width - column * len(judges) >= ROOMY - 1 else LABEL
         names = [_broken(judge.name, column - 1) for judge in judges]

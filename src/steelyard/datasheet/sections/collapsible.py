@@ -14,8 +14,6 @@ from steelyard.datasheet.words.glossary import MARKS
 
 @dataclass(frozen=True)
 class CollapsibleSection:
-    """One section, closed until a reader opens it."""
-
     section: Section
     """With the rows in which at least one judge under test has a figure."""
     words: Mapping[str, int]
@@ -25,7 +23,6 @@ class CollapsibleSection:
 
 
 def collapsible_sections(summary: Summary) -> tuple[CollapsibleSection, ...]:
-    """Every section that has something to show or to tell."""
     return tuple(_collapsible(summary, section) for section in summary.sections)
 
 

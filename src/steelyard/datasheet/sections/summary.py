@@ -29,13 +29,9 @@ class Summary:
     """The selection, with the reasons for undefined figures as lettered notes."""
 
     datasheet: Datasheet
-    """Where the figures come from."""
     measured: tuple[JudgeEntry, ...]
-    """Judges under test."""
     baselines: tuple[JudgeEntry, ...]
-    """Dumb baselines."""
     sections: tuple[Section, ...]
-    """In reading order."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Reason to letter, in order of first appearance."""
 
@@ -54,16 +50,13 @@ class Summary:
         return (estimate.status or "") if measured else ""
 
     def notes_in(self, cells: Iterable[str]) -> dict[str, str]:
-        """The notes that these cells refer to."""
         shown = set(cells)
         return {reason: letter for reason, letter in self.notes.items() if f"undefined ({letter})" in shown}
 
     def findings(self, judge: str) -> tuple[Finding, ...]:
-        """The readings of one judge."""
         return tuple(finding for finding in self.datasheet.findings if finding.judge == judge)
 
     def finding_titles(self) -> tuple[str, ...]:
-        """Titles of all readings, each once, in order of first appearance."""
         return tuple(dict.fromkeys(finding.title for finding in self.datasheet.findings))
 
     @property
@@ -73,16 +66,13 @@ class Summary:
         return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
 
     def finding(self, judge: str, title: str) -> Finding | None:
-        """One judge's reading under a title."""
         return next((finding for finding in self.findings(judge) if finding.title == title), None)
 
     def verdict(self, judge: str) -> Conclusion | None:
-        """The verdict on one judge."""
         return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
     @property
     def headlines(self) -> tuple[FigureRow, ...]:
-        """The few rows that baselines are shown with."""
         return tuple(row for section in self.sections for row in section.rows if row.headline)
 
     @property

@@ -98,5 +98,4 @@ def _cut_middle(name: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its beginning."""
     return text[:1].upper() + text[1:]

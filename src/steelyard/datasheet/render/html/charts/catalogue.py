@@ -55,7 +55,6 @@ def charts(summary: Summary, faults: Faults | None = None) -> tuple[Chart, ...]:
 
 
 def _chart(name: str, summary: Summary) -> Chart | None:
-    """The chart of a name, which is also its anchor."""
     function = CHARTS.factory(name)
     try:
         result = function(summary)
@@ -93,7 +92,6 @@ def _check(chart: Chart, name: str) -> Chart:
 
 
 def _placeholder(name: str, fault: Fault) -> Chart:
-    """The place of a chart that could not be drawn, with the reason."""
     return Chart(_title(name), fault.note, (), id=name)
 
 

@@ -65,14 +65,9 @@ CURVE_CAPTION = (
 
 @dataclass(frozen=True)
 class Plane:
-    """One panel: two rates of every protocol."""
-
     x: str
-    """Column of the horizontal rate."""
     y: str
-    """Column of the vertical rate."""
     across: str
-    """Title of the horizontal axis."""
 
 
 PLANES = (
@@ -83,7 +78,6 @@ PLANES = (
 
 @pairs_only
 def criterion(summary: Summary) -> Chart:
-    """Operating points, joined where a judge has more than one protocol."""
     curve = any(len(arms(summary, judge)) > 2 for judge in summary.measured)
     planes = PLANES if curve else PLANES[:1]
     columns = [name for plane in planes for name in (plane.x, plane.y)]

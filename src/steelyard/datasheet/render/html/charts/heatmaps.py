@@ -33,7 +33,6 @@ from steelyard.stimuli.original import ORIGINAL
 PAGE = 985
 """Room for a drawing, in pixels; judges that do not fit go below."""
 MAJORITY = JudgeEntry("majority of all", "", False, {})
-"""Stands among the judges where there are several."""
 RIGHT = (
     "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
     "the 95 % interval and the count; where a probe shows some of the items only, the share on the same "
@@ -58,13 +57,11 @@ CORRELATION_CAPTION = (
 
 @scores_only
 def accuracy(summary: Summary) -> Chart | None:
-    """How often each judge is right on each probe."""
     return heatmap(summary, ACCURACY.id, RIGHT)
 
 
 @scores_only
 def invariance(summary: Summary) -> Chart | None:
-    """How often each judge keeps its verdict under each edit."""
     return heatmap(summary, INVARIANCE.id, KEPT)
 
 
@@ -89,11 +86,8 @@ def _asked_to_move(share: Estimate) -> bool:
 
 @dataclass(frozen=True)
 class _ShareTable:
-    """One share of every judge on every probe."""
-
     summary: Summary
     found: Mapping[tuple[str, str], Estimate]
-    """Judge and probe to the share."""
     probes: Sequence[str]
     judges: Sequence[JudgeEntry]
 
@@ -118,11 +112,9 @@ class _ShareTable:
         return cls(summary, shares, probes, judges)
 
     def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
-        """Column names of the data table."""
         return ("probe", *(judge.name for judge in judges))
 
     def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[str, ...], ...]:
-        """The data table."""
         return tuple(
             (probe_title(probe), *(data_cell(self.summary, self.found.get((j.name, probe))) for j in judges))
             for probe in self.probes
@@ -133,7 +125,6 @@ class _ShareTable:
         return even_groups(self.judges, self.grid(self.judges).capacity(PAGE))
 
     def grid(self, judges: Sequence[JudgeEntry]) -> HeatmapGrid:
-        """These judges as columns."""
         styles = series_styles(self.summary)
         return HeatmapGrid(
             rows=[probe_title(probe) for probe in self.probes],
@@ -161,7 +152,6 @@ class _ShareTable:
         )
 
     def _whole(self, judge: JudgeEntry, metric: Metric) -> Estimate | None:
-        """A figure of all unchanged items."""
         return self.summary.datasheet.find(judge.name, metric.id, ORIGINAL, protocol="base")
 
     def _same_items(self, judge: JudgeEntry, estimate: Estimate) -> str:

@@ -48,7 +48,6 @@ POSITION_CAPTION = (
 
 @pairs_only
 def axes_map(summary: Summary) -> Chart:
-    """Every judge at its dark current and stable cross-sensitivity; larger markers see one step better."""
     judges = JudgeScatter.of(summary, AXES_HEADER, partial(_axes, summary), _area)
     plane, limits = RatePlane(DARK, STABLE, root=True), LimitLines.of(judges.points)
     drawn = [*limits.elements(plane), *scatter(plane, judges.points, limits.boxes(plane))]
@@ -71,7 +70,6 @@ def _area(target: Estimate | None) -> float:
 
 @pairs_only
 def position(summary: Summary) -> Chart:
-    """Every judge by its stable and its positional share of same-quality pairs."""
     judges = JudgeScatter.of(summary, POSITION_HEADER, partial(_shares, summary))
     plane = RatePlane(POSITION_HEADER[1], POSITION_HEADER[2], root=True)
     limits = LimitLines.of(judges.points)

@@ -31,32 +31,21 @@ FRAMES = {"flagged": "bad"}
 
 @dataclass(frozen=True)
 class HeatmapTile:
-    """One cell."""
-
     row: int
-    """Row, from the top."""
     column: int
-    """Column, from the left."""
     figure: str
     """The value as text; the only line of a cell without a value."""
     beside: str = ""
-    """Interval and count, in small letters."""
     strength: float | None = None
     """0 to 1: how strong the colour is; None for a cell without a value."""
     role: str = "share"
-    """Colour role."""
     word: str = ""
-    """Finding of the figure, which frames it; empty for none."""
 
 
 @dataclass(frozen=True)
 class HeatmapGrid:
-    """Headings and tiles."""
-
     rows: Sequence[str]
-    """Names of the rows."""
     columns: Sequence[str]
-    """Names of the columns."""
     tiles: Sequence[HeatmapTile]
     """Cells; one that is missing stays empty."""
     apart: int
@@ -64,7 +53,6 @@ class HeatmapGrid:
 
     @cached_property
     def side(self) -> int:
-        """Room for the names of the rows, in pixels."""
         return round(LETTER * max(map(len, self.rows), default=0)) + 14
 
     @cached_property
@@ -76,7 +64,6 @@ class HeatmapGrid:
 
     @property
     def width(self) -> int:
-        """Width of the drawing."""
         return self.side + len(self.columns) * self.broad + (APART if self.apart < len(self.columns) else 0)
 
     def capacity(self, room: int) -> int:
@@ -85,12 +72,10 @@ class HeatmapGrid:
 
     @property
     def top(self) -> int:
-        """Room for the headings."""
         return LINE * max((len(self.heading(name)) for name in self.columns), default=1) + 8
 
     @property
     def height(self) -> int:
-        """Height of the drawing."""
         return self.top + len(self.rows) * TALL
 
     def heading(self, name: str) -> list[str]:
@@ -101,19 +86,16 @@ class HeatmapGrid:
         return lines if len(lines) < 3 else [lines[0], lines[1][:-1] + "…"]
 
     def left(self, column: int) -> int:
-        """Left edge of a column."""
         return self.side + column * self.broad + (APART if column >= self.apart else 0)
 
 
 def draw_heatmap(grid: HeatmapGrid, *, title: str, label: str) -> str:
-    """The grid as SVG."""
     tiles = [element for tile in grid.tiles for element in _tile(grid, tile)]
     elements = [*tiles, *_row_names(grid), *_headings(grid)]
     return document(elements, width=grid.width, height=grid.height, title=title, label=label)
 
 
 def _tile(grid: HeatmapGrid, tile: HeatmapTile) -> list[SvgElement]:
-    """The tile, its figure, and below it interval and count."""
     left, up = grid.left(tile.column), grid.top + tile.row * TALL
     box = Box(left + GAP, up + GAP, left + grid.broad, up + TALL)
     x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
