@@ -51,8 +51,10 @@ def show(
 def _print_json(chosen: Sequence[JudgeExamples]) -> None:
     import json
 
+    from steelyard.core.json_dataclasses import to_body
+
     body = [
-        {"judge": one.judge, "matching": one.matching, "exhibits": [e.to_json() for e in one.exhibits]}
+        {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
         for one in chosen
     ]
     click.echo(json.dumps(body, indent=1))

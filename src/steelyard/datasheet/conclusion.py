@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.core.json_dataclasses import from_body, mapping
+from steelyard.core.json_dataclasses import from_body, mapping, to_body
 
 UNFIT = "unfit"
 """It is shown not to tell good from bad, or there are hardly any answers."""
@@ -36,13 +36,6 @@ class ConclusionReason:
     """Where the remedies stand: page and heading; None where nothing has to be cured."""
     brings: tuple[str, ...] = ()
     """Titles of other flagged findings that are expected of a judge with this fault."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "brings": list(self.brings)}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> ConclusionReason:
-        return from_body(cls, body, where)
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,9 +75,9 @@ class Conclusion:
         return {
             "judge": self.judge,
             "verdict": JSON_WORDS[self.word],
-            "facts": [fact.to_json() for fact in self.facts],
+            "facts": to_body(self.facts),
             "remedy": self.so,
-            "next": None if self.next is None else self.next.to_json(),
+            "next": to_body(self.next),
             **{name: getattr(self, name) for name in ("command", "calls", "dollars")},
         }
 
@@ -121,13 +114,6 @@ class NextStep:
     def __str__(self) -> str:
         return f"{self.sentence}\n{self.command}" if self.command else self.sentence
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> NextStep:
-        return from_body(cls, body, where)
-
 
 def next_step_body(sentence: str, beside: Mapping[str, Any]) -> dict[str, Any] | None:
     """The entry under `next` for a file that has one sentence there, `PURPOSE: COMMAND (PRICE)`.
@@ -155,14 +141,6 @@ class Finding:
     status: str = field(metadata={"key": "word"})
     """`clear`, `flagged`, `inconclusive`, `measured` or `undefined`; `word` in `datasheet.json`."""
     sentence: str
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `readings` in `datasheet.json`."""
-        return {"judge": self.judge, "title": self.title, "word": self.status, "sentence": self.sentence}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Finding:
-        return from_body(cls, body, where)
 
 
 def also_flagged(fact: ConclusionReason) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
-from steelyard.core.json_dataclasses import from_body
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.scale import parse_scale
@@ -34,14 +32,6 @@ class Confusion:
     answers: tuple[str, ...]
     """Columns: what the judge answered; of a pair the content that it named."""
     calls: tuple[tuple[int, ...], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        lists = {"labels": list(self.labels), "answers": list(self.answers)}
-        return {**asdict(self), **lists, "calls": [list(row) for row in self.calls]}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Confusion:
-        return from_body(cls, body, where)
 
 
 def confusions(judge: str, observations: Observations) -> list[Confusion]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from steelyard.core.json_dataclasses import from_body
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -45,17 +42,6 @@ class InstrumentCard:
     members: tuple[str, ...] = ()
     """Judges that its verdicts are made of, where it is not asked itself."""
     prompts: tuple[PromptCard, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            "members": list(self.members),
-            "prompts": [asdict(each) for each in self.prompts],
-        }
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> InstrumentCard:
-        return from_body(cls, body, where)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.json_dataclasses import from_body
 from steelyard.core.text import pluralize
 
 RECORDED = "recorded"
@@ -44,7 +43,3 @@ class JudgeEntry:
         if not self.members:
             del body["members"], body["calls_per_verdict"]
         return body
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
-        return from_body(cls, body, where)

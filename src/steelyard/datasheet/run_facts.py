@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import JSON_WORDS
@@ -87,11 +86,6 @@ class ProfileLook:
     """Judges whose word was not decided, with the titles of what was open."""
     end: str | None = None
     """Why no larger profile was measured; None where one was, or is still to be."""
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `looks` of `run` in `datasheet.json`, and in `study.yaml`."""
-        open_ = {judge: list(titles) for judge, titles in self.open.items()}
-        return {**vars(self), "words": dict(self.words), "open": open_}
 
     @property
     def open_sentence(self) -> str:

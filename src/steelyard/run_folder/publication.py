@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from steelyard.core.json_dataclasses import to_body
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
@@ -84,7 +85,7 @@ def _with_looks(sheet: Datasheet, before: Sequence[ProfileLook], observations: O
         return [look_at(sheet, observations, int(sheet.run["calls"]))]
 
     mine = [] if sheet.partial else faults.guarded("", "look", look, lambda _: [])
-    run = {**sheet.run, "looks": [each.to_json() for each in (*before, *mine)]}
+    run = {**sheet.run, "looks": to_body((*before, *mine))}
     return replace(sheet, run=run, faults=(*sheet.faults, *faults.found))
 
 

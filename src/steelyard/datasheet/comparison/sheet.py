@@ -13,7 +13,7 @@ from steelyard.datasheet.comparison.answer import ComparisonAnswer, main_first
 from steelyard.datasheet.comparison.rows import probability
 from steelyard.datasheet.run_facts import describe_reference
 from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.text import escape_control_chars
+from steelyard.datasheet.words.text import escape_fields
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import Fault
@@ -92,8 +92,9 @@ class ComparisonSheet:
         return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def shown(self) -> ComparisonSheet:
-        part = None if self.stratum is None else escape_control_chars(self.stratum)
-        return replace(self, first=_visible(self.first), second=_visible(self.second), stratum=part)
+        names = ("judge", "model", "made", "folder", "stimulus_set")
+        first, second = (escape_fields(side, *names) for side in (self.first, self.second))
+        return replace(escape_fields(self, "stratum"), first=first, second=second)
 
     @property
     def defined(self) -> tuple[Comparison, ...]:
@@ -165,17 +166,6 @@ class ComparisonSheet:
             return f"No difference between the judges is shown by all figures together (p = {p})."
         where = "" if any(row.differs for row in self.rows) else "; no single figure says where"
         return f"The judges differ: p = {p} over all figures together{where}."
-
-
-def _visible(side: Side) -> Side:
-    return replace(
-        side,
-        judge=escape_control_chars(side.judge),
-        model=escape_control_chars(side.model),
-        made=escape_control_chars(side.made),
-        folder=escape_control_chars(side.folder),
-        stimulus_set=escape_control_chars(side.stimulus_set),
-    )
 
 
 def _shown_to_both(row: Comparison) -> bool:

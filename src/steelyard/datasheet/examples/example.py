@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from steelyard.core.json_dataclasses import from_body
 from steelyard.core.text import pluralize
 
 
@@ -58,17 +56,6 @@ class FindingExample:
     left_out: int = 0
     reading: str = ""
     """Title of the reading that it stands behind; empty where none was asked for."""
-
-    def to_json(self) -> dict[str, Any]:
-        body = asdict(self)
-        body["shown"] = [
-            {**shown, "texts": shown["texts"] and list(shown["texts"])} for shown in body["shown"]
-        ]
-        return {**body, "calls": list(body["calls"])}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> FindingExample:
-        return from_body(cls, body, where)
 
 
 TEXT, REPLY = 800, 600
