@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
-from steelyard.datasheet.examples.explain import explain as reason_to_count
 from steelyard.datasheet.examples.selection import ExampleSelector
+from steelyard.datasheet.examples.selection import explain as reason_to_count
 from steelyard.run_folder.call_record import CallRecord, call_records
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation

@@ -28,11 +28,11 @@ _SVG = "{http://www.w3.org/2000/svg}"
 CHARTS: Registry[Chart | str | None] = Registry(
     "chart",
     {
-        "axes": f"{_HERE}.judge_scatters:axes_map",
-        "position": f"{_HERE}.judge_scatters:position",
+        "axes": f"{_HERE}.scatter_charts:axes_map",
+        "position": f"{_HERE}.scatter_charts:position",
         "psychometric": f"{_HERE}.psychometric:psychometric",
         "decomposition": f"{_HERE}.decomposition:decomposition",
-        "criterion": f"{_HERE}.criterion:criterion",
+        "criterion": f"{_HERE}.scatter_charts:criterion",
         "instrument": f"{_HERE}.interval_charts:instrument",
         "heat-accuracy": f"{_HERE}.heatmaps:accuracy",
         "heat-invariance": f"{_HERE}.heatmaps:invariance",

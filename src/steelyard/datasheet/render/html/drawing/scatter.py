@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import atan2, degrees, hypot
 
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, ROOT_TICKS, Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import (
-    Chart,
-    Panel,
     SeriesStyle,
-    all_judges,
-    aria_label,
-    data_cell,
     interval_ends,
-    number_legend,
-    omission_note,
-    series_styles,
 )
 from steelyard.datasheet.render.html.drawing.labels import place_labels
 from steelyard.datasheet.render.html.drawing.svg import (
@@ -30,8 +22,6 @@ from steelyard.datasheet.render.html.drawing.svg import (
     draw_text,
     error_bar,
 )
-from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
@@ -194,43 +184,3 @@ def _bar_boxes(bars: Sequence[SvgElement]) -> list[Box]:
         else Box(box.left - 2, box.top, box.right + 2, box.bottom)
         for box in (bar.box for bar in bars)
     ]
-
-
-@dataclass(frozen=True)
-class JudgeScatter:
-    summary: Summary
-    header: tuple[str, ...]
-    """Column names: the judge, the horizontal figure, the vertical figure, and others."""
-    points: list[ScatterPoint]
-    rows: tuple[tuple[str, ...], ...]
-    omitted: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls,
-        summary: Summary,
-        header: tuple[str, ...],
-        find: Callable[[str], Sequence[Estimate | None]],
-        size: Callable[[Estimate | None], float] = lambda _: ScatterPoint.size,
-    ) -> JudgeScatter:
-        """Every judge at its first two estimates; the last one may set the size of its marker."""
-        styles, points, rows, omitted = series_styles(summary), [], [], []
-        for judge in all_judges(summary):
-            estimates = find(judge.name)
-            x, y = estimates[:2]
-            rows.append((judge.name, *(data_cell(summary, estimate) for estimate in estimates)))
-            if numbers.defined(x) and numbers.defined(y):
-                style = styles[judge.name]
-                points.append(
-                    ScatterPoint(style.tag, x, y, style, size(estimates[-1]), baseline=judge.baseline)
-                )
-            else:
-                omitted.append(omission_note(judge.name, zip(header[1:3], (x, y), strict=True)))
-        return cls(summary, header, points, tuple(rows), tuple(omitted))
-
-    def chart(self, title: str, caption: str, plane: RatePlane, elements: Sequence[SvgElement]) -> Chart:
-        """The chart with these elements; without a judge to draw, its words and data alone."""
-        label = aria_label(self.header, self.rows)
-        panels = (Panel(plane.draw(elements, title=title, label=label)),) if self.points else ()
-        legend = number_legend(self.summary)
-        return Chart(title, caption, panels, self.header, self.rows, legend, self.omitted)
