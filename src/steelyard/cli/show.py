@@ -54,8 +54,7 @@ def _print_json(chosen: Sequence[JudgeExamples]) -> None:
     from steelyard.core.json_dataclasses import to_body
 
     body = [
-        {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
-        for one in chosen
+        {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)} for one in chosen
     ]
     click.echo(json.dumps(body, indent=1))
 
