@@ -130,19 +130,16 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
 
 
 def _partial(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each data set whose run ended early."""
     rows = [row for judge in judges for row in judge.rows if row.partial]
     return list(dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows))
 
 
 def _references(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each data set whose labels are verdicts of a judge."""
     rows = [row for judge in judges for row in judge.rows if row.reference]
     return list(dict.fromkeys(f"Reference on {row.data_set}: {row.reference}." for row in rows))
 
 
 def _missing(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each judge that some data set has no accuracy of."""
     gaps = {
         judge.judge: ", ".join(f"{name} ({why})" for name, why in judge.missing.items()) for judge in judges
     }

@@ -12,16 +12,10 @@ from steelyard.cli.output import plain
 
 @dataclass(frozen=True)
 class _Entry:
-    """A name that can be copied, and what it stands for."""
-
     name: str
-    """Never broken."""
     meaning: str
-    """The line below it."""
     beside: str = ""
-    """What stands after the name."""
     metrics: tuple[tuple[str, str], ...] = ()
-    """Id and meaning of each figure, where they are asked for."""
 
 
 @click.command(short_help="List the probes, or the metrics of some.")

@@ -46,7 +46,6 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import on demand."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -98,7 +97,6 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command; print every error as one sentence and exit with its code."""
     gc.set_threshold(50_000, 20, 20)  # most objects of a command live until its end: collect less often
     try:
         process.prepare()
@@ -146,7 +144,6 @@ def _print_usage_error(error: click.ClickException) -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """The message; an unknown option gets the nearest name as a suggestion."""
     if not isinstance(error, click.NoSuchOption):
         return error.format_message().rstrip(".?")
     close = get_close_matches(error.option_name, error.possibilities or (), n=1)
@@ -154,7 +151,6 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _describe_os_error(error: OSError | UnicodeError) -> str:
-    """The file, as far as the system names it, and the error."""
     if isinstance(error, OSError):
         where = "reading or writing failed" if error.filename is None else error.filename
         return f"{where}: {error.strerror or error}; correct that and run the same command again."
@@ -202,7 +198,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 def help_epilog(name: str, command: click.Command) -> str:
-    """The end of a command's help: its examples, and one of its options as an environment variable."""
     lines = "\n".join(f"  {line}" for example in EXAMPLES[name] for line in example.split("\n"))
     variable = _environment_example(command)
     hint = f"\n\nOptions can also be set as environment variables, e.g. {variable}." if variable else ""

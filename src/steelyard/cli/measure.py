@@ -107,7 +107,6 @@ def measure(
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
-    """Print the datasheet, the warnings and errors, then the path of the page; return the exit code."""
     sheet = measurement.datasheet
     if sheet is not None and as_json:
         click.echo(sheet.dumps(), nl=False)

@@ -34,7 +34,6 @@ def option(*names: str, **settings: Any) -> Decorator:
 
 
 def envvar_for(long: str) -> str:
-    """The environment variable of an option."""
     return "STEELYARD_" + long.removeprefix("--").replace("-", "_").upper()
 
 
@@ -42,7 +41,6 @@ class FiniteRange(click.FloatRange):
     """A click FloatRange that also rejects nan and infinity."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert and check one value."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -76,7 +74,6 @@ def complete_judges(context: click.Context, parameter: click.Parameter, start: s
 
 
 def complete_probes(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Shell completion of probes and suites."""
     del context, parameter
     from steelyard.probes.probe import PROBES
     from steelyard.probes.suites import SUITES
@@ -209,7 +206,6 @@ until_option = option(
 
 
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All options of a study and of its run."""
     for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
         command = decorate(command)
     return command

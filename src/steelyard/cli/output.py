@@ -28,19 +28,16 @@ ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
 
 
 def print_error(message: object) -> None:
-    """Print one sentence on one line of stderr."""
     from steelyard.datasheet.words.text import escape_control_chars
 
     click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
 def warn(message: object) -> None:
-    """Print a problem that did not stop the run."""
     print_error(f"warning: {message}")
 
 
 def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
-    """Print the warnings, then the errors; return the exit code."""
     for warning in warnings:
         warn(warning)
     for error in errors:
@@ -115,7 +112,6 @@ def print_page_path(page: Path, before: str = "", *, full: bool) -> None:
 
 
 def open_link(what: str, url: str, *, browser: bool) -> None:
-    """Print the link and open it in the browser."""
     click.echo(f"{what} at {url}\nPress Ctrl-C to stop; saved work is kept.")
     if browser:
         with suppress(webbrowser.Error):
@@ -123,7 +119,6 @@ def open_link(what: str, url: str, *, browser: bool) -> None:
 
 
 def system_user() -> str:
-    """The user name of the operating system."""
     import getpass
 
     try:

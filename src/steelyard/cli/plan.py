@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.metrics.stats.sample_size import LabelPrecision
 
 MOST_ITEMS = 1_000_000_000
-"""Items beyond this number are no plan."""
 
 
 @click.command(short_help="Estimate the cost of a measurement; makes no calls.")
@@ -70,13 +69,10 @@ def plan(
 
 
 ASSUMED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
-"""Rates of the judge that the table assumes: a typical one."""
 MOST_ROWS = 10**7
-"""Labels beyond this number are no plan."""
 
 
 def print_label_precision(given: str, as_json: bool) -> None:
-    """A row for each number of labelled rows."""
     from steelyard.metrics.stats.sample_size import label_precision
 
     rows = [label_precision(count, **ASSUMED) for count in _counts(given)]
@@ -109,7 +105,6 @@ def _counts(given: str) -> list[int]:
 
 
 def print_ranking(folder: Path, items: int, as_json: bool) -> None:
-    """A sentence for each judge of a run folder."""
     from steelyard.commands.ranking import ranking_power
     from steelyard.run_folder.published_files import read_datasheet
 

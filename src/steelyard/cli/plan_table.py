@@ -34,7 +34,6 @@ def print_study_plan(
     *,
     by_probe: bool = False,
 ) -> None:
-    """Print the pending calls: generated texts first, then the calls of the judges."""
     from steelyard.commands.reference_run import with_expected_labels
     from steelyard.run_folder.resume import require_same_study
 
@@ -79,7 +78,6 @@ def print_plan(
 
 
 def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
-    """Print calls, tokens, dollars and time of each row; baselines in one line."""
     study = plan.study
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
@@ -98,14 +96,12 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
 
 
 def print_rows(rows: list[PlanRow], console: Console, head: str = "judge") -> None:
-    """The table alone, with a line below it."""
     for line in _lines(rows, console.width, head):
         console.print(line, soft_wrap=True, highlight=False)
     console.print()
 
 
 def by_judge(rows: list[PlanRow]) -> list[PlanRow]:
-    """One row per judge, in order of first appearance."""
     judges = dict.fromkeys(row.judge for row in rows)
     return [replace(total_row([row for row in rows if row.judge == judge]), judge=judge) for judge in judges]
 
@@ -171,7 +167,6 @@ def _calls(rows: list[PlanRow], judges: set[str]) -> int:
 
 
 def total_row(rows: list[PlanRow]) -> PlanRow:
-    """All rows together."""
     known = [row.dollars for row in rows if row.dollars is not None]
     dollars = sum(known) if len(known) == len(rows) else None
     return PlanRow(

@@ -72,7 +72,6 @@ def _print(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
 
 
 def _headline(one: JudgeExamples, wanted: ShowRequest) -> str:
-    """Which calls these are, how many more there are, or that there are none."""
     of = f" of probe {wanted.probe}" if wanted.probe else ""
     ending = f" with outcome {wanted.outcome}" if wanted.outcome else ""
     if not one.matching:

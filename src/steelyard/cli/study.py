@@ -58,7 +58,6 @@ def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress:
 
 
 def run_limits(options: dict[str, Any]) -> RunLimits:
-    """The limits of a run from its options."""
     from steelyard.runner.limits import RunLimits
 
     return RunLimits(

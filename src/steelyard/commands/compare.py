@@ -32,9 +32,7 @@ class Target:
     """`DIR[:JUDGE]` as it was given."""
 
     folder: Path
-    """The run folder or import."""
     judge: str | None
-    """The judge's name, where one was given."""
 
     @classmethod
     def parse(cls, text: str) -> Target:
@@ -49,16 +47,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """All that a folder holds for a comparison."""
-
     folder: Path
-    """Where it lies."""
     judges: tuple[JudgeEntry, ...]
-    """Who was asked."""
     observations: Observations
-    """What was read."""
     stimulus_set: str
-    """Hash of the stimulus set."""
     recorded: bool
     """True where the texts are not known, so that stimuli have names only."""
     coverage: RunCoverage | None = None
@@ -84,7 +76,6 @@ class Verdicts:
         raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
 
     def for_stratum(self, stratum: str) -> Verdicts:
-        """The calls on one stratum of the data."""
         shown = self.observations.shown
         known = sorted(set(shown.stratum.tolist()))
         if stratum not in known:
@@ -109,7 +100,6 @@ class Verdicts:
 
 
 def load_verdicts(folder: Path) -> Verdicts:
-    """Read a run folder or an import; nothing is written."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
     run, imported = RunFolder(folder), ImportFolder(folder)
@@ -153,7 +143,6 @@ def compare_targets(
 def compare_judges(
     left: Verdicts, first: JudgeEntry, right: Verdicts, second: JudgeEntry, margin: float = MARGIN
 ) -> ComparisonSheet:
-    """Every figure of two judges on the units that both answered."""
     if left is right and first.name == second.name:
         raise ConfigError(f"{left.folder}: {first.name!r} against itself, expected two judges; name another.")
     by_name = left.recorded or right.recorded

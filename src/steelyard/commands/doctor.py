@@ -41,7 +41,6 @@ EXTRAS = (
 
 
 def _extras() -> Iterator[DoctorCheck]:
-    """What an extra would add."""
     for name, package, extra, purpose in EXTRAS:
         there = find_spec(package) is not None
         missing_text = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
@@ -49,7 +48,6 @@ def _extras() -> Iterator[DoctorCheck]:
 
 
 def machine_checks() -> Iterator[DoctorCheck]:
-    """Machine, disk, and what each provider needs."""
     yield DoctorCheck(
         "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
     )
@@ -84,19 +82,14 @@ class JudgeCheck:
     """What became of one call."""
 
     judge: str
-    """Name of the judge, or what was written for one that cannot be made."""
     protocol: str
-    """Under which it was asked."""
     lines: tuple[tuple[str, str], ...] = ()
-    """What was found, as title and text."""
     fault: str | None = None
     """What is wrong, as the end of a sentence; None where the reply was read."""
     exit_code: int = 1
-    """Exit code where something is wrong."""
 
     @property
     def subject(self) -> str:
-        """The judge and the protocol, for a sentence."""
         return f"judge {self.judge}: protocol {self.protocol}" if self.protocol else f"judge {self.judge}"
 
 

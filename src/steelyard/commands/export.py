@@ -23,7 +23,6 @@ from steelyard.errors import ConfigError
 from steelyard.run_folder.published_files import parquet_missing, valid_text, write_parquet
 
 JSONL, PARQUET = FORMS = ("jsonl", "parquet")
-"""What tables can be written as."""
 CHUNK = 500
 """Trials that are read at a time: prompts of agents' runs are long."""
 
@@ -46,16 +45,12 @@ TRIAL_COLUMNS = {
 
 @dataclass(frozen=True)
 class ExportedTable:
-    """One file that was written."""
-
     path: Path
-    """The file."""
     calls: CallCounts
     """What it holds, a row for each; baselines last."""
 
     @property
     def rows(self) -> int:
-        """How many rows."""
         return self.calls.total
 
 
@@ -150,7 +145,6 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
 
 
 def _schema() -> Any:
-    """Columns of the trials; messages and failures stay lists."""
     import pyarrow
 
     text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
@@ -161,7 +155,6 @@ def _schema() -> Any:
 
 
 def _valid_text(value: Any) -> Any:
-    """The same with text that UTF-8 can spell."""
     if isinstance(value, dict):
         return {key: _valid_text(inner) for key, inner in value.items()}
     return [_valid_text(inner) for inner in value] if isinstance(value, list) else valid_text(value)

@@ -32,37 +32,29 @@ SEED = 7
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What recorded verdicts amount to."""
-
     calls: PairTable | ScoreTable
     """Every call, sorted."""
     observations: Observations
     """The same calls joined with what is known of their texts."""
     datasheet: Datasheet
-    """Built from them."""
     errors: tuple[SteelyardError, ...]
     """Judges without any readable verdict."""
     warnings: tuple[str, ...]
     """Calls without a verdict, in sentences."""
     baselines: tuple[str, ...] = ()
-    """Judges that stood beside the others as baselines."""
 
     @property
     def calls_of_baselines(self) -> int:
-        """Calls that were made to them."""
         counts = self.observations.counts()
         return sum(number for (judge, _), number in counts.items() if judge in self.baselines)
 
 
 @dataclass(frozen=True)
 class ImportFolder:
-    """Where an import keeps its files."""
-
     path: Path
 
     @property
     def observations(self) -> Path:
-        """Every call in the project's own format."""
         return self.path / "observations.jsonl"
 
     @property
@@ -98,7 +90,6 @@ class ImportFolder:
             raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
 
     def load(self) -> ImportResult:
-        """Rebuild the datasheet from the calls that lie here."""
         name, seed, expected, baselines = self._read_source()
         imported = import_verdicts([self.observations], name, seed, baselines=baselines)
         self._check(imported.calls, expected)
@@ -167,15 +158,11 @@ class RecordedVerdicts:
     """What files of recorded verdicts hold, before any figure."""
 
     calls: PairTable | ScoreTable
-    """Every call, sorted."""
     observations: Observations
-    """The same calls joined with what is known of their texts."""
     probes: Sequence[Probe]
-    """What makes figures of them."""
     remarks: Sequence[str] = ()
     """What a user should know of how the lines were read."""
     baselines: Collection[str] = ()
-    """Judges that stood beside the others as baselines."""
 
 
 def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) -> RecordedVerdicts:
@@ -194,7 +181,6 @@ def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) ->
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:
-    """True where a file holds just this text."""
     with path.open("rb") as stream:
         same = all(stream.read(len(chunk)) == chunk for chunk in (text.encode() for text in chunks))
         return same and not stream.read(1)

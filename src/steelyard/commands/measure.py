@@ -33,10 +33,7 @@ from steelyard.study.study import Study
 
 @dataclass(frozen=True)
 class Measurement(RunResult):
-    """The result of `measure`."""
-
     folder: RunFolder
-    """Where everything lies."""
     datasheet: Datasheet | None
     """Built from all replies so far; None where there are none."""
 
@@ -86,7 +83,6 @@ FIRST = PROFILES[0]
 """Profile of the first look."""
 
 StudyAtProfile = Callable[[str], Study]
-"""Profile to the study at this size."""
 
 
 def check_growth(study: Study) -> None:
@@ -113,7 +109,6 @@ def remaining_profiles(folder: RunFolder) -> tuple[str, ...]:
 
 
 def earlier_looks(folder: RunFolder) -> tuple[ProfileLook, ...]:
-    """The looks at smaller profiles than the one that a folder is at."""
     return (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
 
 

@@ -31,8 +31,6 @@ NO_ACCURACY = "no probe of labelled single texts"
 
 @dataclass(frozen=True)
 class DataSetRow:
-    """One judge on one data set."""
-
     data_set: str
     """Name of the study, or of its folder where two studies share a name."""
     accuracy: float
@@ -40,7 +38,6 @@ class DataSetRow:
     dollars: float | None
     """What the labelled calls of these probes cost; None where a price is not known."""
     probes: tuple[str, ...]
-    """Names of these probes, sorted."""
     partial: str | None
     """`Partial: 183 of 660 calls` where the run of the data set ended early."""
     reference: str = ""
@@ -48,7 +45,6 @@ class DataSetRow:
 
     @property
     def cost(self) -> CostRow | None:
-        """Dollars and accuracy, where both are known."""
         return None if self.dollars is None else CostRow(self.data_set, self.dollars, self.accuracy)
 
 
@@ -57,9 +53,7 @@ class JudgeOverall:
     """One judge over all data sets that have an accuracy of it, which may be none."""
 
     judge: str
-    """Name on the datasheets."""
     rows: tuple[DataSetRow, ...]
-    """Its data sets, in the order given."""
     missing: Mapping[str, str]
     """Data sets without an accuracy of this judge, each with the reason."""
 
@@ -82,7 +76,6 @@ class JudgeOverall:
         return overall_cost(known) if known and len(known) == len(self.rows) else OverallCost(None, None)
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         return {
             "judge": self.judge,
             "data_sets": [
@@ -180,7 +173,6 @@ def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
 
 
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
-    """The probes that have an accuracy, and the dollars of each."""
     every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
     # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
     right = {probe: share for probe, share in every.items() if probe != ORIGINAL} or every
@@ -199,7 +191,6 @@ def _labels_itself(judge: str, sheet: Datasheet) -> bool:
 
 
 def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
-    """The defined figures of whole probes."""
     return {e.probe: e.value for e in sheet.of(judge, metric) if e.is_overall and e.value is not None}
 
 

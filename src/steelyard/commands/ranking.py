@@ -29,7 +29,6 @@ class RankingPower:
     """What one judge leaves of a difference between two systems, and what it can show of it."""
 
     judge: str
-    """Name on the datasheet."""
     kept: float
     """Share of a true difference that its verdicts show."""
     kept_low: float
@@ -51,10 +50,8 @@ class RankingPower:
     lost: int = 0
     """Labelled calls that brought no verdict, of which `kept` says nothing."""
     calls: int = 0
-    """Labelled calls in all."""
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         return asdict(self)
 
     def sentence(self) -> str:
@@ -85,7 +82,6 @@ class RankingPower:
 
 
 def ranking_power(sheet: Datasheet, items: int, where: str) -> list[RankingPower]:
-    """Every measured judge whose agreement with labels is known."""
     rows = [
         row
         for judge in sheet.judges
@@ -125,7 +121,6 @@ def _ranking_power(sheet: Datasheet, judge: str, items: int) -> Iterator[Ranking
 
 
 def _missing_verdicts(right: Estimate | None) -> tuple[int, int]:
-    """Labelled calls without a verdict, and all of them."""
     if right is None:
         return 0, 0
     lost = sum(right.excluded.values())

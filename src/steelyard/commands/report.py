@@ -20,14 +20,9 @@ from steelyard.runner.run_messages import call_warnings, decoding_caveats, missi
 
 @dataclass(frozen=True)
 class RebuiltDatasheet:
-    """A datasheet from the record, not yet written."""
-
     datasheet: Datasheet
-    """Every figure, computed anew."""
     results: Results
-    """The same calls item by item."""
     losses: tuple[str, ...]
-    """Sentences about calls that are missing or can not be used."""
 
     def write(self, folder: Path) -> Datasheet:
         """Every file of it; the datasheet comes back with what could not be drawn."""

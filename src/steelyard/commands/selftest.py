@@ -49,23 +49,16 @@ TOLERANCES = {
 
 @dataclass(frozen=True)
 class SelftestCheck:
-    """One planted value against what the laboratory found."""
-
     judge: str
     """Planted judge, with its protocol where that is not `base`."""
     figure: str
-    """What was estimated."""
     planted: str
-    """The true value."""
     accepted: str
-    """What the gate lets pass."""
     recovered: str
-    """What the laboratory found."""
     passed: bool
 
 
 def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
-    """Measure the planted judges in `folder` and compare every figure with its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
     sheet = measure(study, RunFolder(folder), RunLimits()).require()

@@ -20,24 +20,16 @@ from steelyard.runner.record import RunRecord
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """Which calls to show."""
-
     judge: str | None = None
-    """One judge; every judge under test where none is named."""
     probe: str | None = None
-    """One probe; all of them where none is named."""
     outcome: str | None = None
     """`wrong`, `flip`, `positional`, `unreadable` or `failed`; whatever the outcome where none is named."""
     limit: int = 3
-    """How many stimuli of each judge."""
 
 
 @dataclass(frozen=True)
 class JudgeExamples:
-    """The examples of one judge."""
-
     judge: str
-    """Name on the datasheet."""
     matching: int
     """How many stimuli there are to choose from."""
     exhibits: Sequence[FindingExample]
@@ -45,7 +37,6 @@ class JudgeExamples:
 
 
 def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
-    """The calls that were asked for, judge by judge."""
     with _open_calls(folder) as run_calls:
         calls = run_calls.observations
         under_test = [name for name in calls.judges if name not in run_calls.baselines]

@@ -108,7 +108,6 @@ def digests_in(text: str, count: int) -> Digests | None:
 
 
 def column(data: bytes) -> Digests:
-    """Digests that stand one after the other."""
     return np.frombuffer(data, dtype=f"S{WIDTH}")
 
 

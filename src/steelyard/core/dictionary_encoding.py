@@ -38,7 +38,6 @@ class DictionaryWriter:
         self._words = np.array([word for words, _ in together for word in words], dtype=np.object_)
 
     def chunks(self, start: int = 0, end: int | None = None) -> Iterator[str]:
-        """The text of these lines, some at a time."""
         last = self._rows if end is None else end
         for begin in range(start, last, CHUNK):
             rows = slice(begin, min(last, begin + CHUNK))
@@ -47,12 +46,10 @@ class DictionaryWriter:
 
 
 def fixed(text: str, rows: int) -> Part:
-    """A part that is the same in every line."""
     return [text], np.broadcast_to(np.int64(0), rows)
 
 
 def encode(numbers: Ints) -> Part:
-    """Whole numbers."""
     known, codes = numbered(numbers)
     return [str(number) for number in known.tolist()], codes
 
@@ -141,4 +138,3 @@ def encode_values(values: Iterable[str | float | None]) -> list[str]:
 
 
 spell = json.JSONEncoder().encode
-"""A value as JSON writes it."""

@@ -66,8 +66,6 @@ def mapping(body: object, where: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class _Declared:
-    """A field of a dataclass."""
-
     name: str
     key: str
     expected: Any

@@ -25,9 +25,7 @@ class Spec:
     """A name and its arguments: enough to build the thing again."""
 
     name: str
-    """Registered name."""
     args: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of the factory."""
 
 
 class Registry(Generic[T]):
@@ -46,7 +44,6 @@ class Registry(Generic[T]):
         self._factories[name] = factory
 
     def names(self) -> list[str]:
-        """Every name, sorted."""
         self._search()
         return sorted({*self._lazy, *self._factories})
 
@@ -71,7 +68,6 @@ class Registry(Generic[T]):
         return self._factories[name]
 
     def build(self, spec: Spec) -> T:
-        """Build the thing a Spec describes."""
         return self.factory(spec.name)(**spec.args)
 
     def _search(self) -> None:

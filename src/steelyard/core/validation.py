@@ -185,14 +185,12 @@ def _fields(kind: Any = None) -> Mapping[str, FieldInfo]:
 
 
 def _members(kind: Any = None) -> Iterator[Any]:
-    """What a mapping or list holds."""
     origin, arguments = get_origin(kind), get_args(kind)
     if isinstance(origin, type) and issubclass(origin, (dict, Mapping, list, tuple)) and arguments:
         yield from _alternatives(arguments[1] if issubclass(origin, (dict, Mapping)) else arguments[0])
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation allows."""
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         for branch in get_args(annotation):

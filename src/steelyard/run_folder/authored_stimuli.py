@@ -44,7 +44,6 @@ class AuthoredStimulus:
 
     @property
     def _body(self) -> dict[str, Any]:
-        """What is kept of it."""
         body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
         return {**body, "by_validator": True} if self.by_validator else body
 
@@ -97,7 +96,6 @@ def _probe(probe: str, made: list[tuple[AuthoredStimulus, Stimulus]]) -> ProbeRe
 
 
 def _buckets(stimuli: Iterable[Stimulus]) -> tuple[Bucket, ...]:
-    """How evenly the levels are filled."""
     wanted: Counter[str] = Counter()
     filled: Counter[str] = Counter()
     for stimulus in stimuli:

@@ -40,19 +40,15 @@ class RunCalls:
     """Every call of a run folder or an import, from which examples are made."""
 
     observations: Observations
-    """What was read."""
     seed: int
     """Seed of the study, which breaks ties between examples."""
     baselines: Collection[str] = ()
-    """Baselines among the judges."""
     probes: Mapping[str, Collection[Place]] = field(default_factory=dict)
     """Probe to its stimuli and protocols, stimuli that it shares with others included."""
     record: Callable[[Observation], CallRecord] = CallRecord
-    """The record of an observation."""
 
     @classmethod
     def of_run(cls, plan: Plan, record: RunRecord) -> RunCalls:
-        """The calls of a run folder."""
         probes: dict[str, set[Place]] = {spec.name: set() for spec in plan.study.probes}
         questions = plan.trials.questions
         shown = np.unique(plan.use * len(questions) + plan.trials.question)
@@ -84,7 +80,6 @@ class RunCalls:
         ]
 
     def example(self, group: CallGroup, reading: str = "") -> FindingExample:
-        """The group with its texts and raw replies."""
         stimulus, call = group.stimulus, group.calls[0]
         unchanged = select_calls(group.unchanged, CALLS // 2)
         calls = select_calls(group.calls, CALLS - len(unchanged))
@@ -140,13 +135,10 @@ def _text(stimulus: Stimulus) -> ExampleText:
 
 @dataclass(frozen=True, eq=False)
 class _RunRecords:
-    """Records of the calls of a run."""
-
     plan: Plan
     store: RunStore
 
     def of(self, call: Observation) -> CallRecord:
-        """The record of one observation."""
         place = call.judge, call.protocol, call.stimulus.id, call.order
         row = self.plan.trials.find(place, call.replicate)
         assert row is not None, place
@@ -154,7 +146,6 @@ class _RunRecords:
 
 
 EXAMPLES_PER_READING = 3
-"""Examples behind a flagged reading."""
 MANY_READINGS = 24
 """Flagged readings of a datasheet above which each has one example."""
 

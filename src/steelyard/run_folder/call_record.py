@@ -21,9 +21,7 @@ class MemberCall(NamedTuple):
     name: str
     """Judge, order and repeat."""
     reply: str | None
-    """The reply in words; None if there is none."""
     message: str | None
-    """The error of a call without a reply."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +29,17 @@ class CallRecord:
     """One call; of a verdict that was recorded elsewhere only the observation is known."""
 
     observation: Observation
-    """What was read."""
     reader: str | None = None
-    """How the reply was parsed."""
     stored: StoredCall | None = None
     """What the run file holds; None for a recorded call and for a composite judge."""
     members: Sequence[MemberCall] = ()
-    """Calls behind the verdict of a composite judge."""
 
     @property
     def verdict(self) -> str:
-        """The answer as files spell it."""
         return answer_word(self.observation.verdict)
 
     @property
     def reason(self) -> str | None:
-        """Why there is no verdict."""
         return reason_of(self.observation.verdict)
 
     @property
@@ -59,7 +52,6 @@ class CallRecord:
 
     @property
     def attempts(self) -> int | None:
-        """Tries of the call."""
         if self.stored is None:
             return None
         last = self.stored.reply or (self.stored.failures[-1] if self.stored.failures else None)

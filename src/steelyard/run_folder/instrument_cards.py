@@ -38,7 +38,6 @@ _SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer", re
 
 
 def instrument_cards(plan: Plan) -> tuple[InstrumentCard, ...]:
-    """One card for each judge under test."""
     first: dict[tuple[str, str], Trial] = {}
     for trial in plan.trials.asked:
         first.setdefault((trial.judge.name, trial.protocol), trial)

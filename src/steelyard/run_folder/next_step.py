@@ -60,9 +60,7 @@ class RemedyJudge:
     definition: str
     """As a study file has it."""
     title: str
-    """What is done."""
     judge: Judge
-    """The judge, made of judges of the study."""
 
     @classmethod
     def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
@@ -112,7 +110,6 @@ class RemedyJudge:
 
 
 LARGER = {"quick": "standard", "standard": "full"}
-"""The next larger profile."""
 GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
 """What is left where nothing larger is built in."""
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
@@ -149,8 +146,6 @@ def _recording_step(sheet: Datasheet, verdict: Conclusion) -> str:
 
 @dataclass(frozen=True)
 class _NextSteps:
-    """What can be done from here."""
-
     sheet: Datasheet
     plan: Plan
     record: RunRecord
@@ -158,7 +153,6 @@ class _NextSteps:
     """Profile to the calls that it takes, once they were counted."""
 
     def verdicts(self) -> tuple[Conclusion, ...]:
-        """Every verdict with its next step."""
         return tuple(self._with_step(verdict) for verdict in self.sheet.verdicts)
 
     def _with_step(self, verdict: Conclusion) -> Conclusion:
@@ -320,7 +314,6 @@ class _NextSteps:
 
     @property
     def _in_batches(self) -> bool:
-        """Whether calls of this run went in batches."""
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
     @cached_property

@@ -43,14 +43,12 @@ def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | Non
 
 
 def results_of(plan: Plan, record: RunRecord) -> Results:
-    """Every call of a plan that was asked, item by item."""
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
     return Results(record.observations(plan.trials), baselines, composed)
 
 
 def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
-    """Every figure, recomputed from the record."""
     study = plan.study
     entries = tuple(map(_entry, study.judges))
     observations = record.observations(plan.trials)

@@ -23,7 +23,6 @@ from steelyard.run_folder.run_folder import JSON, MARKDOWN, PAGE, SHEETS
 
 
 def read_datasheet(folder: Path) -> Datasheet:
-    """The datasheet of a run folder or an import, as it was published."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
     path = folder / JSON
@@ -61,16 +60,13 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
 
 
 def remove_datasheet(folder: Path) -> None:
-    """Take away what may lie there."""
     for name in SHEETS:
         with suppress(OSError):
             (folder / name).unlink(missing_ok=True)
 
 
 CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
-"""Files of a run item by item."""
 ROWS = 200_000
-"""Rows of a row group."""
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 """Columns that hold no text, and what they hold."""
 
@@ -98,7 +94,6 @@ def _write_texts(folder: Path, results: Results) -> None:
 
 
 def remove_results(folder: Path) -> None:
-    """Take away what may lie there."""
     for name in RESULTS:
         with suppress(OSError):
             (folder / name).unlink(missing_ok=True)
@@ -115,7 +110,6 @@ def parquet_missing() -> str | None:
 
 
 def write_parquet(path: Path, results: Results) -> None:
-    """Every call, in row groups."""
     import pyarrow
     from pyarrow import parquet
 
@@ -160,7 +154,6 @@ def _bits(values: Iterable[bool]) -> Any:
 
 
 def _numbers(codes: Ints) -> Any:
-    """Places as pyarrow's numbers."""
     import pyarrow
 
     whole = np.ascontiguousarray(codes, dtype=np.int64)

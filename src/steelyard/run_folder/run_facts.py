@@ -23,7 +23,6 @@ from steelyard.trials.trials import Trials
 
 
 def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
-    """What the datasheet says under `run`."""
     answers = record.answers(plan.trials)
     calls = answers.calls
     mine = np.flatnonzero(answers.answered & calls.where(lambda asked: not asked.judge.baseline))

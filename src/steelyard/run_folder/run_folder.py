@@ -18,15 +18,12 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
     fcntl = None  # type: ignore[assignment]
 
 JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
-"""Files of a published datasheet."""
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where a run keeps its files."""
-
     path: Path
 
     @classmethod
@@ -37,32 +34,26 @@ class RunFolder:
 
     @property
     def study(self) -> Path:
-        """The frozen study."""
         return self.path / "study.yaml"
 
     @property
     def stimuli(self) -> Path:
-        """The frozen stimulus set."""
         return self.path / "stimuli.jsonl"
 
     @property
     def database(self) -> Path:
-        """Trials, replies and failures."""
         return self.path / "run.db"
 
     @property
     def decisions(self) -> Path:
-        """The log of sequential decisions, where some were made."""
         return self.path / "decision.json"
 
     @property
     def reviews(self) -> Path:
-        """What people decided about written stimuli, where somebody opened the bench."""
         return self.path / "review.db"
 
     @property
     def page(self) -> Path:
-        """The datasheet as one HTML file."""
         return self.path / PAGE
 
     @contextmanager
@@ -85,7 +76,6 @@ class RunFolder:
 
     @contextmanager
     def store(self, *, read_only: bool = False) -> Iterator[RunStore]:
-        """The run file, closed at the end."""
         store = RunStore(self.database, read_only=read_only)
         try:
             yield store

@@ -45,10 +45,7 @@ MAX_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class SampleSizeHint:
-    """What rows of one's own want before they are judged again."""
-
     advice: str
-    """What to do to them."""
     growth: float = 1.0
     """Rows then, for one now."""
 

@@ -34,7 +34,6 @@ from steelyard.trials.trials import Trials
 
 
 def save_snapshot(path: Path, study: Study) -> None:
-    """Write the study of a run folder."""
     atomic_write_text(path, snapshot_text(study))
 
 
@@ -65,7 +64,6 @@ def snapshot_text(study: Study) -> str:
 
 
 def load_snapshot(path: Path) -> Study:
-    """The study of a run folder."""
     body = read_yaml(path)
     try:
         frame = StudyConfig(
@@ -146,7 +144,6 @@ STEP = 16_384
 
 
 def planned_trials(plan: Plan) -> Iterator[PlannedTrial]:
-    """Every trial of a plan, in its order."""
     probes = [tuple(sorted(use)) for use in plan.uses]
     trials = plan.trials
     for start in range(0, len(trials), STEP):
@@ -207,7 +204,6 @@ def load_plan(folder: RunFolder) -> Plan:
 
 
 def check_stimuli(folder: RunFolder, plan: Plan) -> None:
-    """Refuse stimuli that are not those of the plan."""
     frozen = StimulusSet.read(folder.stimuli).judged
     if frozen.hash != plan.stimuli.hash:
         raise ConfigError(

@@ -22,7 +22,6 @@ from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.judge import Composition, Judge
 
 Given = str | Mapping[str, Any]
-"""A judge as people write it."""
 CONSENSUS, MAJORITY, MEAN, JURY = "consensus", "majority", "mean", "jury"
 KINDS = (CONSENSUS, MAJORITY, MEAN, JURY)
 """Keys that begin the definition of a judge made of others."""
@@ -47,8 +46,6 @@ _Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
 
 
 class CompositeConfig(BaseModel):
-    """Keys of a judge that is made of others."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: Name | None = None
@@ -65,11 +62,8 @@ class CompositeJudge:
     """What was written, taken apart."""
 
     where: str
-    """For errors."""
     kind: str
-    """One of `KINDS`."""
     config: CompositeConfig
-    """The keys."""
 
     @classmethod
     def of(cls, given: Given) -> CompositeJudge | None:
@@ -94,7 +88,6 @@ class CompositeJudge:
 
     @property
     def written(self) -> Sequence[str | dict[str, Any]]:
-        """The members as they are written."""
         return self.config.jury or [self.config.of or ""]
 
     @property

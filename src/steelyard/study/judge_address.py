@@ -96,7 +96,6 @@ def provider_options(
 
 
 def _stray(key: str, known: Collection[str], under: str) -> str:
-    """A key that changes nothing here."""
     owner = next(_owners(key), None)
     if owner is not None:
         place = f"{under}: " if under else ""

@@ -27,12 +27,9 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
 
 ADDRESS = f"provider/model such as {EXAMPLE_MODEL}"
-"""What a judge's `model` is."""
 
 
 class JudgeConfig(ProtocolConfig):
-    """Keys that every judge may have."""
-
     model: Annotated[Line, Expected(ADDRESS)]
     name: Name | None = None
     rubric: str | None = None
@@ -121,7 +118,6 @@ def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -
 
 
 def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> None:
-    """Refuse a judge that can not answer on the scale."""
     if isinstance(scale, Pairwise):
         if not info.can_compare:
             raise ConfigError(

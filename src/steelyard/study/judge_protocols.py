@@ -41,7 +41,6 @@ from steelyard.verdicts.answers import ABSTAIN, bare, spelled
 from steelyard.verdicts.readers import READERS
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
-"""What the key `answers` takes."""
 
 Word = str | int | float | bool
 """A word as YAML may have read it."""
@@ -86,8 +85,6 @@ _ARGUMENTS = {"json": "key", "regex": "pattern"}
 
 
 class ProtocolConfig(BaseModel):
-    """How a judge is asked and read, whoever its provider is."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     prompt: str | None = None
@@ -103,20 +100,12 @@ class ProtocolConfig(BaseModel):
 
 @dataclass(frozen=True)
 class ProtocolMaker:
-    """Makes the protocols of one judge."""
-
     info: ProviderInfo
-    """What its model is."""
     options: Options
-    """What it says to its provider."""
     scale: Scale
-    """On which it answers."""
     folder: Path
-    """Where files with prompts are."""
     where: str
-    """The judge, for messages."""
     transcripts: bool = False
-    """It reads runs of agents."""
 
     def protocols(
         self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]

@@ -49,12 +49,10 @@ def with_placeholder_labels(study: Study, labels: Labels | None = None) -> Study
 
 
 def with_labels(study: Study, labels: Labels) -> Study:
-    """The study with the labels on its items."""
     return replace(study, items=tuple(_label_items(study.items, labels)))
 
 
 def reference_judge(study: Study) -> Judge:
-    """The judge whose verdicts are the labels."""
     return next(judge for judge in study.judges if judge.name == study.reference)
 
 

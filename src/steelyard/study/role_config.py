@@ -86,7 +86,6 @@ TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
 """Settings that every model takes, whoever its provider is."""
 
 Given = str | Mapping[str, Any]
-"""A model as people write it."""
 
 
 Limit = Annotated[float, Field(gt=0, le=1)]
@@ -108,8 +107,6 @@ class ModelConfig(BaseModel):
 
 
 class RoleConfig(ModelConfig):
-    """A model with its decoding."""
-
     temperature: float | None = Field(default=0.0, ge=0)
     max_tokens: int = Field(default=512, gt=0, le=10**9)
     seed: int | None = Field(default=None, ge=-(2**62), lt=2**62)
@@ -136,15 +133,11 @@ class ValidatorConfig(RoleConfig):
 
 
 class StageConfig(RoleConfig):
-    """A planner or an editor."""
-
     temperature: float | None = Field(default=0.7, ge=0)
     max_tokens: int = Field(default=2048, gt=0, le=10**9)
 
 
 class SummarizerConfig(RoleConfig):
-    """A summarizer."""
-
     max_tokens: int = Field(default=1024, gt=0, le=10**9)
 
 

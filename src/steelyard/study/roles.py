@@ -53,7 +53,6 @@ class Editing:
 
     @property
     def models(self) -> tuple[Judge, ...]:
-        """Everyone who may be called."""
         return (self.planner, self.editor, self.summarizer, self.verifier)
 
     def at(self, model: Judge, attempt: int) -> Judge:
@@ -74,7 +73,6 @@ EMBED = "embedding"
 
 @cache
 def prompt_file(name: str) -> str:
-    """The text of a prompt file."""
     return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -118,7 +116,6 @@ def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protoco
 
 
 def embedder_protocols() -> dict[str, Protocol]:
-    """The text as it is."""
     return {EMBED: Protocol("{{ text }}")}
 
 
@@ -157,13 +154,11 @@ class Roles:
 
     @property
     def similarity_limit(self) -> float:
-        """The limit in force."""
         usual = LOCAL_LIMIT if self.embedder is None else EMBEDDED_LIMIT
         return usual if self.similarity is None else self.similarity
 
     @property
     def models(self) -> tuple[Judge, ...]:
-        """Everyone who may be called."""
         every = (self.author, self.validator, self.fallback, self.embedder)
         stated = self.editing is not None and self.editing.stated
         editing = self.editing.models if self.editing is not None and stated else ()

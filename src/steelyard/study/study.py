@@ -40,7 +40,6 @@ class DataSource:
 
 
 def data_source(config: DataConfig, folder: Path) -> DataSource:
-    """The source with the hash of every file it is read from."""
     paths = [config.path, *([config.responses.path] if config.responses else [])]
     settings = config.model_dump(exclude_none=True)
     return DataSource(settings, {path: _digest(folder / path) for path in paths})
@@ -67,7 +66,6 @@ class ProbeCache:
         self._probes: dict[str, Probe] = {}
 
     def build(self, spec: Spec) -> Probe:
-        """The probe, ready to use."""
         key = canonical_json(spec)
         if key not in self._probes:
             self._probes[key] = PROBES.build(spec)
@@ -76,8 +74,6 @@ class ProbeCache:
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that decides the datasheet."""
-
     name: str
     seed: int
     profile: str
@@ -92,7 +88,6 @@ class Study:
     frozen_items: str | None = None
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
     authored: tuple[Stimulus, ...] = ()
-    """Stimuli that a model wrote for this study."""
     source: DataSource | None = None
     """Where the items came from, where they are the user's."""
     reference: str | None = None
@@ -125,7 +120,6 @@ class Study:
 
     @cached_property
     def items_hash(self) -> str | None:
-        """Hash of the items; None where there are none."""
         return content_hash([item.content for item in self.items]) if self.items else self.frozen_items
 
     @cached_property

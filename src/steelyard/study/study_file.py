@@ -55,8 +55,6 @@ FROZEN = {"steelyard": "frozen study"}
 
 
 class StudyConfig(BaseModel):
-    """A study file."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
@@ -184,13 +182,11 @@ def _label_note(config: StudyConfig, items: Sequence[Item]) -> list[str]:
 
 
 def _reference(config: StudyConfig) -> str | None:
-    """The judge that labels the data, where one is named."""
     given = None if config.data is None else config.data.reference
     return None if given is None else given.judge
 
 
 def _writers(config: StudyConfig) -> dict[str, Any] | None:
-    """Who writes for the study, with every setting in force."""
     if config.author is None:
         return None
     return parse_roles(config.author, config.validator, config.editing).settings()

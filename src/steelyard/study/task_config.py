@@ -25,7 +25,6 @@ PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}
 
 
 def pack_scales() -> tuple[Scale, ...]:
-    """Every scale of the pack, by name."""
     return tuple(sorted({task.scale for task in pack()}, key=scale_name))
 
 
@@ -90,14 +89,11 @@ class TaskConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     instruction: str | None = Field(default=None, min_length=1)
-    """What the judge is asked to do."""
     rubric: str | None = Field(default=None, min_length=1)
-    """What counts."""
     scale: Annotated[
         str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None,
         Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
     ] = None
-    """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
     rubrics: str | None = Field(default=None, min_length=1)
     """A file with several rubrics, by each of which every item is judged, in the place of `rubric`."""
     target_rubric_ids: list[str] | None = Field(default=None, min_length=1)
@@ -106,7 +102,6 @@ class TaskConfig(BaseModel):
     """Answer of an agent's run that breaks the rubric; the lowest where it is not said."""
 
     def parsed_scale(self) -> Scale | None:
-        """The scale, where one is named."""
         if self.scale is None or isinstance(self.scale, str):
             return None if self.scale is None else parse_scale(self.scale)
         low, high = self.scale.get("ordinal", (0, 0))
@@ -123,7 +118,6 @@ def read_texts(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, s
 
 
 def check_scale(task: TaskConfig, where: str) -> None:
-    """Refuse a scale that cannot be parsed."""
     try:
         task.parsed_scale()
     except ConfigError as error:

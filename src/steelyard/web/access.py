@@ -25,7 +25,6 @@ from steelyard.datasheet.words.text import capital
 BODY_LIMIT = 8 * 1024 * 1024
 """Bytes of a request, at most."""
 CSRF = "x-steelyard-csrf"
-"""Header of every change."""
 READING = ("GET", "HEAD")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -53,9 +52,7 @@ class Access:
     """The secrets of one server, and the names it answers to."""
 
     host: str
-    """Address it listens at."""
     port: int
-    """Port it listens at."""
     token: str = field(default_factory=_secret)
     """In the link that the terminal prints."""
     session: str = field(default_factory=_secret)
@@ -69,7 +66,6 @@ class Access:
         return f"steelyard-{self.port}"
 
     def url(self, path: str = "/") -> str:
-        """The link that opens a page."""
         name = "127.0.0.1" if self.host in ("", "0.0.0.0") else self.host
         shown = f"[{name}]" if ":" in name else name
         return f"http://{shown}:{self.port}{path}?{urlencode({'token': self.token})}"
@@ -96,8 +92,6 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """Stands before an application and lets through what may pass."""
-
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
 
@@ -222,10 +216,8 @@ _PAGE = """<!doctype html>
 
 
 def error_page(status: int, sentence: str) -> Response:
-    """A page that says no."""
     return HTMLResponse(_PAGE.format(status=status, sentence=escape(capital(sentence))), status)
 
 
 def json_error(status: int, sentence: str, **more: object) -> Response:
-    """The same for a script of our own pages."""
     return JSONResponse({"refused": sentence, **more}, status)

@@ -43,7 +43,6 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
 
 @cache
 def environment() -> Environment:
-    """The templates of the pages, and what they all may use."""
     return template_environment(
         "steelyard.web",
         version=__version__,
@@ -61,13 +60,11 @@ def page(request: Request, template: str, **content: Any) -> Response:
 
 @cache
 def asset_text(name: str) -> str:
-    """The text of a style sheet or script."""
     package, path, _ = ASSETS[name]
     return (files(package) / path).read_text(encoding="utf-8")
 
 
 async def asset(request: Request) -> Response:
-    """A style sheet or a script, by its name in the table."""
     name = request.path_params["name"]
     if name not in ASSETS:
         return Response("no such file", 404, media_type="text/plain")
@@ -78,12 +75,10 @@ ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 async def _run_error(_: Request, error: Exception) -> Response:
-    """An error of the run or of its files, in the words of the terminal."""
     return error_page(500, str(error))
 
 
 async def _not_found_because(_: Request, error: Exception) -> Response:
-    """An address that leads to nothing, and why."""
     return error_page(404, str(error))
 
 
@@ -151,12 +146,10 @@ def json_route(handler: JsonHandler) -> Callable[[Request], Any]:
 
 
 def reviewer_name(request: Request, otherwise: str) -> str:
-    """Who looks at the page."""
     return unquote(request.cookies.get(REVIEWER, ""))[:NAME_LIMIT].strip() or otherwise
 
 
 def set_reviewer(request: Request, body: dict[str, Any]) -> Response:
-    """Set the name that votes carry."""
     del request
     name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
     if not name.isprintable() or not name:

@@ -28,7 +28,6 @@ class Server:
         return self._running is None or self._running.should_exit
 
     def stop(self) -> None:
-        """End the server when the answers under way are sent."""
         if self._running is not None:
             self._running.should_exit = True
 

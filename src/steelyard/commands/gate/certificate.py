@@ -32,8 +32,6 @@ class _Body(BaseModel):
 
 
 class CertifiedJudge(_Body):
-    """A judge of the certificate."""
-
     name: str
     model: str
     protocols: dict[str, str]
@@ -41,15 +39,11 @@ class CertifiedJudge(_Body):
 
 
 class Versions(_Body):
-    """What made the figures."""
-
     steelyard: str
     python: str
 
 
 class Certificate(_Body):
-    """The file."""
-
     schema_name: str = Field(alias="schema")
     result: str
     judges: list[CertifiedJudge]
@@ -66,17 +60,13 @@ class Instruments:
     """What a certificate is compared with: the judges about to be used, and their stimuli."""
 
     where: str
-    """Folder or study file."""
     judges: tuple[JudgeEntry, ...]
-    """Judges with the fingerprints of their protocols."""
     stimulus_set: str
-    """Hash of the stimulus set."""
     version: str
     """Version of Steelyard that made, or would make, the figures."""
 
     @classmethod
     def of_datasheet(cls, sheet: Datasheet, where: str) -> Instruments:
-        """Those that a run measured."""
         return cls(where, sheet.judges, sheet.stimulus_set, sheet.version)
 
     @classmethod
@@ -134,7 +124,6 @@ def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) ->
 
 
 def read_certificate(path: Path) -> Certificate:
-    """The certificate in a file."""
     try:
         certificate = Certificate.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:

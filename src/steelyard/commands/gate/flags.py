@@ -42,11 +42,8 @@ class Flag:
     """Something that the datasheet flags, or leaves open."""
 
     title: str
-    """Title of the reading, or of a plug-in's probe."""
     sentence: str
-    """What was found."""
     metrics: tuple[str, ...]
-    """Metrics of which any names it."""
 
 
 def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:

@@ -38,8 +38,6 @@ PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
 
 
 class RuleConfig(BaseModel):
-    """One rule as it stands in the file."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     max: float | None = None
@@ -58,21 +56,15 @@ class PolicyRule:
     """A figure and the limits it must keep."""
 
     metric: str
-    """Metric id."""
     low: float | None
-    """The figure must not lie below."""
     high: float | None
-    """The figure must not lie above."""
     probe: str | None
-    """Probe, where the rule names one."""
     group: Mapping[str, str | float]
-    """Conditions that the rule names."""
     uses_sheet_limit: bool = False
     """True where the datasheet's own finding decides, by the datasheet's own limit."""
 
     @property
     def span(self) -> tuple[float, float]:
-        """From where to where the figure may lie."""
         return -inf if self.low is None else self.low, inf if self.high is None else self.high
 
     @property
@@ -90,20 +82,14 @@ class PolicyRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules, and how long a ruling by them holds."""
-
     rules: tuple[PolicyRule, ...]
-    """In the order of the file."""
     valid_for: timedelta | None
     """None: a certificate does not expire."""
     body: Mapping[str, Any]
-    """The file's content, as a certificate records it."""
     name: str = ""
-    """The file, or the name of a policy that is shipped."""
     shipped: bool = False
     """True where it is for judges of any kind, so that a rule without a figure is left out."""
     flags: str = UNNAMED
-    """Which flagged readings of the datasheet fail a judge."""
 
 
 def find_policy(given: PolicyLike) -> Policy:
@@ -142,7 +128,6 @@ def _parse(body: object, where: str) -> Policy:
 
 
 def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
-    """The policy in a mapping, from a file or from a certificate."""
     rules = [
         _rule(metric, limits, where)
         for metric, entry in body.items()
@@ -252,7 +237,6 @@ def _pools(wide: MetricValue, narrow: MetricValue) -> bool:
 
 
 def no_match_error(rule: PolicyRule, figures: Sequence[MetricValue], where: str) -> ConfigError:
-    """The sentence about a rule that fits no figure, with what there is."""
     metrics = sorted({figure.metric for figure in figures})
     if rule.metric not in metrics:
         close = get_close_matches(rule.metric, metrics, 1)

@@ -15,7 +15,6 @@ _TAGS = {FAIL: "failure", GATE_INCONCLUSIVE: "error"}
 
 
 def render_junit(ruling: Ruling) -> str:
-    """The whole document."""
     root = ElementTree.Element(
         "testsuites", {"name": escape_control_chars(ruling.study), **_counts(ruling.checks)}
     )
@@ -61,7 +60,6 @@ MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 
 
 def render_markdown(ruling: Ruling) -> str:
-    """Result first, then a table for each judge."""
     parts = [
         f"## Judge gate: {MARKS[ruling.result]} {ruling.result}",
         "",

@@ -50,30 +50,22 @@ class Check:
     """One rule applied to one figure of one judge."""
 
     judge: str
-    """Name on the datasheet."""
     rule: str
-    """The rule in words."""
     figure: str
-    """Probe and condition of the figure."""
     result: str
     """`PASS`, `FAIL` or `INCONCLUSIVE`."""
     found: str
-    """The figure with its interval."""
     reason: str
-    """Why, in a clause."""
     calls_needed: int | None = None
     """Where inconclusive: further calls of the same design that decide in four runs of five, if the value
     stayed."""
     more: str | None = None
     """The same in words, as clusters or rows where those are what is missing."""
     metric: str = ""
-    """Metric id."""
     value: float | None = None
     """The figure, or the drift; None where it is undefined."""
     low: float | None = None
-    """Lower limit of the recommended interval."""
     high: float | None = None
-    """Upper limit of the recommended interval."""
 
     @property
     def name(self) -> str:
@@ -81,7 +73,6 @@ class Check:
         return self.rule.partition(":")[0]
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         return dict(vars(self))
 
 
@@ -90,13 +81,10 @@ class Ruling:
     """Every check of every judge."""
 
     study: str
-    """Name of the study."""
     judges: tuple[str, ...]
-    """Judges that were gated."""
     checks: tuple[Check, ...]
     """In the order of the policy, judge by judge; drift last."""
     notes: tuple[str, ...] = field(default=())
-    """What else should be known."""
 
     def __repr__(self) -> str:
         return f"<Ruling on {', '.join(self.judges)}: {self.result}, {pluralize(len(self.checks), 'check')}>"
@@ -114,11 +102,9 @@ class Ruling:
 
     @property
     def result(self) -> str:
-        """The worst of all checks."""
         return worst(check.result for check in self.checks)
 
     def of(self, judge: str) -> list[Check]:
-        """The checks of one judge."""
         return [check for check in self.checks if check.judge == judge]
 
     def to_json(self) -> dict[str, Any]:
@@ -140,7 +126,6 @@ def worst(results: Iterable[str]) -> str:
 
 
 def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
-    """The judges that are named, or all that are no baselines."""
     own = [judge.name for judge in sheet.judges if not judge.baseline]
     known = [judge.name for judge in sheet.judges]
     for name in wanted:
@@ -152,7 +137,6 @@ def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[
 
 
 def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
-    """Apply every rule to every judge."""
     checks: list[Check] = []
     absent: dict[str, None] = {}
     for judge in judges:
@@ -227,7 +211,6 @@ def _withhold_partial(check: Check, sheet: Datasheet) -> Check:
 
 
 def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
-    """One rule against one figure."""
     result, reason, needed = _decide(rule, estimate)
     probe = probe_title(estimate.probe)
     return Check(
@@ -275,7 +258,6 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
 
 
 def _limit_of(estimate: Estimate) -> Span | None:
-    """What the datasheet reads the figure against."""
     limit = metric_named(estimate.metric).limit_in(estimate.group, estimate.probe)
     return None if limit is None else limit.allowed
 

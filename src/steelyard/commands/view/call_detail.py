@@ -16,19 +16,13 @@ from steelyard.verdicts.observations import Observation
 
 @dataclass(frozen=True)
 class CallDetail(CallRecord):
-    """A call as its page shows it."""
-
     id: str = ""
-    """Name in addresses."""
     outcomes: Sequence[str] = ()
-    """Outcomes that it is an example of."""
     why: str = ""
-    """Why it counts as it does."""
     dollars: float | None = None
     """What it cost; None if no price is known."""
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping, for downloads."""
         seen, stored = self.observation, self.stored
         body = {
             "id": self.id,
@@ -48,7 +42,6 @@ class CallDetail(CallRecord):
 
 
 def call_detail(run: ViewedRun, loaded: LoadedRun, name: str) -> CallDetail | None:
-    """The call of this name; None where there is none."""
     if name not in loaded.index.row:
         return None
     return details(run, loaded, [loaded.index.row[name]])[0]

@@ -25,15 +25,10 @@ class CallFilter:
     figure: str = ""
     """Name of a figure: the calls behind it."""
     judge: str = ""
-    """Name of the judge."""
     probe: str = ""
-    """Probe that shows the stimulus."""
     protocol: str = ""
-    """`base`, `strict`, …"""
     kind: str = ""
-    """Condition within the probe."""
     stratum: str = ""
-    """Domain."""
     delta: str = ""
     """Quality step of a pair."""
     outcome: str = ""
@@ -47,7 +42,6 @@ class CallFilter:
         return cls(**{field.name: given.get(field.name, "")[:300] for field in fields(cls)})
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Every condition that says something."""
         for field in fields(self):
             if value := getattr(self, field.name):
                 yield field.name, value
@@ -81,7 +75,6 @@ class CallCounts:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.judges + self.baselines
 
     def __str__(self) -> str:
@@ -95,10 +88,7 @@ class CallCounts:
 
 @dataclass(frozen=True, eq=False)
 class CallIndex:
-    """The calls of a run, each with how it ended."""
-
     run_calls: RunCalls
-    """What was read."""
 
     @property
     def calls(self) -> Observations:
@@ -107,17 +97,14 @@ class CallIndex:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """A name for each call."""
         return tuple(call_id(*place) for place in self.places)
 
     @cached_property
     def row(self) -> dict[str, int]:
-        """Name of a call to its row."""
         return {name: number for number, name in enumerate(self.ids)}
 
     @property
     def places(self) -> list[CallPlace]:
-        """What tells each call from every other."""
         calls = self.calls
         orders = ("uv", "vu")
         columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
@@ -151,18 +138,15 @@ class CallIndex:
 
     @cached_property
     def answers(self) -> CallAnswers:
-        """What each call answered, and what was wanted."""
         return CallAnswers.of(self.calls)
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """Probes that have calls."""
         own = set(self.calls.shown.probe.tolist())
         return tuple(sorted(own | {name for name, places in self.run_calls.probes.items() if places}))
 
     @cached_property
     def strata(self) -> tuple[str, ...]:
-        """Strata that have calls."""
         return tuple(sorted(set(self.calls.shown.stratum.tolist())))
 
     def mask(self, wanted: CallFilter, search_replies: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
@@ -190,12 +174,10 @@ class CallIndex:
         return tuple(sorted(self.calls.judges, key=self.is_baseline))
 
     def is_baseline(self, name: str) -> bool:
-        """Whether a judge stands beside those under test."""
         return name in self.run_calls.baselines
 
     @cached_property
     def by_baseline(self) -> Mask:
-        """The calls of baselines."""
         places = np.array([self.is_baseline(name) for name in self.calls.judges], dtype=np.bool_)
         return places[self.calls.judge] if len(places) else np.zeros(len(self.calls), dtype=np.bool_)
 
@@ -218,16 +200,13 @@ class CallIndex:
         return rows[np.argsort(self.by_baseline[rows], kind="stable")]
 
     def of_stimulus(self, name: str) -> Ints:
-        """Numbers of the calls on a stimulus."""
         place = np.flatnonzero(self.calls.shown.ids == name)
         return np.flatnonzero(np.isin(self.calls.stimulus, place))
 
     def observations_at(self, rows: Ints | Sequence[int]) -> list[Observation]:
-        """The calls of these rows."""
         return list(self.calls.take(np.asarray(rows, dtype=np.int64)))
 
     def outcomes_of(self, row: int) -> list[str]:
-        """Every outcome that a call is a case of."""
         return [outcome for outcome, mask in self.outcomes.items() if mask[row]]
 
     @cached_property

@@ -45,14 +45,10 @@ class _CallSelector:
     """The choice of calls by what a figure says of itself."""
 
     estimate: Estimate
-    """The figure."""
     metric: Metric
-    """What it measures."""
     index: CallIndex
-    """Every call of the run."""
 
     def mask(self) -> Mask:
-        """The calls behind the figure."""
         basis, calls = self.metric.basis, self.index.calls
         keep = self._judges() & self._arms() & self._stimuli()[calls.stimulus]
         keep &= basis.ended(calls)
@@ -87,7 +83,6 @@ class _CallSelector:
         return np.isin(calls.protocol, arms)
 
     def _stimuli(self) -> Mask:
-        """Which stimuli count, by probe and condition."""
         shown, own, items = self.index.calls.shown, self._own(), self.metric.basis.items
         kind = str(self.estimate.group.get("kind", ""))
         if kind == ORIGINAL and not (own & shown.original).any():

@@ -41,7 +41,6 @@ class LoadedRun:
     """A run as it was at one moment."""
 
     index: CallIndex
-    """Its calls."""
     plan: Plan | None
     """What was planned; None for an import."""
     state: tuple[int, int]
@@ -51,7 +50,6 @@ class LoadedRun:
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
     def trial(self, row: int) -> Trial | None:
-        """The trial of a call; None in an import."""
         return None if self.plan is None else self.plan.trials[int(self.planned_rows[row])]
 
     @cached_property
@@ -97,16 +95,12 @@ class LoadedRun:
 
 @dataclass(frozen=True)
 class PublishedSheet:
-    """A datasheet as it lies in a folder."""
-
     sheet: Datasheet
-    """What was published."""
     written: int
     """When, in nanoseconds."""
 
     @cached_property
     def figures(self) -> dict[str, Estimate]:
-        """Name in addresses to the figure."""
         return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
 
 
@@ -118,7 +112,6 @@ class ViewedRun:
     """Opens a folder read-only; one that grows is read again, and what was read before serves meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Refuse what is no run folder."""
         self.path, self._run, self._import = path, RunFolder(path), ImportFolder(path)
         self._lock = threading.Lock()
         self._loaded: LoadedRun | None = None
@@ -211,7 +204,6 @@ class ViewedRun:
 
     @property
     def sheet(self) -> Datasheet | None:
-        """The datasheet as it was published; None where there is none yet."""
         published = self.published
         return None if published is None else published.sheet
 
@@ -227,7 +219,6 @@ class ViewedRun:
         return self._published
 
     def figure(self, name: str) -> Estimate:
-        """The figure of this name; refused where the datasheet has none."""
         published = self.published
         if published is None or name not in published.figures:
             raise NotFoundError("That figure is on no datasheet here: go back to the datasheet.")

@@ -49,25 +49,16 @@ LOOK = 0.4
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue of one reviewer under some filters."""
-
     reviewer: str
-    """Whose queue it is."""
     filters: QueueFilters
-    """What is shown."""
     every: list[QueueRow]
-    """Every row."""
     rows: list[QueueRow]
-    """Rows that pass the filters."""
 
     def row(self, name: str | None) -> QueueRow | None:
-        """The row of a stimulus."""
         return next((row for row in self.every if row.item.made.id == name), None)
 
 
 class ReviewPages:
-    """Routes of the session."""
-
     def __init__(
         self,
         session: ReviewSession,
@@ -81,7 +72,6 @@ class ReviewPages:
         self._finished, self._stopping = finished, stopping
 
     def app(self) -> Starlette:
-        """The application."""
         return Starlette(
             routes=[
                 Route("/", self.whole),
@@ -125,7 +115,6 @@ class ReviewPages:
         return page(request, "review_templates.html.j2", templates=self.session.log.noted(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
-        """Every vote as a line of JSON."""
         del request
         if self.blind:
             return error_page(403, "Other reviewers are hidden from this page: it was started with --blind.")
@@ -133,14 +122,12 @@ class ReviewPages:
         return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
-        """The queue alone, for a page that is open."""
         queue = self._queue(request)
         return page(
             request, "review_queue.html.j2", **self._content(queue), name=request.query_params.get("item")
         )
 
     def item_part(self, request: Request) -> Response:
-        """One stimulus alone, for a page that is open."""
         queue = self._queue(request)
         return page(request, "review_item.html.j2", **self._item(queue, request.query_params.get("item")))
 
@@ -152,7 +139,6 @@ class ReviewPages:
         return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
 
     def _content(self, queue: Queue) -> dict[str, Any]:
-        """What the queue's template needs."""
         made = [row.item.made for row in queue.every]
         return {
             "queue": queue,
@@ -166,7 +152,6 @@ class ReviewPages:
         }
 
     def _item(self, queue: Queue, name: str | None) -> dict[str, Any]:
-        """What the template of one stimulus needs."""
         row = queue.row(name)
         content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind}
         if row is None:
@@ -194,7 +179,6 @@ class ReviewPages:
         }
 
     def reviewer(self, request: Request) -> str:
-        """Who looks at the page."""
         return reviewer_name(request, self._reviewer)
 
     # What the page sends
@@ -239,7 +223,6 @@ class ReviewPages:
         )
 
     def draft(self, request: Request, body: dict[str, Any]) -> Response:
-        """Keep what was typed and not yet decided."""
         name = str(body.get("item"))
         if name not in self.session.items():
             return json_error(404, "there is no such stimulus: load the page again.")
@@ -250,7 +233,6 @@ class ReviewPages:
         return JSONResponse({"kept": True})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
-        """Take the last vote of this reviewer back."""
         del body
         last = self.session.undo(self.reviewer(request))
         if last is None:
@@ -258,7 +240,6 @@ class ReviewPages:
         return JSONResponse({"item": last.stimulus, "undone": last.decision})
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
-        """Freeze the votes as a version."""
         try:
             fresh = self.session.finish(
                 self.reviewer(request), accept_waiting=body.get("accept_waiting") is True

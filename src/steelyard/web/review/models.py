@@ -28,11 +28,9 @@ class QueueFilters:
     """What is shown of the queue; an empty word lets everything pass."""
 
     probe: str = ""
-    """Name of a probe."""
     status: str = ""
     """A status, or `waiting`."""
     stratum: str = ""
-    """Name of a stratum."""
     doubt: str = ""
     """`yes` where an attempt was rejected, `no` where none was."""
     likeness: str = ""
@@ -42,16 +40,13 @@ class QueueFilters:
 
     @classmethod
     def of(cls, query: QueryParams) -> QueueFilters:
-        """The filters of an address."""
         return cls(**{name: query.get(name, "")[:200] for name in cls.__dataclass_fields__})
 
     @property
     def query(self) -> str:
-        """The filters as part of an address."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
     def passes(self, row: QueueRow) -> bool:
-        """Whether a row is shown."""
         made = row.item.made
         wanted = [
             not self.probe or made.probe == self.probe,
@@ -69,7 +64,6 @@ class QueueRow:
     """A stimulus in the queue, as one reviewer sees it."""
 
     item: ReviewItem
-    """The stimulus."""
     review_status: ReviewStatus
     """What was decided, as far as the reviewer may know."""
 
@@ -87,7 +81,6 @@ class QueueRow:
 
     @property
     def searched(self) -> Sequence[str]:
-        """Texts that a search looks into."""
         made = self.item.made
         return made.id, made.request, made.texts[0]
 
@@ -126,14 +119,11 @@ def rows_of(
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """How far a reviewer is."""
-
     decided: int
     """Texts that wait no longer."""
     total: int
     """Texts that are or were to be decided."""
     counts: Mapping[str, int]
-    """Status to the number of texts."""
 
     @classmethod
     def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
@@ -159,12 +149,8 @@ LONG = 600
 
 @dataclass(frozen=True)
 class EditableCall:
-    """A tool call with its arguments to edit."""
-
     id: str
-    """Names the call."""
     function: str
-    """The tool."""
     made: str
     """Arguments as the author left them."""
     now: str
@@ -173,14 +159,9 @@ class EditableCall:
 
 @dataclass(frozen=True)
 class EditableTurn:
-    """One message on the page."""
-
     place: int
-    """From 0."""
     role: str
-    """Who speaks."""
     tool: str
-    """The tool that a result is of."""
     before: str
     """The words before any edit."""
     made: str
@@ -188,11 +169,8 @@ class EditableTurn:
     now: str
     """The words as they stand on the page."""
     reasoning: str
-    """What the agent thought, read only."""
     error: str
-    """What went wrong with a tool."""
     calls: tuple[EditableCall, ...]
-    """Tools that it calls."""
     edited: bool
     """True where author or reviewer changed it."""
 
@@ -204,7 +182,6 @@ class EditableTurn:
 
     @property
     def own(self) -> bool:
-        """True for a message of the agent's."""
         return self.role == ASSISTANT
 
 

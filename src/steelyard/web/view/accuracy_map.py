@@ -15,14 +15,11 @@ STEPS = (0.05, 0.15, 0.3, 0.5)
 
 @dataclass(frozen=True)
 class Tile:
-    """One judge on one probe."""
-
     wrong: int
     """Calls that gave another answer than the reference."""
     held: int
     """Calls with a verdict that is held against a reference."""
     calls: int
-    """Every call."""
 
     @property
     def share(self) -> float | None:
@@ -37,20 +34,14 @@ class Tile:
 
 @dataclass(frozen=True)
 class AccuracyMap:
-    """Tiles by judge and probe."""
-
     judges: tuple[str, ...]
     """Rows, baselines last."""
     probes: tuple[str, ...]
-    """Columns."""
     tiles: Mapping[tuple[str, str], Tile]
-    """Judge and probe to the tile."""
     baselines: frozenset[str] = frozenset()
-    """Judges among them that stand beside those under test."""
 
 
 def accuracy_map(index: CallIndex) -> AccuracyMap:
-    """The map of a run, counted from its calls."""
     answers = index.answers
     tiles: dict[tuple[str, str], Tile] = {}
     for judge in index.judges:

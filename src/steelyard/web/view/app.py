@@ -38,12 +38,9 @@ from steelyard.web.view.files import FILES, passing
 from steelyard.web.view.links import Links
 
 PAGE_SIZE = 50
-"""Calls on a page."""
 
 
 class ViewPages:
-    """Routes of the viewer over some folders."""
-
     def __init__(
         self,
         folders: Sequence[Path],
@@ -58,7 +55,6 @@ class ViewPages:
         self._sheets: dict[int, tuple[int, str]] = {}
 
     def app(self) -> Starlette:
-        """The application."""
         return Starlette(
             routes=[
                 Route("/", self.overview),
@@ -85,7 +81,6 @@ class ViewPages:
     # Pages
 
     def overview(self, request: Request) -> Response:
-        """Every run with its judges and their verdicts."""
         runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
         judges = [
             (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
@@ -115,7 +110,6 @@ class ViewPages:
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def calls(self, request: Request) -> Response:
-        """Calls that pass a filter, a page at a time."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
@@ -147,7 +141,6 @@ class ViewPages:
         )
 
     def call(self, request: Request) -> Response:
-        """One call with everything that is known of it."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
@@ -213,7 +206,6 @@ class ViewPages:
         )
 
     def compare(self, request: Request) -> Response:
-        """Two judges on shared stimuli, with a forest plot."""
         try:
             first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
             sheet = compare_targets(first, second)
@@ -236,12 +228,10 @@ class ViewPages:
     # What scripts and people download
 
     def progress(self, request: Request) -> Response:
-        """How far a run is, for a page that is open."""
         run, _ = self._run(request)
         return JSONResponse(_far(run))
 
     def chart_file(self, request: Request) -> Response:
-        """A figure of the datasheet as an SVG file."""
         run, _ = self._run(request)
         sheet = run.sheet
         drawn = () if sheet is None else charts(summarise(sheet))
@@ -256,7 +246,6 @@ class ViewPages:
         )
 
     def files(self, request: Request) -> Response:
-        """The datasheet, or the calls that pass a filter, as a file."""
         run, _ = self._run(request)
         make = FILES.get(request.path_params["name"])
         if make is None:

@@ -31,12 +31,8 @@ _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
 
 @dataclass(frozen=True)
 class Fetched:
-    """An answer of the viewer."""
-
     status: int
-    """As HTTP has it."""
     body: bytes
-    """What was sent."""
 
 
 def write_bundle(folders: Sequence[Path], out: Path) -> int:

@@ -24,7 +24,6 @@ from steelyard.verdicts.observations import Observation
 REMEMBERED = 20
 """Searches that are kept at hand."""
 PART = 500
-"""Calls that are sent at once."""
 
 
 def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
@@ -119,4 +118,3 @@ FILES: dict[str, Callable[[ViewedRun, CallFilter], Response]] = {
     "calls.json": _json,
     "datasheet.json": _datasheet,
 }
-"""Name of a download to what makes it."""

@@ -20,7 +20,6 @@ class Links:
     """Its place among the folders that were named."""
 
     def sheet(self, anchor: str = "") -> str:
-        """The datasheet."""
         return f"/run/{self.run}/{anchor}"
 
     def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
@@ -30,7 +29,6 @@ class Links:
         return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
 
     def behind(self, estimate: Estimate, metric: Metric) -> str:
-        """Calls behind a figure."""
         return self.calls(CallFilter(figure=figure_name(estimate), outcome=metric.behind))
 
     def together(self, figure: str) -> tuple[str, ...]:
@@ -38,7 +36,6 @@ class Links:
         return (figure,)
 
     def call(self, name: str, stimulus: str) -> str:
-        """One call on a stimulus."""
         del stimulus
         return f"/run/{self.run}/call/{name}"
 
@@ -52,17 +49,14 @@ class Links:
         return f"/run/{self.run}/files/{name}" + (f"?{query}" if query else "")
 
     def chart_file(self, name: str) -> str:
-        """A figure of the datasheet as a file."""
         return f"/run/{self.run}/figures/{name}.svg"
 
     @property
     def map(self) -> str:
-        """Judges by probes."""
         return f"/run/{self.run}/map"
 
     @property
     def progress(self) -> str:
-        """How far a run is that goes on."""
         return f"/run/{self.run}/progress"
 
 
@@ -79,11 +73,9 @@ class StillLinks(Links):
         return self.calls(CallFilter(figure=first, outcome=metric.behind))
 
     def together(self, figure: str) -> tuple[str, ...]:
-        """Names of the figures that are counted from the same calls."""
         return self.alike.get(figure, (figure,))
 
     def call(self, name: str, stimulus: str) -> str:
-        """The call on the page of its stimulus."""
         return f"{self.stimulus(stimulus)}#call-{name}"
 
     def file(self, name: str, wanted: CallFilter | None = None) -> str:
