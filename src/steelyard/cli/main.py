@@ -100,7 +100,10 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 20)  # most objects of a command live until its end: collect less often
     try:
         process.prepare()
-        code = _run()
+        try:
+            code = cli.main(prog_name="steelyard", standalone_mode=False)
+        except SystemExit as stop:
+            code = stop.code
         process.flush()
     except SteelyardError as error:
         print_error(error)
@@ -123,15 +126,7 @@ def main() -> None:
             raise
         print_error(_describe_bug(error))
         code = 1
-    sys.exit(code)
-
-
-def _run() -> int:
-    try:
-        code = cli.main(prog_name="steelyard", standalone_mode=False)
-    except SystemExit as stop:
-        code = stop.code
-    return code if isinstance(code, int) else 0
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _print_usage_error(error: click.ClickException) -> None:
@@ -140,14 +135,11 @@ def _print_usage_error(error: click.ClickException) -> None:
         return
     context = getattr(error, "ctx", None)
     help_command = f"{context.command_path if context else 'steelyard'} --help"
-    print_error(f"{_usage(error)}; see `{help_command}`.")
-
-
-def _usage(error: click.ClickException) -> str:
-    if not isinstance(error, click.NoSuchOption):
-        return error.format_message().rstrip(".?")
-    close = get_close_matches(error.option_name, error.possibilities or (), n=1)
-    return f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
+    message = error.format_message().rstrip(".?")
+    if isinstance(error, click.NoSuchOption):
+        close = get_close_matches(error.option_name, error.possibilities or (), n=1)
+        message = f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
+    print_error(f"{message}; see `{help_command}`.")
 
 
 def _describe_os_error(error: OSError | UnicodeError) -> str:
@@ -199,16 +191,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 def help_epilog(name: str, command: click.Command) -> str:
     lines = "\n".join(f"  {line}" for example in EXAMPLES[name] for line in example.split("\n"))
-    variable = _environment_example(command)
-    hint = f"\n\nOptions can also be set as environment variables, e.g. {variable}." if variable else ""
-    return f"\b\nExamples:\n{lines}{hint}"
-
-
-def _environment_example(command: click.Command) -> str:
-    """An assignment such as STEELYARD_PROFILE=standard; empty for a command without options."""
     options = [each for each in command.params if isinstance(each, click.Option) and each.envvar]
     if not options:
-        return ""
+        return f"\b\nExamples:\n{lines}"
     option = next((each for each in options if each.name == "profile"), options[0])
     value = "standard" if option.name == "profile" else "1" if option.is_flag else option.metavar
-    return f"{option.envvar}={value or (option.name or '').upper()}"
+    variable = f"{option.envvar}={value or (option.name or '').upper()}"
+    return f"\b\nExamples:\n{lines}\n\nOptions can also be set as environment variables, e.g. {variable}."

@@ -30,11 +30,9 @@ def option(*names: str, **settings: Any) -> Decorator:
     if default is not None:
         text = f"{default:g}" if isinstance(default, float) else default
         settings["help"] = f"{settings['help'].removesuffix('.')} [{text}]."
-    return click.option(*names, cls=_Option, envvar=envvar_for(long), **settings)
-
-
-def envvar_for(long: str) -> str:
-    return "STEELYARD_" + long.removeprefix("--").replace("-", "_").upper()
+    return click.option(
+        *names, cls=_Option, envvar=f"STEELYARD_{long[2:].replace('-', '_').upper()}", **settings
+    )
 
 
 class FiniteRange(click.FloatRange):
@@ -103,11 +101,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         help="Probe or suite to run; repeatable.",
         shell_complete=complete_probes,
     ),
-    option(
-        "--scale",
-        metavar="SCALE",
-        help="Scale: pairwise, binary or a range such as 1-6 [from probes].",
-    ),
+    option("--scale", metavar="SCALE", help="Scale: pairwise, binary or a range such as 1-6 [from probes]."),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),
@@ -124,9 +118,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     ),
     option("--budget", type=NOT_NEGATIVE, metavar="USD", help="Stop before spending more than this."),
     option(
-        "--no-preflight",
-        is_flag=True,
-        help="Keep calling a judge whose first 8 replies could not be parsed.",
+        "--no-preflight", is_flag=True, help="Keep calling a judge whose first 8 replies could not be parsed."
     ),
     option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
     option(
@@ -162,11 +154,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         metavar="FILE",
         help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
     ),
-    option(
-        "--columns",
-        metavar="MAP",
-        help="Column mapping: request=q,response=a,label=l.",
-    ),
+    option("--columns", metavar="MAP", help="Column mapping: request=q,response=a,label=l."),
     option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
     option(
         "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."

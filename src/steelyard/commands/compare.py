@@ -160,12 +160,7 @@ def compare_judges(
 
 
 def _check_shared(
-    left: Verdicts,
-    mine: Observations,
-    right: Verdicts,
-    other: Observations,
-    *,
-    by_name: bool,
+    left: Verdicts, mine: Observations, right: Verdicts, other: Observations, *, by_name: bool
 ) -> None:
     shown, compared = (
         {s.id if by_name else s.shown_hash for s in side.stimuli_seen} for side in (mine, other)

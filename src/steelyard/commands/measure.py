@@ -113,10 +113,7 @@ def earlier_looks(folder: RunFolder) -> tuple[ProfileLook, ...]:
 
 
 def measure_until_verdict(
-    study_at: StudyAtProfile,
-    folder: RunFolder,
-    limits: RunLimits,
-    progress: Progress | None = None,
+    study_at: StudyAtProfile, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
 ) -> Measurement:
     """Run or resume the looks in a folder.
 

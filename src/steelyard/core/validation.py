@@ -52,12 +52,7 @@ class Expected:
 
 
 def checked(
-    kind: type[Checked],
-    body: object,
-    where: str,
-    *,
-    under: str = "",
-    error: type[UsageError] = ConfigError,
+    kind: type[Checked], body: object, where: str, *, under: str = "", error: type[UsageError] = ConfigError
 ) -> Checked:
     """The mapping as its model; `under` is the key that it stands under in the file `where`."""
     try:

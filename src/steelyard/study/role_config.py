@@ -235,11 +235,7 @@ def _embedder(given: Given | None) -> Judge | None:
 
 
 def _role(
-    kind: type[Config],
-    given: Given,
-    where: str,
-    protocols: Mapping[str, Protocol],
-    name: str | None = None,
+    kind: type[Config], given: Given, where: str, protocols: Mapping[str, Protocol], name: str | None = None
 ) -> tuple[Config, Judge]:
     """What a role says of itself, and its model as a judge of its own with the questions of the role."""
     body = as_mapping(given, where)

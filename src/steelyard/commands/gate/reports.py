@@ -60,11 +60,7 @@ MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 
 
 def render_markdown(ruling: Ruling) -> str:
-    parts = [
-        f"## Judge gate: {MARKS[ruling.result]} {ruling.result}",
-        "",
-        f"Study {_cell(ruling.study)}.",
-    ]
+    parts = [f"## Judge gate: {MARKS[ruling.result]} {ruling.result}", "", f"Study {_cell(ruling.study)}."]
     for judge in ruling.judges:
         checks = ruling.of(judge)
         result = worst(check.result for check in checks)

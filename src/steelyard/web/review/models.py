@@ -101,11 +101,7 @@ def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> Revie
     status = PENDING if own is None else own.decision
     final_vote = own if own is not None and own.decision in DECIDED else None
     return replace(
-        review_status,
-        status=status,
-        votes=votes,
-        final_vote=final_vote,
-        newest=0 if own is None else own.id,
+        review_status, status=status, votes=votes, final_vote=final_vote, newest=0 if own is None else own.id
     )
 
 
