@@ -110,7 +110,7 @@ def print_ranking(folder: Path, items: int, as_json: bool) -> None:
 
     rows = ranking_power(read_datasheet(folder), items, str(folder))
     if as_json:
-        click.echo(json.dumps({"ranking": [row.to_json() for row in rows]}, indent=1, ensure_ascii=False))
+        click.echo(json.dumps({"ranking": [asdict(row) for row in rows]}, indent=1, ensure_ascii=False))
         return
     for row in rows:
         click.echo(f"{escape_control_chars(row.judge)}: {row.sentence()}.")

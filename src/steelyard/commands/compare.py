@@ -22,7 +22,6 @@ from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunCoverage, RunRecord
-from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
 
@@ -102,8 +101,8 @@ class Verdicts:
 def load_verdicts(folder: Path) -> Verdicts:
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
-    run, imported = RunFolder(folder), ImportFolder(folder)
-    if imported.observations.exists() and not run.study.exists():
+    run, imported = RunFolder(folder), ImportFolder.at(folder)
+    if imported is not None:
         recorded = imported.load()
         sheet = recorded.datasheet
         observations = recorded.calls.observations()
@@ -113,10 +112,9 @@ def load_verdicts(folder: Path) -> Verdicts:
         record = RunRecord(store, plan.study.reference)
         observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
-    judges = tuple(map(_entry, plan.study.judges))
     return Verdicts(
         folder,
-        judges,
+        tuple(JudgeEntry.of(judge, ["base"]) for judge in plan.study.judges),  # others are not compared
         observations,
         plan.stimuli.hash,
         recorded=False,
@@ -147,7 +145,13 @@ def compare_judges(
         raise ConfigError(f"{left.folder}: {first.name!r} against itself, expected two judges; name another.")
     by_name = left.recorded or right.recorded
     mine, other = left.of(first.name), right.of(second.name)
-    _check_shared(left, mine, right, other, by_name=by_name)
+    seen, compared = ({s.id if by_name else s.shown_hash for s in one.stimuli_seen} for one in (mine, other))
+    if not seen & compared:
+        what = "pair names" if by_name else "contents"
+        raise DataError(
+            f"{left.folder} and {right.folder}: no stimulus in common ({len(seen)} and {len(compared)} "
+            f"{what}), expected some; measure both judges with the same seed, profile and data."
+        )
     family = compare(
         unit_events(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
         unit_events(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
@@ -157,27 +161,6 @@ def compare_judges(
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
     return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p, family.faults)
-
-
-def _check_shared(
-    left: Verdicts, mine: Observations, right: Verdicts, other: Observations, *, by_name: bool
-) -> None:
-    shown, compared = (
-        {s.id if by_name else s.shown_hash for s in side.stimuli_seen} for side in (mine, other)
-    )
-    if not shown & compared:
-        what = "pair names" if by_name else "contents"
-        raise DataError(
-            f"{left.folder} and {right.folder}: no stimulus in common ({len(shown)} and {len(compared)} "
-            f"{what}), expected some; measure both judges with the same seed, profile and data."
-        )
-
-
-def _entry(judge: Judge) -> JudgeEntry:
-    """A judge under its base protocol, which alone is compared."""
-    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
-    prints = {"base": judge.fingerprint("base")}
-    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
 
 
 def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:

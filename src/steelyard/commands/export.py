@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,15 +42,10 @@ TRIAL_COLUMNS = {
 """Columns of the trials in their order, and what each holds."""
 
 
-@dataclass(frozen=True)
-class ExportedTable:
+class ExportedTable(NamedTuple):
     path: Path
     calls: CallCounts
     """What it holds, a row for each; baselines last."""
-
-    @property
-    def rows(self) -> int:
-        return self.calls.total
 
 
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
@@ -132,7 +126,11 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
     from pyarrow import json as arrow_json
     from pyarrow import parquet
 
-    schema = _schema()
+    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+    message = pyarrow.list_(pyarrow.struct([("role", text), ("content", text)]))
+    failure = pyarrow.list_(pyarrow.struct([("reason", text), ("message", text), ("attempts", whole)]))
+    kinds = {"text": text, "whole": whole, "real": real, "messages": message, "failures": failure}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in TRIAL_COLUMNS.items()])
     with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for part in parts:
             lines = "".join(f"{json.dumps(_valid_text(row))}\n" for row in part).encode()
@@ -142,16 +140,6 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
                 arrow_json.ParseOptions(explicit_schema=schema),
             )
             writer.write_table(table.select(schema.names))
-
-
-def _schema() -> Any:
-    import pyarrow
-
-    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
-    message = pyarrow.list_(pyarrow.struct([("role", text), ("content", text)]))
-    failure = pyarrow.list_(pyarrow.struct([("reason", text), ("message", text), ("attempts", whole)]))
-    kinds = {"text": text, "whole": whole, "real": real, "messages": message, "failures": failure}
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in TRIAL_COLUMNS.items()])
 
 
 def _valid_text(value: Any) -> Any:

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.atomic_write import atomic_write_text, write_error
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
 from steelyard.datasheet.results import Results
-from steelyard.errors import ConfigError, SteelyardError, StoreError
+from steelyard.errors import ConfigError, SteelyardError
 from steelyard.importing.jsonl import RecordedSource
 from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.importing.score_probes import score_probes
@@ -49,31 +49,33 @@ class ImportResult:
         return sum(number for (judge, _), number in counts.items() if judge in self.baselines)
 
 
-@dataclass(frozen=True)
 class ImportFolder:
-    path: Path
+    """Where an import keeps its calls, and the name, seed and hash of its datasheet."""
 
-    @property
-    def observations(self) -> Path:
-        return self.path / "observations.jsonl"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.observations = self.path / "observations.jsonl"
+        self.source = self.path / "import.json"
 
-    @property
-    def source(self) -> Path:
-        """Name and seed of the datasheet, and the hash of the calls it was made from."""
-        return self.path / "import.json"
+    @classmethod
+    def at(cls, path: Path) -> ImportFolder | None:
+        """The import that lies in a folder; None for a measured run."""
+        folder = cls(path)
+        return folder if folder.observations.exists() and not RunFolder(path).study.exists() else None
 
     def write(self, imported: ImportResult) -> Datasheet:
         """Calls first, then the datasheet in every format; another run or import is never overwritten.
 
         The datasheet comes back with what could not be drawn.
         """
-        self._refuse_other(imported.calls)
+        if RunFolder(self.path).study.exists():
+            raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
+        if self.observations.exists() and not _same(self.observations, imported.calls.lines()):
+            raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(
-                f"{self.path}: cannot be written ({error.strerror}); choose another --out."
-            ) from error
+            raise write_error(self.path, error) from error
         sheet = imported.datasheet
         atomic_write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
@@ -82,12 +84,6 @@ class ImportFolder:
         sheet = write_datasheet(self.path, sheet)
         write_results(self.path, Results(imported.observations, imported.baselines))
         return sheet
-
-    def _refuse_other(self, calls: PairTable | ScoreTable) -> None:
-        if RunFolder(self.path).study.exists():
-            raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
-        if self.observations.exists() and not _same(self.observations, calls.lines()):
-            raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
 
     def load(self) -> ImportResult:
         name, seed, expected, baselines = self._read_source()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, RunError
 from steelyard.run_folder.publication import publish
 from steelyard.run_folder.resume import prepare_folder
@@ -80,8 +79,6 @@ def measure(
 
 
 FIRST = PROFILES[0]
-"""Profile of the first look."""
-
 StudyAtProfile = Callable[[str], Study]
 
 
@@ -108,10 +105,6 @@ def remaining_profiles(folder: RunFolder) -> tuple[str, ...]:
     return PROFILES[PROFILES.index(held) :]
 
 
-def earlier_looks(folder: RunFolder) -> tuple[ProfileLook, ...]:
-    return (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
-
-
 def measure_until_verdict(
     study_at: StudyAtProfile, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
 ) -> Measurement:
@@ -119,7 +112,8 @@ def measure_until_verdict(
 
     A look that could not be finished ends it, as a budget does; the same call goes on there.
     """
-    calls, looks = 0, earlier_looks(folder)
+    calls = 0
+    looks = (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
     for profile in remaining_profiles(folder):
         found = measure(replace(study_at(profile), looks=looks), folder, limits, progress)
         calls += found.session.calls

@@ -25,9 +25,6 @@ from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.original import ORIGINAL
 
-NOT_ASKED = "not a judge of this run"
-NO_ACCURACY = "no probe of labelled single texts"
-
 
 @dataclass(frozen=True)
 class DataSetRow:
@@ -100,14 +97,21 @@ class JudgeOverall:
 
 def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
     """Every judge of these folders; at least one of them has an accuracy."""
-    _check_folders(folders)
+    places = [folder.resolve() for folder in folders]
+    for number, folder in enumerate(folders):
+        if places[number] in places[:number]:
+            raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
     sheets = [read_datasheet(folder) for folder in folders]
     _check_models(sheets)
     named = dict(zip(_names(folders, sheets), sheets, strict=True))
     _check_stimuli(named)
     judges = dict.fromkeys(judge.name for sheet in sheets for judge in sheet.judges if not judge.baseline)
-    overalls = [_judge(judge, named) for judge in judges]
-    if not any(judge.rows for judge in overalls):
+    overalls = []
+    for judge in judges:
+        rows = {name: _row(judge, name, sheet) for name, sheet in named.items()}
+        missing = {name: _why(judge, named[name]) for name, row in rows.items() if row is None}
+        overalls.append(JudgeOverall(judge, tuple(row for row in rows.values() if row is not None), missing))
+    if not any(found.rows for found in overalls):
         raise ConfigError(
             f"{', '.join(map(str, folders))}: no judge has an accuracy, expected runs on labelled texts; "
             "measure with a probe of single texts."
@@ -122,14 +126,6 @@ def _names(folders: Sequence[Path], sheets: Sequence[Datasheet]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(place) for place in places]
-
-
-def _check_folders(folders: Sequence[Path]) -> None:
-    """Refuse a folder that is given twice: its data set would count twice."""
-    places = [folder.resolve() for folder in folders]
-    for number, folder in enumerate(folders):
-        if places[number] in places[:number]:
-            raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
 
 
 def _check_models(sheets: Sequence[Datasheet]) -> None:
@@ -164,14 +160,6 @@ def _check_stimuli(sheets: Mapping[str, Datasheet]) -> None:
                 )
 
 
-def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
-    rows = {name: _row(judge, name, sheet) for name, sheet in sheets.items()}
-    known = tuple(row for row in rows.values() if row is not None)
-    return JudgeOverall(
-        judge, known, {name: _why(judge, sheets[name]) for name, row in rows.items() if row is None}
-    )
-
-
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
     # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
@@ -197,9 +185,9 @@ def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
 def _why(judge: str, sheet: Datasheet) -> str:
     """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
-        return NOT_ASKED
+        return "not a judge of this run"
     if _labels_itself(judge, sheet):
         return OWN_LABELS
     notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.is_overall and e.note)
     early = [sheet.partial] if sheet.partial else []
-    return "; ".join([*(notes or [NO_ACCURACY]), *early])
+    return "; ".join([*(notes or ["no probe of labelled single texts"]), *early])

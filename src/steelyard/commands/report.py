@@ -33,8 +33,8 @@ class RebuiltDatasheet:
 
 def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
     """The datasheet of a run folder or an import; `verify` re-hashes the run file first."""
-    run, imported = RunFolder(path), ImportFolder(path)
-    if imported.observations.exists() and not run.study.exists():
+    run, imported = RunFolder(path), ImportFolder.at(path)
+    if imported is not None:
         loaded = imported.load()
         losses = (*loaded.warnings, *map(str, loaded.errors))
         return RebuiltDatasheet(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)

@@ -26,7 +26,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.providers.planted.planted import Parameters, Planted, expected_pair_rates, expected_rates
+from steelyard.providers.planted.planted import Planted, expected_pair_rates, expected_rates
 from steelyard.providers.planted.planted_judges import PROBIT
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
@@ -137,31 +137,20 @@ def _coin(sheet: Datasheet) -> Iterator[SelftestCheck]:
 
 def _probit(sheet: Datasheet, judge: Judge) -> Iterator[SelftestCheck]:
     """Each rate must lie where its parameters put it, given the number of pairs."""
-    provider = Planted(judge)
+    cells_of = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
+    name, provider = judge.name, Planted(judge)
     for protocol in ("base", "strict"):
         parameters = provider.parameters(judge.protocols[protocol].settings)
-        yield from _probit_arm(sheet, judge.name, protocol, parameters)
-
-
-def _probit_arm(
-    sheet: Datasheet, name: str, protocol: str, parameters: Parameters
-) -> Iterator[SelftestCheck]:
-    cells = expected_pair_rates(parameters)
-    for metric in (
-        STABLE_CROSS_SENSITIVITY.id,
-        POSITIONAL_FALSE_PREFERENCE.id,
-        ONE_SIDED_COMMIT.id,
-        NO_PREFERENCE.id,
-    ):
-        estimate = _between_equals(sheet, name, metric, protocol)
-        yield _rate(estimate, protocol, getattr(cells, metric))
-    dark = sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol)
-    yield _rate(
-        _need(dark, DARK_CURRENT.id), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie
-    )
-    for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
-        if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
-            yield _rate(estimate, protocol, expected_rates(parameters, float(estimate.group["delta"])).better)
+        cells = expected_pair_rates(parameters)
+        for metric in cells_of:
+            estimate = _between_equals(sheet, name, metric.id, protocol)
+            yield _rate(estimate, protocol, getattr(cells, metric.id))
+        dark = _need(sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol), DARK_CURRENT.id)
+        yield _rate(dark, protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
+        for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
+            if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
+                expected = expected_rates(parameters, float(estimate.group["delta"])).better
+                yield _rate(estimate, protocol, expected)
 
 
 def _rate(estimate: Estimate, protocol: str, expected: float) -> SelftestCheck:
@@ -198,8 +187,6 @@ def _number(estimate: Estimate) -> str:
 
 
 def _with_counts(estimate: Estimate) -> str:
-    return (
-        "undefined"
-        if estimate.value is None
-        else f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"
-    )
+    if estimate.value is None:
+        return "undefined"
+    return f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"

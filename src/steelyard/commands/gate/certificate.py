@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import CertificateError, ConfigError
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.runner.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 from steelyard.version import __version__
@@ -66,18 +67,14 @@ class Instruments:
     """Version of Steelyard that made, or would make, the figures."""
 
     @classmethod
-    def of_datasheet(cls, sheet: Datasheet, where: str) -> Instruments:
-        return cls(where, sheet.judges, sheet.stimulus_set, sheet.version)
-
-    @classmethod
-    def of_study(cls, path: Path) -> Instruments:
-        """Those that a study file describes; no call is made."""
-        study = build_study(load_config(path, {}), path.parent)
-        judges = tuple(
-            JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in j.protocols})
-            for j in study.judges
-        )
-        return cls(str(path), judges, make_plan(study).stimuli.hash, __version__)
+    def of(cls, target: Path) -> Instruments:
+        """Those that a run folder measured, or that a study file describes; no call is made."""
+        if not target.is_file():
+            sheet = read_datasheet(target)
+            return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)
+        study = build_study(load_config(target, {}), target.parent)
+        judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
+        return cls(str(target), judges, make_plan(study).stimuli.hash, __version__)
 
 
 def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> dict[str, Any]:
@@ -167,7 +164,8 @@ def verify(
             f"{where}: issued on figures of version {certificate.versions.steelyard}, found "
             f"{instruments.version} in {instruments.where}; measure and gate with one version."
         )
-    if policy is not None and content_hash(_plain(policy.body)) != content_hash(_plain(certificate.policy)):
+    given = None if policy is None else json.loads(json.dumps(policy.body))  # as JSON has it
+    if given is not None and content_hash(given) != content_hash(certificate.policy):
         raise CertificateError(f"{where}: issued by another policy than the one given; gate the run again.")
     for name in judges:
         _verify_judge(certificate, where, instruments, name)
@@ -188,10 +186,6 @@ def _verify_judge(certificate: Certificate, where: str, instruments: Instruments
             )
     if certified.result != PASS:
         raise CertificateError(f"{where}: says {certified.result} of judge {name!r}, expected PASS.")
-
-
-def _plain(body: Mapping[str, Any]) -> Any:
-    return json.loads(json.dumps(body))
 
 
 def _aware(moment: datetime) -> datetime:

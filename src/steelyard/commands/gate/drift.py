@@ -26,8 +26,6 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.multiple_testing import ComparisonFamily, adjust_comparisons
 from steelyard.metrics.findings import CLEAR, FLAGGED
 
-ALL_FIGURES = "all"
-"""In the place of a metric: the check over all figures."""
 RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 
 
@@ -100,19 +98,19 @@ def _joint_check(judge: str, family: ComparisonFamily, *, tolerated: bool) -> li
     """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
     if family.p is None:
         return []
-    known = [row for row in family.rows if row.status is not None]
     reason = "the judge reads differently" if family.differs else "no difference is shown"
     if family.differs and tolerated:
         reason += ", and every figure of the policy stays within the margin"
+    known = sum(row.status is not None for row in family.rows)
     return [
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=pluralize(len(known), "figure"),
+            figure=pluralize(known, "figure"),
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,
-            metric=ALL_FIGURES,
+            metric="all",
             value=family.p,
         )
     ]

@@ -57,16 +57,18 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
         failed = {check.metric for check in ruling.of(judge) if check.result == FAIL}
         known = named if policy.flags == UNNAMED else failed
         flags = [flag for flag in _flags(sheet, judge) if known.isdisjoint(flag.metrics)]
-        if policy.flags == ALLOW:
-            notes += [f"{judge}: flagged, and allowed by the policy: {_titles(flags)}."] if flags else []
-        else:
+        if policy.flags != ALLOW:
             checks += [_check(judge, flag) for flag in flags]
+        elif flags:
+            titles_allowed = ", ".join(flag.title for flag in flags)
+            notes.append(f"{judge}: flagged, and allowed by the policy: {titles_allowed}.")
         unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
         if policy.shipped and unfit and not failed:
             checks.append(_check(judge, Flag("Verdict", "the datasheet calls it unfit", (MERIT.id,))))
         undecided = [flag for flag in _readings(sheet, judge, INCONCLUSIVE) if named.isdisjoint(flag.metrics)]
         if undecided:
-            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {_titles(undecided)}.")
+            open_titles = ", ".join(flag.title for flag in undecided)
+            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {open_titles}.")
     return replace(ruling, checks=tuple(checks), notes=tuple(notes))
 
 
@@ -97,7 +99,3 @@ def _check(judge: str, flag: Flag) -> Check:
         reason=flag.sentence,
         metric=flag.metrics[0] if flag.metrics else "",
     )
-
-
-def _titles(flags: list[Flag]) -> str:
-    return ", ".join(flag.title for flag in flags)

@@ -28,7 +28,7 @@ from steelyard.commands.gate.ruling import (
     withhold_partial,
 )
 from steelyard.core.atomic_write import atomic_write_text
-from steelyard.errors import ConfigError, StoreError
+from steelyard.errors import StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
 
@@ -48,7 +48,7 @@ def gate(
     """
     policy = find_policy(given)
     sheet = read_datasheet(folder)
-    names = select_judges(sheet, judges, str(folder))
+    names = select_judges(sheet.judges, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
     ruling = apply_policy(sheet, policy, names, policy.name or "policy")
     if reference is not None:
@@ -75,16 +75,9 @@ def check_certificate(
     given: PolicyLike | None = None,
 ) -> Certificate:
     """Verify a certificate for the judges of a run folder or of a study file."""
-    if target.is_file():
-        instruments = Instruments.of_study(target)
-    else:
-        instruments = Instruments.of_datasheet(read_datasheet(target), str(target))
-    known = [judge.name for judge in instruments.judges]
-    own = [judge.name for judge in instruments.judges if not judge.baseline]
-    for name in judges:
-        if name not in known:
-            raise ConfigError(f"{target}: no judge {name!r}, expected one of {', '.join(known)}.")
+    instruments = Instruments.of(target)
+    names = select_judges(instruments.judges, judges, str(target))
     certificate = read_certificate(certificate_file)
     policy = None if given is None else find_policy(given)
-    verify(certificate, str(certificate_file), instruments, judges or own, now, policy)
+    verify(certificate, str(certificate_file), instruments, names, now, policy)
     return certificate

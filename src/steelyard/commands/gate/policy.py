@@ -30,7 +30,6 @@ CLEAR_ON_SHEET = "clear"
 """In the place of limits: those of the datasheet, which has to call the figure clear."""
 UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
 """Which flagged readings fail a judge: those that no rule names, none, or all."""
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
@@ -95,7 +94,7 @@ class Policy:
 def find_policy(given: PolicyLike) -> Policy:
     """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
     if isinstance(given, Mapping):
-        return _parse(given, "policy")
+        return parse_policy(given, "policy")
     if not isinstance(given, (str, Path)):
         raise ConfigError(
             f"policy: found {type(given).__name__}, expected a file, a mapping of rules, or one of "
@@ -118,16 +117,12 @@ def load_policy(path: Path) -> Policy:
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error
-    return replace(_parse(body, str(path)), name=str(path))
+    return replace(parse_policy(body, str(path)), name=str(path))
 
 
-def _parse(body: object, where: str) -> Policy:
+def parse_policy(body: object, where: str) -> Policy:
     if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
         raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
-    return parse_policy(body, where)
-
-
-def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
     rules = [
         _rule(metric, limits, where)
         for metric, entry in body.items()
@@ -167,23 +162,21 @@ def _valid_for(text: object, where: str) -> timedelta | None:
     match = re.fullmatch(r"([1-9]\d{0,4})([hdw])", str(text))
     if not match:
         raise ConfigError(f"{where}: valid_for: found {text!r}, expected a time such as 90d, 12w or 36h.")
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    unit = {"h": "hours", "d": "days", "w": "weeks"}[match[2]]
+    return timedelta(**{unit: int(match[1])})
 
 
 class MetricValue(Protocol):
     """What an estimate and a comparison have in common."""
 
     @property
-    def probe(self) -> str:
-        """The probe."""
+    def probe(self) -> str: ...
 
     @property
-    def metric(self) -> str:
-        """The metric id."""
+    def metric(self) -> str: ...
 
     @property
-    def group(self) -> Mapping[str, str | float]:
-        """The condition."""
+    def group(self) -> Mapping[str, str | float]: ...
 
 
 SAME_CONTENT = "same_subset"
@@ -205,9 +198,9 @@ def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
     named = [f for f in figures if f.metric == rule.metric and rule.probe in (None, f.probe)]
     named = [f for f in named if all(f.group.get(key) == value for key, value in rule.group.items())]
     if "protocol" not in rule.group:
-        named = _prefer(named, [f for f in named if f.group.get("protocol", "base") == "base"])
+        named = [f for f in named if f.group.get("protocol", "base") == "base"] or named
     if rule.probe is None:
-        named = _prefer(named, [f for f in named if f.probe in WHOLE])
+        named = [f for f in named if f.probe in WHOLE] or named
     named = [f for f in named if not any(_pools(other, f) for other in named)]
     if "kind" not in rule.group and not rule.group.get("delta"):
         decomposed = {f.probe for f in named if f.group.get("kind") == SAME_CONTENT}
@@ -225,10 +218,6 @@ def select_with_finding(rule: PolicyRule, figures: Iterable[Estimate]) -> list[E
     found = [f for f in found if f.group.get("protocol", "base") == "base"]
     found = [f for f in found if all(f.group.get(key) == value for key, value in rule.group.items())]
     return [f for f in found if not any(_pools(other, f) for other in found)] or select(rule, every)
-
-
-def _prefer(all_of_them: list[F], some: list[F]) -> list[F]:
-    return some or all_of_them
 
 
 def _pools(wide: MetricValue, narrow: MetricValue) -> bool:

@@ -17,6 +17,7 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.more_data import more_data
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
@@ -35,14 +36,12 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.stats.intervals import Span
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, GATE_INCONCLUSIVE: 4}
-ACROSS_LIMIT = "the interval reaches over the limit"
 
 
 @dataclass(frozen=True)
@@ -125,9 +124,9 @@ def worst(results: Iterable[str]) -> str:
     return next(word for word in ORDER if word in words or word == PASS)
 
 
-def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
-    own = [judge.name for judge in sheet.judges if not judge.baseline]
-    known = [judge.name for judge in sheet.judges]
+def select_judges(judges: Sequence[JudgeEntry], wanted: Sequence[str], where: str) -> tuple[str, ...]:
+    known = [judge.name for judge in judges]
+    own = [judge.name for judge in judges if not judge.baseline]
     for name in wanted:
         if name not in known:
             raise ConfigError(f"{where}: no judge {name!r}, expected one of {', '.join(known)}.")
@@ -147,12 +146,18 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
             if not figures and not policy.shipped:
                 raise no_match_error(rule, mine, where)
             if not figures and rule.metric == MERIT.id:
-                checks.append(_unmeasured(judge, rule))
+                # Without merit nothing else is worth passing.
+                why = "whether it tells good from bad was not measured"
+                missing = Check(judge, str(rule), "datasheet", GATE_INCONCLUSIVE, "undefined", why)
+                checks.append(replace(missing, metric=rule.metric))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            checks += _merit_checks(
-                rule, [check(rule, estimate, of_agents=of_agents) for estimate in figures]
-            )
+            found = [check(rule, estimate, of_agents=of_agents) for estimate in figures]
+            passed = [each for each in found if each.result == PASS]
+            # Of merit those figures count that show it, where none refutes it.
+            if rule.metric == MERIT.id and passed and all(each.result != FAIL for each in found):
+                found = passed
+            checks += found
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -175,39 +180,25 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     return [figure for figure in figures if figure.value is not None or any(figure.excluded.values())]
 
 
-def _unmeasured(judge: str, rule: PolicyRule) -> Check:
-    """Without merit nothing else is worth passing."""
-    why = "whether it tells good from bad was not measured"
-    return Check(judge, str(rule), "datasheet", GATE_INCONCLUSIVE, "undefined", why, metric=rule.metric)
-
-
-def _merit_checks(rule: PolicyRule, checks: list[Check]) -> list[Check]:
-    """The checks that count: of merit, those that show it where none refutes it."""
-    passed = [check for check in checks if check.result == PASS]
-    if rule.metric != MERIT.id or not passed or any(check.result == FAIL for check in checks):
-        return checks
-    return passed
-
-
 def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
     """No judge passes on a part of its calls: what was never asked could have gone either way.
 
     Nor does one fail on calls that ended where the figures themselves had them end.
     """
-    return replace(ruling, checks=tuple(_withhold_partial(each, sheet) for each in ruling.checks))
-
-
-def _withhold_partial(check: Check, sheet: Datasheet) -> Check:
-    partial, rule = sheet.unfinished(check.judge), sheet.facts.decided
-    if partial is None or (check.result == FAIL and rule is None):
-        return check
-    if rule is not None:
-        reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
-    else:
-        before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
-        reason = f"{before}{partial}; run the same command again to continue"
-    # What the plan asks for comes before further calls.
-    return replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
+    checks, rule = [], sheet.facts.decided
+    for check in ruling.checks:
+        partial = sheet.unfinished(check.judge)
+        if partial is None or (check.result == FAIL and rule is None):
+            checks.append(check)
+            continue
+        if rule is not None:
+            reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
+        else:
+            before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
+            reason = f"{before}{partial}; run the same command again to continue"
+        # What the plan asks for comes before further calls.
+        checks.append(replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None))
+    return replace(ruling, checks=tuple(checks))
 
 
 def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
@@ -234,19 +225,21 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
         return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
     if estimate.interval is None and not (rule.uses_sheet_limit and estimate.status):
         return GATE_INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
-    read = estimate.status if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
+    limit = metric_named(estimate.metric).limit_in(estimate.group, estimate.probe)
+    sheet_decides = rule.uses_sheet_limit or (limit is not None and rule.span == limit.allowed)
+    read = estimate.status if sheet_decides else None
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
         tested = estimate.p is not None or not rule.has_limit
         return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _undecidable_reason(rule, estimate)
-        undecided = ACROSS_LIMIT if rule.has_limit else "undecided on the datasheet"
-        return (
-            GATE_INCONCLUSIVE,
-            reason or undecided,
-            None if reason else _additional_calls(rule, estimate, read),
-        )
+        undecided = "the interval reaches over the limit" if rule.has_limit else "undecided on the datasheet"
+        if reason:
+            return GATE_INCONCLUSIVE, reason, None
+        # The datasheet's own forecast where its own limit is asked for.
+        total = estimate.calls_needed if read else calls_total(estimate, rule.span)
+        return GATE_INCONCLUSIVE, undecided, None if total is None else max(1, total - estimate.n_calls)
     apart = 0 if rule.metric == MERIT.id else estimate.left_out  # merit holds with them taken for chance
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
@@ -254,12 +247,10 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
             f"{pluralize(apart, 'call')} abstained, which it leaves out and accuracy counts",
             None,
         )
-    return PASS, f"the whole interval lies within{_abstention_note(estimate)}", None
-
-
-def _limit_of(estimate: Estimate) -> Span | None:
-    limit = metric_named(estimate.metric).limit_in(estimate.group, estimate.probe)
-    return None if limit is None else limit.allowed
+    note = numbers.abstentions(estimate)
+    if estimate.left_out:
+        note = f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"
+    return PASS, f"the whole interval lies within{note}", None
 
 
 def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
@@ -271,16 +262,3 @@ def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
     if decide or (rule.uses_sheet_limit and estimate.missing_decides):
         return slot_imbalance_note(estimate) or f"{numbers.excluded(estimate)}: {MISSING_DECIDE}"
     return None
-
-
-def _additional_calls(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
-    """Further calls that would decide; the datasheet's own forecast where its own limit is asked for."""
-    total = estimate.calls_needed if read else calls_total(estimate, rule.span)
-    return None if total is None else max(1, total - estimate.n_calls)
-
-
-def _abstention_note(estimate: Estimate) -> str:
-    """How often a judge abstained that passes."""
-    if estimate.left_out:
-        return f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"
-    return numbers.abstentions(estimate)
