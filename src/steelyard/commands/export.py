@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.commands.view.call_detail import CallDetail, details
 from steelyard.commands.view.call_index import CallCounts
-from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
+from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.atomic_write import atomic_write, atomic_write_text, write_error
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError

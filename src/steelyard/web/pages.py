@@ -54,8 +54,8 @@ def environment() -> Environment:
 
 def page(request: Request, template: str, **content: Any) -> Response:
     """A template as a page, or as the part of one that a script asked for."""
-    made = environment().get_template(template)
-    return HTMLResponse(replace_lone_surrogates(made.render(csrf=request.scope.get("csrf", ""), **content)))
+    text = environment().get_template(template).render(csrf=request.scope.get("csrf", ""), **content)
+    return HTMLResponse(replace_lone_surrogates(text))
 
 
 @cache
@@ -74,12 +74,13 @@ async def asset(request: Request) -> Response:
 ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-async def _run_error(_: Request, error: Exception) -> Response:
-    return error_page(500, str(error))
+def _error_handler(status: int, sentence: str = "") -> ExceptionHandler:
+    """A page with this sentence, or with the message of the error."""
 
+    async def handle(_: Request, error: Exception) -> Response:
+        return error_page(status, sentence or str(error))
 
-async def _not_found_because(_: Request, error: Exception) -> Response:
-    return error_page(404, str(error))
+    return handle
 
 
 async def _internal_error(_: Request, error: Exception) -> Response:
@@ -88,27 +89,12 @@ async def _internal_error(_: Request, error: Exception) -> Response:
     return error_page(500, f"A fault in Steelyard itself ({type(error).__name__}); what was saved is kept.")
 
 
-async def _body_too_long(_: Request, error: Exception) -> Response:
-    del error
-    return error_page(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
-
-
-async def _not_found(_: Request, error: Exception) -> Response:
-    del error
-    return error_page(404, "There is no such page.")
-
-
-async def _wrong_method(_: Request, error: Exception) -> Response:
-    del error
-    return error_page(405, "That page takes no such request.")
-
-
 EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
-    TooLongError: _body_too_long,
-    NotFoundError: _not_found_because,
-    SteelyardError: _run_error,
-    404: _not_found,
-    405: _wrong_method,
+    TooLongError: _error_handler(413, f"A request may have {BODY_LIMIT:,} bytes at most."),
+    NotFoundError: _error_handler(404),
+    SteelyardError: _error_handler(500),
+    404: _error_handler(404, "There is no such page."),
+    405: _error_handler(405, "That page takes no such request."),
     Exception: _internal_error,
 }
 """Exception or status to the page that shows it."""
@@ -119,10 +105,8 @@ REVIEWER = "steelyard-reviewer"
 NAME_LIMIT = 80
 """Signs of a name, at most."""
 
-JsonHandler = Callable[[Request, dict[str, Any]], Response]
 
-
-def json_route(handler: JsonHandler) -> Callable[[Request], Any]:
+def json_route(handler: Callable[[Request, dict[str, Any]], Response]) -> Callable[[Request], Any]:
     """A route that takes a JSON object and answers an error with a sentence."""
 
     async def endpoint(request: Request) -> Response:

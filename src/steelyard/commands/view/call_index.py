@@ -47,10 +47,6 @@ class CallFilter:
                 yield field.name, value
 
 
-CallPlace = tuple[str, str, str, str, int]
-"""Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
-
-
 NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -97,22 +93,16 @@ class CallIndex:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        return tuple(call_id(*place) for place in self.places)
+        calls, orders, stimuli = self.calls, ("uv", "vu"), self.calls.shown.ids
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
+        return tuple(
+            call_id(calls.judges[j], calls.protocols[p], stimuli[s], orders[o], r)
+            for j, p, s, o, r in zip(*(column.tolist() for column in columns), strict=True)
+        )
 
     @cached_property
     def row(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.ids)}
-
-    @property
-    def places(self) -> list[CallPlace]:
-        calls = self.calls
-        orders = ("uv", "vu")
-        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
-        ids = calls.shown.ids
-        return [
-            (calls.judges[j], calls.protocols[p], ids[s], orders[o], r)
-            for j, p, s, o, r in zip(*(column.tolist() for column in columns), strict=True)
-        ]
 
     @cached_property
     def outcomes(self) -> dict[str, Mask]:
@@ -210,21 +200,17 @@ class CallIndex:
         return [outcome for outcome, mask in self.outcomes.items() if mask[row]]
 
     @cached_property
-    def _blobs(self) -> list[str]:
+    def _searched_texts(self) -> list[str]:
         return [
-            "\n".join((each.id, each.request, *each.texts)).casefold()
-            if each.texts_known
-            else each.id.casefold()
+            "\n".join((each.id, *((each.request, *each.texts) if each.texts_known else ()))).casefold()
             for each in self.calls.shown.stimuli
         ]
 
     def _containing(self, text: str, search_replies: Callable[[str], Ints]) -> Mask:
         needle = text.casefold()
-        shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
-        matches: Mask = (
-            shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
-        )
-        matches = matches.copy()
+        shown = np.array([needle in text for text in self._searched_texts], dtype=np.bool_)
+        matches: Mask = np.zeros(len(self.calls), dtype=np.bool_)
+        matches[:] = shown[self.calls.stimulus] if len(shown) else False
         matches[search_replies(text)] = True
         return matches
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,6 @@ from steelyard.metrics.basis import Items, labelled
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.stimuli.original import ORIGINAL
-
-BASE = "base"
-"""The protocol that every other is compared with."""
 
 
 def figure_name(estimate: Estimate) -> str:
@@ -50,7 +47,7 @@ class _CallSelector:
 
     def mask(self) -> Mask:
         basis, calls = self.metric.basis, self.index.calls
-        keep = self._judges() & self._arms() & self._stimuli()[calls.stimulus]
+        keep = self._judges() & self._protocols() & self._stimuli()[calls.stimulus]
         keep &= basis.ended(calls)
         if self.metric.labelled:
             keep &= labelled(calls, self.estimate.group)
@@ -61,26 +58,19 @@ class _CallSelector:
         return self._together(keep)
 
     def _judges(self) -> Mask:
-        calls = self.index.calls
-        places = [number for number, name in enumerate(calls.judges) if name in self._names]
-        return np.isin(calls.judge, places)
-
-    @property
-    def _names(self) -> Collection[str]:
         """Judges that the figure is of: one, those that its condition names, or all that were measured."""
-        name, group, judges = self.estimate.judge, self.estimate.group, self.index.calls.judges
-        if name in judges:
-            return (name,)
+        name, group, calls = self.estimate.judge, self.estimate.group, self.index.calls
         named = [str(value) for key, value in group.items() if key.startswith("judge_") and "of" not in group]
-        return named or set(judges) - set(self.index.run_calls.baselines)
+        wanted = named or set(calls.judges) - set(self.index.run_calls.baselines)
+        wanted = [name] if name in calls.judges else wanted
+        return np.isin(calls.judge, [number for number, each in enumerate(calls.judges) if each in wanted])
 
-    def _arms(self) -> Mask:
+    def _protocols(self) -> Mask:
         calls, name = self.index.calls, self.estimate.group.get("protocol")
         if name is None:
             return np.ones(len(calls), dtype=np.bool_)
-        wanted = {name, BASE} if self.metric.basis.with_base else {name}
-        arms = [number for number, each in enumerate(calls.protocols) if each in wanted]
-        return np.isin(calls.protocol, arms)
+        wanted = {name, "base"} if self.metric.basis.with_base else {name}
+        return np.isin(calls.protocol, [n for n, each in enumerate(calls.protocols) if each in wanted])
 
     def _stimuli(self) -> Mask:
         shown, own, items = self.index.calls.shown, self._own(), self.metric.basis.items

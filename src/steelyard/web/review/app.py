@@ -54,9 +54,6 @@ class Queue:
     every: list[QueueRow]
     rows: list[QueueRow]
 
-    def row(self, name: str | None) -> QueueRow | None:
-        return next((row for row in self.every if row.item.made.id == name), None)
-
 
 class ReviewPages:
     def __init__(
@@ -122,10 +119,8 @@ class ReviewPages:
         return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
-        queue = self._queue(request)
-        return page(
-            request, "review_queue.html.j2", **self._content(queue), name=request.query_params.get("item")
-        )
+        content = self._content(self._queue(request))
+        return page(request, "review_queue.html.j2", **content, name=request.query_params.get("item"))
 
     def item_part(self, request: Request) -> Response:
         queue = self._queue(request)
@@ -152,27 +147,25 @@ class ReviewPages:
         }
 
     def _item(self, queue: Queue, name: str | None) -> dict[str, Any]:
-        row = queue.row(name)
+        row = next((row for row in queue.every if row.item.made.id == name), None)
         content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind}
         if row is None:
             return content
+        made, log = row.item.made, self.session.log
         names = [each.item.made.id for each in queue.rows]
-        place = names.index(row.item.made.id) if row.item.made.id in names else None
-        log = self.session.log
-        history = [] if self.blind else log.votes(row.item.made.id)
+        place = names.index(made.id) if made.id in names else None
+        draft = log.draft(made.id, queue.reviewer)
         return {
             **content,
             "place": place,
             "before": names[place - 1] if place else None,
             "after": names[place + 1] if place is not None and place + 1 < len(names) else None,
             "among": len(names),
-            "draft": log.draft(row.item.made.id, queue.reviewer),
-            "turns": editable_turns(
-                row.item.made, row.review_status.final_vote, log.draft(row.item.made.id, queue.reviewer)
-            ),
+            "draft": draft,
+            "turns": editable_turns(made, row.review_status.final_vote, draft),
             "task": self.session.task,
-            "asked": [] if self.blind else self.session.asked_about(row.item.made.id),
-            "history": history,
+            "asked": [] if self.blind else self.session.asked_about(made.id),
+            "history": [] if self.blind else log.votes(made.id),
             "disputed": row.review_status.status == DISPUTED,
             "refused_word": REFUSED,
             "required": self.session.required,
@@ -207,10 +200,8 @@ class ReviewPages:
             return json_error(422, str(error))
         except StaleError:
             return self._stale(item.made.id, reviewer)
-        filters = QueueFilters.of(request.query_params)
-        items = self.session.items()
-        rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
-        shown = [row for row in rows if filters.passes(row) or row.item.made.id == item.made.id]
+        queue = self._queue(request)
+        shown = [row for row in queue.every if queue.filters.passes(row) or row.item.made.id == item.made.id]
         return JSONResponse({"kept": kept.decision, "id": kept.id, "next": following(shown, item.made.id)})
 
     def _stale(self, name: str, reviewer: str) -> Response:
@@ -241,9 +232,8 @@ class ReviewPages:
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
         try:
-            fresh = self.session.finish(
-                self.reviewer(request), accept_waiting=body.get("accept_waiting") is True
-            )
+            accept = body.get("accept_waiting") is True
+            fresh = self.session.finish(self.reviewer(request), accept_waiting=accept)
         except RefusedError as error:
             return json_error(422, str(error))
         if body.get("stop") is not False:
@@ -275,8 +265,8 @@ def _turns(given: Any) -> dict[int, ReviewerEdit]:
     for place, typed in given.items():
         if place.isdecimal() and isinstance(typed, dict):
             arguments = typed.get("arguments")
-            told = arguments if isinstance(arguments, dict) else {}
+            given_arguments = arguments.items() if isinstance(arguments, dict) else ()
             edits[int(place)] = ReviewerEdit(
-                text_field(typed, "text"), {str(name): str(value) for name, value in told.items()}
+                text_field(typed, "text"), {str(name): str(value) for name, value in given_arguments}
             )
     return edits

@@ -13,7 +13,7 @@ from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
 from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
 from steelyard.store.review_log import Vote
-from steelyard.tasks.transcripts.transcript import ASSISTANT, SYSTEM, TOOL, Turn
+from steelyard.tasks.transcripts.transcript import SYSTEM, TOOL, Turn
 
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
@@ -47,16 +47,19 @@ class QueueFilters:
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
     def passes(self, row: QueueRow) -> bool:
-        made = row.item.made
-        wanted = [
-            not self.probe or made.probe == self.probe,
-            not self.status or row.status == self.status or (self.status == WAITING and row.waiting),
-            not self.stratum or made.stratum == self.stratum,
-            not self.doubt or row.item.doubted == (self.doubt == "yes"),
-            not self.likeness or _like(row.item, self.likeness),
-            not self.text or any(self.text.casefold() in part.casefold() for part in row.searched),
-        ]
-        return all(wanted)
+        made, alike = row.item.made, row.item.similarity
+        near = alike is not None and (alike >= NEAR if self.likeness == "near" else alike < FAR)
+        needle = self.text.casefold()
+        return all(
+            (
+                not self.probe or made.probe == self.probe,
+                not self.status or row.status == self.status or (self.status == WAITING and row.waiting),
+                not self.stratum or made.stratum == self.stratum,
+                not self.doubt or row.item.doubted == (self.doubt == "yes"),
+                not self.likeness or near,
+                any(needle in part.casefold() for part in (made.id, made.request, made.texts[0])),
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -78,18 +81,6 @@ class QueueRow:
     def waiting(self) -> bool:
         """True where somebody still has to decide."""
         return self.item.waits and self.status in (PENDING, DEFERRED, DISPUTED)
-
-    @property
-    def searched(self) -> Sequence[str]:
-        made = self.item.made
-        return made.id, made.request, made.texts[0]
-
-
-def _like(item: ReviewItem, wanted: str) -> bool:
-    alike = item.similarity
-    if alike is None:
-        return False
-    return alike >= NEAR if wanted == "near" else alike < FAR
 
 
 def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> ReviewStatus:
@@ -131,11 +122,11 @@ class QueueProgress:
         return cls(sum(row.review_status.decided for row in total), len(total), counts)
 
 
-def following(rows: Sequence[QueueRow], current: str | None, step: int = 1) -> str | None:
+def following(rows: Sequence[QueueRow], current: str | None) -> str | None:
     """The next row that waits, from the current one on and around; the first row where none waits."""
     names = [row.item.made.id for row in rows]
-    start = names.index(current) if current in names else -1 if step > 0 else 0
-    order = [(start + step * offset) % len(rows) for offset in range(1, len(rows) + 1)] if rows else []
+    start = names.index(current) if current in names else -1
+    order = [(start + offset) % len(rows) for offset in range(1, len(rows) + 1)]
     return next((names[place] for place in order if rows[place].waiting), names[0] if names else None)
 
 
@@ -176,10 +167,6 @@ class EditableTurn:
         boilerplate = self.role in (SYSTEM, TOOL) or len(self.now) > LONG
         return not self.edited and boilerplate
 
-    @property
-    def own(self) -> bool:
-        return self.role == ASSISTANT
-
 
 def editable_turns(
     made: Stimulus, final_vote: Vote | None, draft: Mapping[str, str] | None
@@ -187,26 +174,28 @@ def editable_turns(
     """The messages of a run as they stand; empty for a stimulus that is no run."""
     if made.transcript is None:
         return ()
-    changed = final_vote is not None and final_vote.decision == EDITED and final_vote.text is not None
-    run = (
-        run_of(final_vote.text) if changed and final_vote is not None and final_vote.text else made.transcript
-    )
+    edited = final_vote.text if final_vote is not None and final_vote.decision == EDITED else None
+    run = run_of(edited) if edited else made.transcript
     typed = json.loads(draft["turns"]) if draft and draft.get("turns") else {}
     olds = before_edit(made).turns
     aligned = len(olds) == len(made.transcript.turns)
     return tuple(
-        _shown(place, olds[place] if aligned else own, own, run.turns[place], typed.get(str(place), {}))
+        _editable_turn(
+            place, olds[place] if aligned else own, own, run.turns[place], typed.get(str(place), {})
+        )
         for place, own in enumerate(made.transcript.turns)
     )
 
 
-def _shown(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[str, object]) -> EditableTurn:
-    said = typed.get("text")
-    given = typed.get("arguments")
-    told = given if isinstance(given, dict) else {}
+def _editable_turn(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[str, object]) -> EditableTurn:
+    said, given = typed.get("text"), typed.get("arguments")
+    arguments = given if isinstance(given, dict) else {}
     calls = tuple(
         EditableCall(
-            mine.id, mine.function, _json(mine.arguments), str(told.get(mine.id, _json(current.arguments)))
+            mine.id,
+            mine.function,
+            _json(mine.arguments),
+            str(arguments.get(mine.id, _json(current.arguments))),
         )
         for mine, current in zip(own.calls, now.calls, strict=False)
     )

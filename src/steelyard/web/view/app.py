@@ -14,13 +14,17 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun
+from steelyard.commands.view.viewed_run import (
+    NotFoundError,
+    ViewedRun,
+    call_detail,
+    details,
+    reason_of_count,
+)
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
-from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
@@ -78,7 +82,10 @@ class ViewPages:
             raise NotFoundError(f"There is no run {number} here.")
         return self.runs[number], self._links(number)
 
-    # Pages
+    def _page(
+        self, request: Request, template: str, run: ViewedRun, links: Links, **content: Any
+    ) -> Response:
+        return page(request, template, run=run, links=links, still=self._still, **content)
 
     def overview(self, request: Request) -> Response:
         runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
@@ -97,7 +104,7 @@ class ViewPages:
         run, links = self._run(request)
         published = run.published
         if published is None:
-            return page(request, "view_running.html.j2", run=run, links=links, still=self._still, **_far(run))
+            return self._page(request, "view_running.html.j2", run, links, **_progress(run))
         written, text = self._sheets.get(links.run, (0, ""))
         if written != published.written:
             text = html.render(
@@ -115,19 +122,20 @@ class ViewPages:
             return self._opening(request, run)
         loaded, wanted = run.load(), CallFilter.of(request.query_params)
         keep = passing(run, loaded, wanted)
+        # Calls behind the figure that the list is of, whatever else it is filtered by.
+        behind = calls_behind(run.figure(wanted.figure), loaded.index).sum() if wanted.figure else 0
         rows = loaded.index.rows(keep, wanted.outcome)
         last = max(1, math.ceil(len(rows) / self._page_size))
         number = min(max(1, _whole(request.query_params.get("page"))), last)
         chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
-        return page(
+        return self._page(
             request,
             "view_calls.html.j2",
-            run=run,
-            links=links,
-            still=self._still,
+            run,
+            links,
             wanted=wanted,
             figures=[run.figure(name) for name in links.together(wanted.figure)] if wanted.figure else [],
-            behind=_behind(run, loaded, wanted),
+            behind=int(behind),
             index=loaded.index,
             counts=loaded.index.counts(keep),
             outcomes=OUTCOMES,
@@ -155,12 +163,11 @@ class ViewPages:
             if (seen.judge, seen.protocol) == (detail.observation.judge, detail.observation.protocol)
         ]
         place = twins.index(detail.id)
-        return page(
+        return self._page(
             request,
             "view_call.html.j2",
-            run=run,
-            links=links,
-            still=self._still,
+            run,
+            links,
             call=detail,
             reference_label=reference_label,
             before=twins[place - 1] if place else None,
@@ -176,19 +183,18 @@ class ViewPages:
         rows = loaded.index.of_stimulus(name).tolist()
         if not rows:
             return error_page(404, "There is no such stimulus in this run.")
-        told = details(run, loaded, rows, explained=False)
-        shown = told[0].observation.stimulus
+        calls = details(run, loaded, rows, explained=False)
+        shown = calls[0].observation.stimulus
         family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
         arms: dict[tuple[str, str], list[Any]] = {}
-        for row, each in zip(rows, told, strict=True):
+        for row, each in zip(rows, calls, strict=True):
             arm = arms.setdefault((each.observation.judge, each.observation.protocol), [])
             arm.append(each if arm else replace(each, why=reason_of_count(loaded, row)))
-        return page(
+        return self._page(
             request,
             "view_stimulus.html.j2",
-            run=run,
-            links=links,
-            still=self._still,
+            run,
+            links,
             shown_stimulus=shown,
             arms=arms,
             family=family,
@@ -201,9 +207,7 @@ class ViewPages:
         if not run.ready:
             return self._opening(request, run)
         index = run.load().index
-        return page(
-            request, "view_map.html.j2", run=run, links=links, still=self._still, table=accuracy_map(index)
-        )
+        return self._page(request, "view_map.html.j2", run, links, table=accuracy_map(index))
 
     def compare(self, request: Request) -> Response:
         try:
@@ -211,7 +215,12 @@ class ViewPages:
             sheet = compare_targets(first, second)
         except UsageError as error:
             return error_page(400, str(error))
-        text = comparison_page.render(_without_paths(sheet) if self._still else sheet)
+        if self._still:  # for pages that others get: folders by their names alone
+            left, right = (
+                replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)
+            )
+            sheet = replace(sheet, first=left, second=right)
+        text = comparison_page.render(sheet)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def _target(self, text: str) -> Target:
@@ -229,21 +238,19 @@ class ViewPages:
 
     def progress(self, request: Request) -> Response:
         run, _ = self._run(request)
-        return JSONResponse(_far(run))
+        return JSONResponse(_progress(run))
 
     def chart_file(self, request: Request) -> Response:
         run, _ = self._run(request)
         sheet = run.sheet
-        drawn = () if sheet is None else charts(summarise(sheet))
-        wanted = next(
-            (each for each in drawn if each.id == request.path_params["name"] and each.panels), None
-        )
+        every = () if sheet is None else charts(summarise(sheet))
+        name = request.path_params["name"]
+        wanted = next((chart for chart in every if chart.id == name and chart.panels), None)
         if wanted is None:
             return error_page(404, "There is no such figure on this datasheet.")
         headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
-        return Response(
-            replace_lone_surrogates(chart_svg(wanted)), media_type="image/svg+xml", headers=headers
-        )
+        text = replace_lone_surrogates(chart_svg(wanted))
+        return Response(text, media_type="image/svg+xml", headers=headers)
 
     def files(self, request: Request) -> Response:
         run, _ = self._run(request)
@@ -257,23 +264,12 @@ class ViewPages:
         return answer
 
 
-def _behind(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> int:
-    """Calls behind the figure that a list is of, whatever else it is filtered by."""
-    return int(calls_behind(run.figure(wanted.figure), loaded.index).sum()) if wanted.figure else 0
-
-
 def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
     """The datasheet, and what keeps it from being read: the overview tells of the others all the same."""
     try:
         return run.sheet, "" if run.path.is_dir() else f"{run.path}: the folder is gone; restore it."
     except SteelyardError as error:
         return None, str(error)
-
-
-def _without_paths(sheet: ComparisonSheet) -> ComparisonSheet:
-    """For pages that others get: folders by their names alone."""
-    first, second = (replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second))
-    return replace(sheet, first=first, second=second)
 
 
 def _about(sheet: Datasheet) -> str:
@@ -283,7 +279,7 @@ def _about(sheet: Datasheet) -> str:
     return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)
 
 
-def _far(run: ViewedRun) -> dict[str, Any]:
+def _progress(run: ViewedRun) -> dict[str, Any]:
     if run.ready:
         return {"answered": run.answered, "planned": run.load().planned, "opening": False}
     going_on = run.sheet is None or bool(run.sheet.run.get("partial"))

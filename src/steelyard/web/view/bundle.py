@@ -9,7 +9,6 @@ import re
 import shutil
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -27,12 +26,6 @@ PAGE_SIZE = 500
 MARK = "bundle.txt"
 """File by which a bundle is known, so that it may be written anew."""
 _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
-
-
-@dataclass(frozen=True)
-class Fetched:
-    status: int
-    body: bytes
 
 
 def write_bundle(folders: Sequence[Path], out: Path) -> int:
@@ -62,13 +55,13 @@ async def _crawl(app: ASGIApp, out: Path) -> int:
     written = 0
     while waiting:
         address = waiting.popleft()
-        fetched = await _fetch(app, address)
-        if fetched.status != 200:
+        status, body = await _fetch(app, address)
+        if status != 200:
             continue
-        body = fetched.body
         if place_of(address).endswith(".html"):
             text = body.decode("utf-8")
-            for link in _links(text):
+            for _, found in _LINK.findall(text):
+                link = html.unescape(found).partition("#")[0]
                 if link not in known and not link.startswith("/static/"):
                     known.add(link)
                     waiting.append(link)
@@ -93,10 +86,6 @@ def place_of(address: str) -> str:
     return f"pages/{hashlib.sha256(address.encode()).hexdigest()[:16]}.html"
 
 
-def _links(text: str) -> list[str]:
-    return [html.unescape(link).partition("#")[0] for _, link in _LINK.findall(text)]
-
-
 def _relinked(text: str, depth: int) -> str:
     def relative(match: re.Match[str]) -> str:
         address, mark, anchor = html.unescape(match[2]).partition("#")
@@ -105,8 +94,8 @@ def _relinked(text: str, depth: int) -> str:
     return _LINK.sub(relative, text)
 
 
-async def _fetch(app: ASGIApp, address: str) -> Fetched:
-    """One request to the application itself, without a socket."""
+async def _fetch(app: ASGIApp, address: str) -> tuple[int, bytes]:
+    """Status and body of one request to the application itself, without a socket."""
     path, _, query = address.partition("?")
     scope = {
         "type": "http",
@@ -121,16 +110,14 @@ async def _fetch(app: ASGIApp, address: str) -> Fetched:
         "client": ("bundle", 0),
         "root_path": "",
     }
-    status, parts = 500, bytearray()
-
-    asked = False
+    status, parts, sent = 500, bytearray(), False
 
     async def receive() -> Message:
         """The request, and then nothing: nobody goes away before the answer is complete."""
-        nonlocal asked
-        if asked:
+        nonlocal sent
+        if sent:
             await asyncio.Event().wait()
-        asked = True
+        sent = True
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Message) -> None:
@@ -141,4 +128,4 @@ async def _fetch(app: ASGIApp, address: str) -> Fetched:
             parts.extend(message.get("body", b""))
 
     await app(scope, receive, send)
-    return Fetched(status, bytes(parts))
+    return status, bytes(parts)
