@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
@@ -18,7 +18,6 @@ TOLERATED, WANTED = 0.01, 0.9
 """Most wrong words of a useless or excellent judge, and least right words of an excellent or good one."""
 POLICIES = ("smoke", "default", "strict")
 RESULTS = {"PASS": "P", "FAIL": "F", "INCONCLUSIVE": "I"}
-NONE = "none"
 UNTIL_KIND = "catalogue"
 """Kind of evidence on which `measure --until verdict` was simulated."""
 REMARKS: Mapping[str, str] = {}
@@ -139,8 +138,8 @@ def section() -> str:
     head = HEAD.format(
         **body, judges=len(told) // 3, runs=_range(runs), sheets=sum(said.runs for said in told)
     )
-    parts = [head, *_summary(body), "", *remarks, "", LEGEND, ""]
-    parts += [*_words(body), ""]
+    parts = [head, *_summary(body), "", *remarks, *[""] * bool(remarks), SHARES, "", *_kinds(body), ""]
+    parts += [LEGEND, "", *_words(body), ""]
     if "changes" in body:
         parts += [CHANGES, "", *_changes(body["changes"]), ""]
     return "\n".join(parts)
@@ -159,25 +158,62 @@ def _summary(body: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {text} | {'no' if broken else 'yes'} | {listed} |"
 
 
+def _kinds(body: Mapping[str, Any]) -> Iterator[str]:
+    """A row for each kind of evidence: how often word, first fact and remedy are the due ones."""
+    yield "| evidence | sizes | judges | right word | due fault first | expected remedy |"
+    yield "| :-- | :-- | --: | :-- | :-- | :-- |"
+    for kind, table in body["kinds"].items():
+        judges = list(table["judges"].values())
+        words = _shares(judges, "words", lambda judge, size, word: word in judge["due"][size])
+        faults = _shares(
+            [judge for judge in judges if judge["faults"]],
+            "first",
+            lambda judge, _, title: title in judge["faults"],
+        )
+        remedies = _shares(
+            [judge for judge in judges if judge["remedy"]],
+            "remedy",
+            lambda judge, _, title: title.startswith(judge["remedy"]),
+        )
+        sizes = ", ".join(table["sizes"])
+        yield f"| {kind}: {table['title']} | {sizes} | {len(judges)} | {words} | {faults} | {remedies} |"
+
+
+def _shares(
+    judges: Sequence[Mapping[str, Any]], key: str, is_due: Callable[[Mapping[str, Any], int, str], bool]
+) -> str:
+    """Over the runs of these judges, the share at each size in which the due one was said."""
+    if not judges:
+        return "–"
+    told = []
+    for size in range(3):
+        counts = [
+            (count, is_due(judge, size, name))
+            for judge in judges
+            for name, count in judge["sizes"][size][key].items()
+        ]
+        told.append(_percent(sum(n for n, due in counts if due) / sum(n for n, _ in counts)))
+    return ", ".join(told)
+
+
 def _words(body: Mapping[str, Any]) -> Iterator[str]:
-    """One table: a row for each kind of evidence with its sizes, and one for each judge."""
-    heads = ("judge", "due", "small", "middle", "large", "named first", "remedy", *POLICIES)
+    """A row for each judge that got a wrong word in some run."""
+    heads = ("evidence", "judge", "due", "small", "middle", "large", "named first", "default policy")
     until = body.get("until", {})
     yield f"| {' | '.join(heads)} |" + " until verdict |" * bool(until)
     yield "|" + " :-- |" * (len(heads) + bool(until))
     for kind, table in body["kinds"].items():
-        sizes = " | ".join(f"*{size}*" for size in table["sizes"])
-        yield f"| **{table['title']}** | | {sizes} |" + " |" * (len(heads) - 5 + bool(until))
         for name, planted in table["judges"].items():
+            cells = _cells(planted)
+            if not any("**" in cell for cell in cells):
+                continue
             last = _until(until, planted, name) if kind == UNTIL_KIND else ""
-            yield f"| {name} | {_judge(planted)} |" + f" {last} |" * bool(until)
+            row = [kind, name, planted["due"][-1], *cells, _first(planted), _gate(planted, "default")]
+            yield f"| {' | '.join(row)} |" + f" {last} |" * bool(until)
 
 
-def _judge(planted: Mapping[str, Any]) -> str:
-    cells = (_cell(tally, due) for tally, due in zip(planted["sizes"], planted["due"], strict=True))
-    due = planted["due"][-1] + (f", {planted['class']}" if planted["class"] else "")
-    gates = (_gate(planted, policy) for policy in POLICIES)
-    return " | ".join([due, *cells, _first(planted), _remedy(planted), *gates])
+def _cells(planted: Mapping[str, Any]) -> list[str]:
+    return [_cell(tally, due) for tally, due in zip(planted["sizes"], planted["due"], strict=True)]
 
 
 def _cell(tally: Mapping[str, Any], due: str) -> str:
@@ -197,18 +233,6 @@ def _first(planted: Mapping[str, Any]) -> str:
         )
         return f"{' or '.join(planted['faults'])}: {', '.join(shares)}"
     return _commonest(planted["sizes"][-1], "first")
-
-
-def _remedy(planted: Mapping[str, Any]) -> str:
-    """The remedy that one would expect, with its share at each size; else how often none is offered."""
-    wanted = planted["remedy"]
-    counts = [
-        sum(count for title, count in tally["remedy"].items() if title.startswith(wanted or NONE))
-        for tally in planted["sizes"]
-    ]
-    told = [sum(tally["remedy"].values()) for tally in planted["sizes"]]
-    shares = (_percent(k / n) for k, n in zip(counts, told, strict=True))
-    return f"{wanted or NONE}: {', '.join(shares)}"
 
 
 def _commonest(tally: Mapping[str, Any], key: str) -> str:
@@ -258,27 +282,30 @@ def _percent(share: float) -> str:
 
 
 HEAD = """\
-{judges} planted judges, whose truth is known, were measured at three sizes, {runs} times each, {sheets:,}
-sheets in all, with texts, errors and noise drawn anew every time. Each answers the product's own stimuli
-once; its verdicts go through the product's own figures, readings, verdict and gate. What never happened in n
-runs may still happen in up to 3/n of them. `tests/calibration` made the runs, {date}; `make calibrate` makes
-100 of each. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
+{judges} planted judges were measured at three sizes, {runs} times each: {sheets:,} sheets. Texts, errors and
+noise were drawn anew every time. Each judge answers the built-in stimuli once, and its verdicts go through
+the same code as a real run. A thing that never happened in n runs may still happen in up to 3/n of them.
+`tests/calibration` made the runs on {date}; `make calibrate` makes 100 of each, and `docs/verdicts.json`
+has every count. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
 """
 
+SHARES = """\
+Per cent of runs at the small, middle and large size. *Due fault first* is over the judges with one planted
+fault, *expected remedy* over those with a remedy that one would expect (first 25 runs). A remedy that costs
+too much merit is not offered."""
+
 LEGEND = """\
-Words: N is "no fault found at this size", C "usable with care", U "unfit", T "too little data". Beside each
-letter is its share of the runs in per cent. *Due* is the word that is right at the largest size. A word in
-bold is wrong at its size. *Named first* is the fault that should be the first fact, with how often it is at
-each size; for judges without such a fault it is the commonest first fact at the largest size. *Remedy* is
-the expected one, with how often it is offered at each size; for other judges it is how often none is
-offered. It rests on the first 25 runs. A remedy that costs too much merit is not offered. The columns of the
-shipped policies have the three sizes: P is PASS, F is FAIL, I is INCONCLUSIVE, in per cent. *Until verdict*
-is `measure --until verdict`: the last word (bold where it is due at no size), the mean number of calls, and
-the per cent of runs that end at `quick`, `standard` and `full`; `full` alone takes 2,064 calls."""
+The next table has the judges that got a wrong word in some run; the others never did. N is "no fault found
+at this size", C "usable with care", U "unfit", T "too little data", each with its per cent of runs. *Due* is
+right at the largest size; a word in bold is wrong at its size. *Named first* is the planted fault, with how
+often it is the first fact at each size; without one, the commonest first fact at the largest size. *Default
+policy* has the three sizes: P is PASS, F is FAIL, I is INCONCLUSIVE. *Until verdict* is `measure --until
+verdict`: the last word, the mean number of calls, and the per cent of runs that end at `quick`, `standard`
+and `full`."""
 
 CHANGES = """\
 ### Two judges compared
 
-The same judge before and after a change, on the same pairs of the built-in catalogue: in how many per cent of
-runs `compare` says that the judges differ, which figures show it, and what `gate --reference` says of drift
-under the default policy. Where nothing changed, each of these is a false alarm."""
+The same judge before and after a change, on the same pairs of the built-in catalogue: the per cent of runs
+in which `compare` says that the judges differ, the figures that show it, and what `gate --reference` says of
+drift under the default policy. Where nothing changed, each of these is a false alarm."""

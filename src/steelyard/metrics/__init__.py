@@ -1,6 +1,6 @@
 """What is concluded: estimates with honest intervals, from observations alone.
 
-This is the face for probes: columns of answers, counts, shares. The rooms behind it are free to move.
+Probes import from here: columns of answers, counts, shares. The modules behind it may move.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ class Ends(Enum):
     VERDICT = "verdict"
     """A verdict was read: a choice, a score, a tie or an abstention."""
     CHOICE = "choice"
-    """A text or a score was chosen."""
 
 
 Group = Mapping[str, str | float]
@@ -51,12 +50,8 @@ Only = Callable[[Observations, Group], Mask]
 
 @dataclass(frozen=True)
 class Basis:
-    """The calls behind a figure."""
-
     items: Items = Items.OWN
-    """Whose calls."""
     ends: Ends = Ends.VERDICT
-    """How they ended."""
     with_base: bool = False
     """True where the calls of the base protocol on the same stimuli count too."""
     whole: bool = False
@@ -65,7 +60,6 @@ class Basis:
     """What else must hold of a call, in the figure's condition; None where nothing must."""
 
     def ended(self, calls: Observations) -> Mask:
-        """Which calls ended so that they count."""
         if self.ends is Ends.ANY:
             return np.ones(len(calls), dtype=np.bool_)
         kinds = (Decided,) if self.ends is Ends.CHOICE else (Decided, Tie, Abstained)
@@ -73,7 +67,6 @@ class Basis:
 
 
 def climbs(calls: Observations, group: Group) -> Mask:
-    """Calls on pairs of which one text is better by a quality step."""
     del group
     shown = calls.shown
     return np.asarray(((shown.delta > 0) & (shown.better > 0))[calls.stimulus])
@@ -110,7 +103,6 @@ def on_items(calls: Observations, group: Group) -> Mask:
 
 
 def labelled_items(calls: Observations, group: Group) -> Mask:
-    """Calls on items with a reference that is not the judge's own."""
     return on_items(calls, group) & labelled(calls, group)
 
 
@@ -129,22 +121,13 @@ def should_pass(calls: Observations, group: Group) -> Mask:
 LARGE = 3
 """Quality steps from which on a difference is large."""
 LARGE_STEPS = "3 and more"
-"""How a condition names the larger quality steps."""
 EQUAL = "same_subset"
 """Kind of pairs of equal quality that the instrument model is fitted to."""
 VERDICTS = Basis()
-"""Every call of probe and condition with a verdict."""
 EVERY_CALL = Basis(ends=Ends.ANY)
-"""Every call of probe and condition, lost ones too."""
 CLIMBS = Basis(only=climbs)
-"""Calls on the steps of a ladder."""
 KNOWN_ANSWER = Basis(only=with_known_answer)
-"""Calls of which it is known what a sound judge answers."""
 FITTED = Basis(only=fitted)
-"""Calls that the instrument model is fitted to."""
 WHOLE_PAIRS = Basis(whole=True)
-"""Calls on pairs that have a verdict in both orders."""
 LABELLED = Basis(only=labelled_items)
-"""Calls with a verdict that is held against a reference."""
 OVER_PROBES = Basis(items=Items.PROBES, only=labelled_items)
-"""Calls of all probes together that are held against a reference."""

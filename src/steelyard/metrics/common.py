@@ -50,7 +50,6 @@ MERIT = Metric(
     basis=KNOWN_ANSWER,
 )
 TOLERATED_LOSSES = Limit(0.02, probes=("run",))
-"""Most calls without a verdict, over the whole run."""
 UNREADABLE_RATE = Metric(
     "unreadable_rate",
     "unreadable",

@@ -18,7 +18,6 @@ class Interval:
     low: float | None
     """Lower limit; None where the data set none."""
     high: float | None
-    """Upper limit; None where the data set none."""
     confidence: float = keyed("level", 0.95)
     """How surely the truth lies between the limits, as a share of runs."""
 
@@ -37,11 +36,8 @@ class Estimate:
     """A value with its counts, intervals, exclusions and reading."""
 
     judge: str
-    """Name on the datasheet."""
     probe: str
-    """`vacuum`, `ladder`, `criterion`, …"""
     metric: str
-    """Metric id."""
     group: Mapping[str, str | float]
     """Condition: protocol, kind, delta, base_level, slot, stratum; an absent key is pooled over."""
     unit: str
@@ -49,21 +45,17 @@ class Estimate:
     value: float | None
     """Undefined is None, with the reason in `note`; never 0."""
     numerator: int | None = None
-    """Events, as an integer."""
     denominator: int | None = None
     """Decided + tie + abstained, as an integer."""
     intervals: tuple[Interval, ...] = ()
     """The first is the recommended one."""
     n_calls: int = 0
-    """Calls behind the figure."""
     n_units: int = 0
     """Pairs or items behind the figure."""
     n_clusters: int = 0
-    """Clusters behind the figure."""
     design_effect: float | None = None
     """Variance inflation by clustering, where it can be estimated."""
     excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})
-    """Calls without a verdict."""
     abstained: int = 0
     """Calls behind the figure that abstained; in `datasheet.json` where there are any."""
     left_out: int = 0
@@ -90,7 +82,7 @@ class Estimate:
     p_corrected: float | None = None
     """The same within the family of tests that it was declared with; the finding is read from this one."""
     reason: str | None = None
-    """Code of why there is no value, where a program decides on it; see `metrics.reasons`."""
+    """Code of why there is no value, where a program decides on it."""
     rival: str | None = None
     """The rule that a gain is told against."""
     answer: int | None = None
@@ -150,7 +142,6 @@ class Estimate:
 
 
 _KEYS = {"status": "finding"}
-"""Fields whose key in `datasheet.json` is another word."""
 _WHERE_SET: dict[str, object] = {
     "abstained": 0,
     "left_out": 0,
@@ -171,7 +162,6 @@ class Reason(str):
 
     __slots__ = ("code",)
     code: str
-    """How files and programs name it."""
 
     def __new__(cls, code: str, sentence: str) -> Reason:
         """The sentence, with its code."""

@@ -56,13 +56,9 @@ class EstimateContext:
     """Judge, probe and condition of an estimate, and the random streams that belong to them."""
 
     judge: str
-    """Name on the datasheet."""
     probe: str
-    """`vacuum`, `ladder`, `criterion`, …"""
     group: Group
-    """Condition."""
     seed: int
-    """Seed of the study."""
 
     @classmethod
     def for_protocol(cls, judge: str, probe: str, protocol: str, seed: int) -> EstimateContext:

@@ -27,36 +27,27 @@ _PASSING: tuple[type[Exception], ...] = (SteelyardError, MemoryError, BrokenPipe
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that could not be computed."""
-
     judge: str
     """Name on the datasheet; empty where it is of no single judge."""
     figure: str
     """What was to be computed: a probe, `instrument model`, a reading, a file."""
     cause: str
-    """The exception, in a line."""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `faults` in `datasheet.json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> Fault:
-        """The fault that was written."""
         return from_body(cls, body, where)
 
     @property
     def note(self) -> str:
-        """What stands in the place of the figure."""
         return f"could not be computed: {self.cause}; please report it"
 
 
 class Faults:
-    """What could not be computed so far."""
-
     def __init__(self) -> None:
         self.found: list[Fault] = []
-        """In the order of computation."""
 
     def guarded(
         self,
@@ -116,7 +107,6 @@ def cause_of(error: Exception) -> str:
 
 
 def _spelled(group: Mapping[str, Any]) -> dict[str, str | float]:
-    """The part of a condition that JSON can spell."""
     return {
         key: value
         for key, value in group.items()

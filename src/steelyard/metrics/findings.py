@@ -45,7 +45,6 @@ WHOLE_RUN = "run"
 HALF = 0.5
 _SCORE = "wilson"
 _SCORES = (_SCORE, f"{_SCORE}_cluster", f"{_SCORE}_units", "goodman", "goodman_cluster")
-"""Methods of intervals whose ends solve the score equation."""
 DECOMPOSITION_CELLS = 4
 """Cells for which the intervals of a decomposition hold at once."""
 _ROUNDING = 1e-9
@@ -113,7 +112,6 @@ def at_alpha(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
 
 
 def _widened(estimate: Estimate, alpha: float) -> Estimate:
-    """The estimate with its recommended interval at another error than that of 95 %."""
     interval, value = estimate.interval, estimate.value
     if interval is None or value is None:
         return estimate
@@ -140,7 +138,6 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
 
 
 def bare_share(tally: Tally) -> Estimate:
-    """A proportion with nothing but its counts and its interval."""
     interval = Interval(f"{_SCORE}_cluster", *wilson_cluster(tally))
     share = Estimate("", "", "", {}, "call", tally.k / tally.n, tally.k, tally.n, (interval,))
     return replace(share, n_calls=tally.n_calls, n_units=tally.n_units, n_clusters=tally.n_clusters)
@@ -173,7 +170,6 @@ def _reach(estimate: Estimate) -> Span | None:
 
 
 def _shares(estimate: Estimate) -> Span:
-    """A share in the worst and the best case over missing verdicts."""
     value = estimate.value or 0.0
     down, up = missingness_shift(value, estimate.bounds)
     return max(0.0, value + down), min(1.0, value + up)
@@ -237,19 +233,15 @@ class LimitTest:
     """A figure that is a function of sums over clusters, held against a limit."""
 
     table: Floats
-    """(clusters, …) sums."""
     figure: Figure
-    """From sums to the value."""
     ends: Ends
     """Ends of its range; the upper one is reached where every call agrees."""
     calls: int
-    """Calls behind it."""
     by_rates: bool = False
     """Whether the sums are tables of two labels, whose rates make the limits."""
 
     @cached_property
     def value(self) -> float:
-        """The figure."""
         return float(self.figure(self.table.sum(axis=0)))
 
     def limits(self, probability: float) -> Span:
@@ -279,13 +271,11 @@ class LimitTest:
 
     @property
     def method(self) -> str:
-        """How its limits are made."""
         if self._own_limits(0.975) is None:
             return "random_mixture"
         return "mover_cluster" if self.by_rates else "jackknife_cluster"
 
     def word(self, limit: Limit) -> str:
-        """The word for the limit."""
         return limit_word(self.limits(SURE), limit)
 
 

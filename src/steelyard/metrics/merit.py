@@ -45,16 +45,13 @@ from steelyard.verdicts.observations import Observations
 
 LADDER = "ladder"
 CHANCE_OF_PAIRS = 0.5
-"""Merit on pairs of a judge that reads nothing."""
 USEFUL_AT_LARGE_STEPS = 0.75
-"""Least merit of a useful judge where the difference is large."""
 ONE_SIDED = 1
 """Sides that the error is spent on of the limits at the larger steps, and of the gain over a baseline on
 natural pairs: a small run has few of them."""
 USEFUL_ON_LADDER = 0.70
 """Merit over the whole standard ladder of the weakest judge that is of use."""
 USEFUL_ON_NATURAL_PAIRS = 0.60
-"""The same on natural pairs, on which people disagree as well."""
 SURER = 0.2
 """Share of the error that merit on natural pairs may take: no floor but chance parts a coin from a judge."""
 USEFUL_GAIN = 0.05
@@ -104,7 +101,6 @@ def merit_estimates(
 def ladder_merit(
     context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
 ) -> Iterator[Estimate]:
-    """Merit over all quality steps, which decides, and over the larger ones."""
     pairs = pairs.where(pairs.delta > 0)
     all_steps = _Choices.of(pairs, alpha)
     large = _Choices.of(pairs.where(pairs.delta >= LARGE), alpha)
@@ -131,7 +127,6 @@ def ladder_merit(
 def natural_merit(
     context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
 ) -> Estimate:
-    """Merit on pairs as they were met in use, against the choice of people."""
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return context.undefined(MERIT, choices.reason, "call", choices.excluded)
@@ -147,7 +142,6 @@ def natural_merit(
 
 
 def agent_merit(context: EstimateContext, runs: Runs, alpha: float = ALPHA) -> Iterator[Estimate]:
-    """Merit on runs of agents whose answer is known, as they are or edited."""
     known = runs.where(runs.scores.labelled)
     if not len(known.scores):
         yield context.undefined(MERIT, unlabelled(runs.scores, NO_ANSWER), "call", runs.scores.lost())
@@ -173,21 +167,16 @@ class _Choices:
     points: Floats
     """1 better, ½ neither, 0 worse, by call with a verdict."""
     better_first: Mask
-    """The better text stood in slot 1."""
     unit: Ints
     """What is independent: the cluster, or the pair where there is one cluster."""
     clusters: int
-    """Distinct clusters."""
     pairs: int
-    """Distinct pairs."""
     excluded: Mapping[str, int]
-    """Calls without a verdict."""
     alpha: float
     """Error of its limits, over both sides."""
 
     @classmethod
     def of(cls, pairs: Pairs, alpha: float) -> _Choices:
-        """The calls of these rows."""
         rows = pairs.where(pairs.better > 0)
         seen = readable(rows.calls)
         row, order = np.nonzero(seen)
@@ -209,24 +198,20 @@ class _Choices:
 
     @cached_property
     def mean(self) -> BalancedMean:
-        """Points, both slots weighed alike."""
         return BalancedMean.of(self.unit, self.better_first, self.points)
 
     @property
     def defined(self) -> bool:
-        """The better text stood in both slots."""
         return bool(np.any(self.better_first)) and not bool(np.all(self.better_first))
 
     @property
     def reason(self) -> str:
-        """Why there is no figure."""
         if not len(self.points):
             return NO_VERDICT if sum(self.excluded.values()) else NO_BETTER
         return ONE_SLOT
 
     @property
     def limits(self) -> Span:
-        """The interval that decides."""
         return self.mean.share_limits(1 - self.alpha / 2)
 
     @cached_property
@@ -239,11 +224,9 @@ class _Choices:
         return self.mean.share_limits(1 - self.alpha / sides)[0] + min(0.0, self.by_chance) > floor
 
     def surely_below(self, floor: float, *, sides: int = 2) -> bool:
-        """The upper limit lies below, missing verdicts counted as chance or not."""
         return self.mean.share_limits(1 - self.alpha / sides)[1] + max(0.0, self.by_chance) < floor
 
     def estimate(self, context: EstimateContext, word: str | None) -> Estimate:
-        """The figure."""
         return context.estimate(
             MERIT,
             unit="call",
@@ -259,7 +242,6 @@ class _Choices:
 
 
 def _above_all(choices: _Choices, gains: list[Span]) -> bool:
-    """Better than chance, and than every baseline on the same calls."""
     return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
 
 
@@ -286,7 +268,6 @@ def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
 
 
 def _binary(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:
-    """Youden's J of the calls with a score."""
     rows = scores.where(scores.labelled)
     found = youden_limits(label_table(rows, np.array([0, 1])).table, 1 - alpha / 2)
     if found is None:
@@ -352,5 +333,4 @@ def _forecast(estimate: Estimate, floor: float) -> Estimate:
 
 
 def _shift(value: float, chance: float, calls: int, missing: int) -> float:
-    """How far a value moves where calls without a verdict count as chance."""
     return (chance - value) * missing / (calls + missing)

@@ -51,7 +51,6 @@ class Amount:
     weigh: Callable[[Ints], Floats] = both_sides
     """Sides of the units to their weights: the figure is the mean of value times weight."""
     in_levels: bool = False
-    """True where values are levels of a scale."""
     labelled: bool = False
     """True where the value is held against a reference; stimuli without one do not count."""
 
@@ -65,7 +64,6 @@ class Limit:
     """A figure's allowed side."""
 
     value: float
-    """The limit."""
     side: str = "max"
     """`max`: the figure must stay below; `min`: above."""
     group: Group = field(default_factory=dict)
@@ -101,7 +99,6 @@ class Metric:
     id: str
     """Its name in files; it never changes."""
     label: str
-    """Short name in tables."""
     meaning: str
     """One sentence; empty for a metric that nobody declares."""
     plain: str = ""
@@ -109,7 +106,6 @@ class Metric:
     signed: bool = False
     """True where zero is in the middle and the sign is shown."""
     shown_as: ShownAs = ShownAs.DECIMAL
-    """How its numbers are spelled."""
     estimated: bool = True
     """False where it counts, or describes the data at hand, and so has no interval."""
     limit: Limit | None = None

@@ -35,17 +35,12 @@ class AdjustedTest:
     """The p of one test, alone and adjusted for the family that it was declared with."""
 
     unadjusted_p: float
-    """Of the test alone."""
     adjusted_p: float
-    """After the adjustment for the family; the finding is read from this one."""
     family_size: int = 1
-    """Tests in the family."""
     method: str = HOLM
-    """`Holm` or `Bonferroni`."""
 
     @classmethod
     def single(cls, p: float) -> AdjustedTest:
-        """A test that was declared by itself."""
         return cls(p, p)
 
     @classmethod
@@ -192,7 +187,6 @@ class JointSignFlip:
 
 
 def _totals(table: Floats) -> Floats:
-    """Totals of each figure as observed, and under flips of the units."""
     units = len(table)
     if units <= EXACT:
         return np.asarray(_every_sign(units) @ table)
@@ -218,6 +212,5 @@ def _critical(sizes: Floats) -> float:
 
 
 def _tail(values: Floats) -> Floats:
-    """For each value the share that is at least as large."""
     rounded = np.round(values, _DIGITS - 1)
     return np.asarray(1 - np.searchsorted(np.sort(rounded), rounded, side="left") / len(rounded))

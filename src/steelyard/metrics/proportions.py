@@ -73,7 +73,6 @@ def share_bounds(tally: Tally) -> Span:
 
 
 def join(parts: Iterable[str | None]) -> str | None:
-    """Remarks as one note, or None."""
     return "; ".join(part for part in parts if part) or None
 
 
@@ -112,5 +111,4 @@ def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
 
 
 def limit_note(limit: Limit) -> str:
-    """The remark that names what a figure is held against."""
     return f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}"

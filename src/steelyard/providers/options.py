@@ -34,10 +34,8 @@ def _visible(text: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_one_line)]
-"""Text that can stand in a table."""
 
 Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line), AfterValidator(_visible)]
-"""What something is called in a table."""
 
 
 class Options(BaseModel):
@@ -59,13 +57,10 @@ class Options(BaseModel):
         return checked(cls, dict(judge.options), f"judge {judge.address}", under="options")
 
     def stored(self) -> dict[str, Any]:
-        """What becomes `Judge.options`."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
 class CallOptions(Options):
-    """Of judges that are called at a price and within a time."""
-
     owner = "judges behind HTTP"
 
     timeout: float | None = Field(default=None, gt=0)
@@ -86,8 +81,6 @@ class CallOptions(Options):
 
 
 class HttpOptions(CallOptions):
-    """Of judges behind an address with a key."""
-
     base_url: Line | None = None
     """Address up to and including the version."""
     api_key_env: Line | None = None
@@ -106,5 +99,4 @@ class Settings(Options):
     """Keys of one protocol, beside its prompt and reader; by itself, none."""
 
     def applied(self, protocol: Protocol) -> Protocol:
-        """The protocol under these settings."""
         return replace(protocol, settings={**protocol.settings, **self.stored()})

@@ -26,24 +26,18 @@ class JudgeExample:
     judge: str
     """`provider/model?key=value`; capitals stand for what the reader puts in."""
     meaning: str
-    """A phrase for the list of judges."""
 
     @property
     def address(self) -> str:
-        """`provider/model`."""
         return self.judge.partition("?")[0]
 
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One thing that `doctor` looked at."""
-
     subject: str
-    """What was looked at."""
     state: str
     """`ok`, `absent` (may be fine) or `broken`."""
     found: str
-    """What was there."""
     exit_code: int = 1
     """Exit code when broken."""
 
@@ -126,11 +120,9 @@ class ProviderInfo:
     """Information about models that differ from the rest."""
 
     def for_model(self, model: str) -> ProviderInfo:
-        """The information about one model."""
         return self.models.get(model, self)
 
     def every_example(self) -> Iterator[JudgeExample]:
-        """Examples of the provider, then of its models."""
         yield from self.examples
         for info in self.models.values():
             yield from info.examples

@@ -16,8 +16,6 @@ from steelyard.trials.reply import Reply
 
 
 class RecordedOptions(Options):
-    """Which of the recorded judges it is."""
-
     owner = "recorded judges"
 
     judge: Name | None = None
@@ -25,8 +23,6 @@ class RecordedOptions(Options):
 
 
 class RecordedProvider:
-    """Replays answers in process."""
-
     info = ProviderInfo(
         free=True,
         uses_prompt=False,

@@ -44,7 +44,6 @@ class Interner(Generic[Value]):
         self._numbers: dict[Value, int] = {}
 
     def number(self, value: Value) -> int:
-        """The number of a value."""
         known = self._numbers.setdefault(value, len(self.values))
         if known == len(self.values):
             self.values.append(value)
@@ -53,8 +52,6 @@ class Interner(Generic[Value]):
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """What a server reports about itself with a reply."""
-
     model: str | None
     """The model that it says it used."""
     refused: tuple[str, ...]
@@ -62,27 +59,18 @@ class ServerInfo:
 
     @classmethod
     def of(cls, reply: Reply) -> ServerInfo:
-        """From a reply."""
         effective = reply.effective
         refused = tuple(name for name in REFUSABLE if name in effective and effective[name] is None)
         return cls(reply.served_model, refused)
 
 
 class Answers:
-    """Columns of equal length, one row for each call."""
-
     def __init__(self, calls: Trials, read: Read) -> None:
-        """Nothing is known before `refresh`."""
         self.calls = calls
-        """Whose rows these are."""
         self.state: Ints = np.full(len(calls), PENDING, dtype=np.int64)
-        """`PENDING`, `FAILED` or `ANSWERED`."""
         self.verdicts: Interner[Verdict] = Interner()
-        """What `verdict` is an index into."""
         self.usages: Interner[Usage] = Interner()
-        """What `usage` is an index into."""
         self.services: Interner[ServerInfo] = Interner()
-        """What `service` is an index into."""
         self.verdict, self.usage, self.service, self.letters = np.zeros((4, len(calls)), dtype=np.int64)
         """What was read, tokens, what the server said of itself, and letters of the text."""
         self.latency_ms, self.received = np.zeros((2, len(calls)), dtype=np.float64)
@@ -96,11 +84,9 @@ class Answers:
 
     @property
     def answered(self) -> Mask:
-        """Calls that have a reply."""
         return np.asarray(self.state == ANSWERED)
 
     def refresh(self, store: RunStore) -> None:
-        """Take what has come since the last time."""
         unread = np.flatnonzero(self.state != ANSWERED)
         if not len(unread):
             return
@@ -204,7 +190,6 @@ def _join_columns(
 
 
 def _sort_values(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
-    """The same with the values sorted as they are written."""
     order = sorted(range(len(values)), key=lambda number: str(values[number]))
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))

@@ -21,11 +21,9 @@ from steelyard.study.study import Study
 from steelyard.trials.exchange import Call
 
 FOLDER = "batches"
-"""Where files of requests and results lie, in the run folder."""
 
 
 def judges_without_batches(study: Study) -> list[str]:
-    """Judges whose vendor has no batch API; baselines need none."""
     asked = (one for judge in study.judges if not judge.baseline for one in judge.asked)
     return list(dict.fromkeys(one.name for one in asked if not model_info(one.address).batch))
 

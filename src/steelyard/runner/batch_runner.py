@@ -49,7 +49,6 @@ class RetryingBatchApi:
     """A batch API with timeouts and retries; only questions are retried, never a submission."""
 
     def __init__(self, run: JudgeRun, vendor: BatchApi) -> None:
-        """`run` has the limits and the stop signal."""
         self._run = run
         self._vendor = vendor
         self.max_calls = vendor.max_calls
@@ -60,13 +59,11 @@ class RetryingBatchApi:
         return await self._with_timeout(self._vendor.submit(request), LONG_REQUEST)
 
     async def find(self, row: StoredBatch) -> list[str]:
-        """Ids of the vendor's batches that may be this one."""
         return await self._retry(
             lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG_REQUEST
         )
 
     async def progress(self, remote: str) -> BatchStatus:
-        """Status of a batch."""
         return await self._retry(lambda: self._vendor.progress(remote))
 
     async def results(
@@ -117,7 +114,6 @@ def _answered(result: BatchResult) -> bool:
 
 
 EXPIRED = "batch_expired"
-"""Reason of a call that the vendor did not get to."""
 FIRST_POLL = 1.0
 """Seconds before the first status check; each wait is half as long again, up to the limit."""
 MAX_BATCH_BYTES = 90_000_000
@@ -139,7 +135,6 @@ class BatchRunner:
     def __init__(
         self, run: JudgeRun, provider: SupportsBatch, vendor: BatchApi, calls: Mapping[str, Call]
     ) -> None:
-        """`calls` have no reply, by their ids."""
         self._run = run
         self._store = run.control.store
         self._provider = provider
@@ -147,7 +142,6 @@ class BatchRunner:
         self._open = dict(calls)
         self._tries: dict[str, list[CallError]] = {}
         self._failed_submissions = 0
-        """Failed submissions in a row."""
 
     @property
     def open(self) -> list[Call]:
@@ -162,7 +156,6 @@ class BatchRunner:
         return sum(max_batch_cost(self._run.price, self._open[key]) for key in out)
 
     async def collect(self, unsettled: Sequence[StoredBatch]) -> None:
-        """Collect what earlier runs submitted."""
         await self._run_all([self._resume(row) for row in unsettled])
 
     async def submit_all(self) -> None:

@@ -27,7 +27,6 @@ class Reservation:
     price: Price | None
     call: Call
     spent: float = 0.0
-    """What the call cost, once it is known."""
     most: float = 0.0
     """What is set aside."""
 
@@ -42,7 +41,6 @@ class Reservation:
             await self.budget.release(self.most)
 
     def spend(self, reply: Reply) -> None:
-        """Count what the reply cost."""
         self.spent = self.budget.pay(self.price, self.call, reply)
 
 
@@ -57,7 +55,6 @@ class Budget:
         self._released = asyncio.Condition()
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
-        """Count what a reply cost."""
         dollars = call_cost(price, call, reply)
         self.spent += dollars
         return dollars
@@ -100,7 +97,6 @@ class Budget:
         self._owed += most
 
     async def release(self, most: float) -> None:
-        """End a reservation."""
         async with self._released:
             self._reserved = max(0.0, self._reserved - most)
             if self._reserved < 1e-12:
@@ -153,7 +149,6 @@ def max_batch_cost(price: Price | None, call: Call) -> float:
 
 
 def call_cost(price: Price | None, call: Call, reply: Reply) -> float:
-    """Dollars for one reply."""
     return reply_cost(price, reply, call.characters)
 
 
@@ -173,7 +168,6 @@ def usage_cost(price: Price | None, usage: Usage, letters: int, characters: int)
 
 
 def _thinking_tokens(judge: Judge) -> int:
-    """Tokens that the model may spend on thoughts, beside its answer."""
     return model_info(judge.address).thinking_tokens(judge.model, judge.options)
 
 

@@ -23,19 +23,15 @@ from steelyard.trials.judge import Judge
 
 @dataclass(frozen=True)
 class AuthoringCost:
-    """Calls, tokens and money for everything that was written and confirmed."""
-
     calls: int
     input_tokens: int
     output_tokens: int
     dollars: float
     """Of those whose price is known."""
     priced: bool = True
-    """False where the price of some is not known."""
 
 
 def authoring_cost(store: RunStore) -> AuthoringCost:
-    """All exchanges of a run file together."""
     kept = store.exchanges().values()
     prices = [_price(e) for e in kept]
     dollars = sum(
@@ -51,7 +47,6 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
 
 
 def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
-    """Dollars for those calls of one judge that have a reply."""
     answered = [call for call in calls if call.key in replies]
     price = price_of(answered[0].judge) if answered else None
     return sum(call_cost(price, call, replies[call.key].reply) for call in answered)
@@ -59,12 +54,9 @@ def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> fl
 
 @dataclass(frozen=True)
 class Costs:
-    """What calls of a run cost."""
-
     dollars: Floats
     """Of each call; nothing where it has neither a price nor a bill."""
     known: Mask
-    """Calls that have a price or a bill."""
     estimated: Mask
     """Calls whose tokens no server counted, and which cost something all the same."""
 
@@ -134,7 +126,6 @@ class CallPrices:
     batched: bool = False
     """True if further calls go in batches; preflight calls were made one by one."""
     _known: dict[str, float | None] = field(default_factory=dict, repr=False)
-    """Judge to dollars per call, once they were counted."""
 
     def pending_cost(self, waiting: Collection[str]) -> float | None:
         """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
@@ -168,7 +159,6 @@ class CallPrices:
         return sum(rate * len(rows) for rate, rows in zip(known, calls, strict=True)) / many
 
     def _rate(self, judge: Judge, rows: Ints) -> float | None:
-        """Dollars for a call of one judge, whose calls these are."""
         price = price_of(judge)
         if price is None:
             return None

@@ -13,7 +13,6 @@ from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
 LOCAL = "local"
-"""The engine where none is named."""
 RAY = "ray"
 """A Ray cluster: `ray` is one on this machine or the one that RAY_ADDRESS names, `ray:ADDRESS` another."""
 
@@ -26,10 +25,7 @@ class Engine(Protocol):
 
 
 class Local:
-    """Calls are made from this process."""
-
     def connect(self, judge: Judge) -> Provider:
-        """The provider itself."""
         return connect(judge)
 
 

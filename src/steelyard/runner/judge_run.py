@@ -45,10 +45,7 @@ FEW_SLOTS = 32
 
 @dataclass(frozen=True)
 class JudgeQueue:
-    """The calls of one judge, in batches."""
-
     judge: Judge
-    """Who is asked."""
     trials: Sequence[Call]
     """Every call that may be made, the answered ones included."""
     batches: Iterable[Sequence[Call]]
@@ -58,13 +55,11 @@ class JudgeQueue:
 
     @property
     def items(self) -> int:
-        """How many items are asked about."""
         calls = self.trials.asked if isinstance(self.trials, Trials) else self.trials
         return len({call.item for call in calls})
 
     @property
     def preflight_trials(self) -> Sequence[Trial]:
-        """Trials that need a preflight: those of a prompted judge that is no baseline."""
         if not model_info(self.judge.address).uses_prompt or self.judge.baseline:
             return ()
         if isinstance(self.trials, Trials):
@@ -81,7 +76,6 @@ class CallQueue:
     def __init__(
         self, batch: Sequence[Call], preflight: Preflight, breaker: CircuitBreaker, stopped: asyncio.Event
     ) -> None:
-        """`stopped` is set when no further call may be made."""
         self._batch = batch
         self._protocols = _protocols(batch)
         self._waiting = deque(preflight.order(batch))
@@ -112,7 +106,6 @@ class CallQueue:
         return None
 
     def end(self, call: Call) -> None:
-        """A call that was taken has ended, whatever came of it."""
         self._preflight.end(call)
         self._ended.set()
 
@@ -131,7 +124,6 @@ class CallQueue:
 
 
 def _protocols(batch: Sequence[Call]) -> list[str]:
-    """The protocol of each call."""
     if not isinstance(batch, Trials):
         return [call.protocol for call in batch]
     names, codes = batch.coded(attrgetter("protocol"))
@@ -139,10 +131,7 @@ def _protocols(batch: Sequence[Call]) -> list[str]:
 
 
 class JudgeRun:
-    """Brings each open call of a judge to a reply or a failure on disk."""
-
     def __init__(self, control: RunControl, queue: JudgeQueue, stored: StoredReplies) -> None:
-        """`stored` are the replies of earlier runs, to calls of the queue and to others."""
         self.control = control
         self.limits = control.limits
         self.judge = queue.judge
@@ -180,7 +169,6 @@ class JudgeRun:
             await provider.close()
 
     def _connect(self) -> Provider:
-        """The judge's provider on the run's engine, not yet open."""
         return self.control.engine.connect(self.judge)
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
@@ -302,7 +290,6 @@ class JudgeRun:
         self._count_reply(call, reply, dollars)
 
     def _count_reply(self, call: Call, reply: Reply, dollars: float) -> None:
-        """Count a reply that is on disk."""
         if self._on_reply is not None:
             self._on_reply(call, reply)
         self._breaker.record_reply()

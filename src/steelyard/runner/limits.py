@@ -88,7 +88,6 @@ class CallTimeout:
     """Timeout of a call: one timer for all calls of a judge, where `asyncio.timeout` sets one for each."""
 
     def __init__(self, seconds: float) -> None:
-        """Every call has so many seconds."""
         self.seconds = seconds
         self._due: dict[asyncio.Task[Any], float] = {}
         """Deadline of each task; the first to begin comes first."""

@@ -34,9 +34,7 @@ class Plan:
     study: Study
     stimuli: StimulusSet
     trials: Trials
-    """In columns."""
     uses: tuple[frozenset[str], ...]
-    """Sets of probes, which `use` is an index into."""
     use: Ints
     """The probes that use each trial."""
 
@@ -46,13 +44,11 @@ class Plan:
         return Calls.of(self.trials).trials
 
     def only(self, trials: Iterable[Trial]) -> Plan:
-        """The plan of some of its trials."""
         rows = self.trials.lookup(Trials.of(trials).key)
         return replace(self, trials=self.trials.take(rows), use=self.use[rows])
 
     @property
     def hashes(self) -> set[str]:
-        """Hashes of the stimuli that are shown."""
         return {stimulus.hash for stimulus in self.stimuli}
 
     @property
@@ -63,8 +59,6 @@ class Plan:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """Expected effort of one judge and probe."""
-
     judge: str
     probe: str
     calls: int
@@ -98,7 +92,6 @@ def make_plan(study: Study) -> Plan:
 
 
 def _uses(key: Ints, probe: Ints, names: Sequence[str]) -> tuple[tuple[frozenset[str], ...], Ints]:
-    """Sets of probes that share trials, and which of them uses each key."""
     wanted = np.zeros((int(key.max(initial=-1)) + 1, len(names)), dtype=np.bool_)
     wanted[key, probe] = True
     sets, use = np.unique(np.packbits(wanted, axis=1), axis=0, return_inverse=True)
@@ -119,8 +112,6 @@ def count_calls(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False)
 class _ShowingColumns:
-    """Showings in columns, in the order of the study."""
-
     firsts: list[Showing]
     """The first showing of each stimulus, protocol and order, which `number` is an index into."""
     number: Ints
@@ -139,11 +130,9 @@ class _ShowingBuilder:
 
     @property
     def names(self) -> list[str]:
-        """Names of the probes."""
         return [probe.name for probe in self._probes]
 
     def of(self, judge: Judge) -> _ShowingColumns:
-        """The showings for a judge."""
         protocols = frozenset(judge.protocols)
         if protocols not in self._built:
             self._built[protocols] = self._columns(judge)

@@ -26,28 +26,21 @@ from steelyard.verdicts.advice import advice, reasons_of
 from steelyard.verdicts.verdict import Unreadable, Verdict
 
 PREFLIGHT_CALLS = 8
-"""Replies per protocol that decide whether a judge can be parsed."""
 
 Read = Callable[[Trial, Reply], Verdict]
-"""Parses the reply to a trial."""
 
 
 @dataclass
 class ProtocolPreflight:
-    """Preflight of one protocol."""
-
     size: int
     """Replies that decide it."""
     in_flight: int = 0
-    """Calls in flight."""
     replies: list[tuple[Trial, Reply]] = field(default_factory=list)
     """In order of arrival."""
     verdicts: list[Verdict] = field(default_factory=list)
-    """What each reply was read as."""
 
     @property
     def readable(self) -> int:
-        """Replies that could be parsed."""
         return sum(not isinstance(verdict, Unreadable) for verdict in self.verdicts)
 
     @property
@@ -57,7 +50,6 @@ class ProtocolPreflight:
 
     @property
     def failed(self) -> bool:
-        """All replies are there, and fewer than half could be parsed."""
         return len(self.verdicts) >= self.size and not self.passed
 
     @property
@@ -66,7 +58,6 @@ class ProtocolPreflight:
         return not self.passed and len(self.verdicts) + self.in_flight >= self.size
 
     def record(self, trial: Trial, reply: Reply, verdict: Verdict) -> None:
-        """Count a reply, unless enough are there."""
         if len(self.verdicts) < self.size and not self.passed:
             self.replies.append((trial, reply))
             self.verdicts.append(verdict)
@@ -96,7 +87,6 @@ class Preflight:
         return next((error for name in self._protocols if (error := self._error(name))), None)
 
     def rows(self, batch: Sequence[Call]) -> list[int]:
-        """Rows of a batch that are preflight calls."""
         index = HashIndex(keys_of(batch))
         first: list[int] = []
         for protocol, check in self._protocols.items():
@@ -112,22 +102,18 @@ class Preflight:
 
     @property
     def passed(self) -> bool:
-        """Every protocol passed; that stays so."""
         self._passed = self._passed or all(check.passed for check in self._protocols.values())
         return self._passed
 
     def allows(self, protocol: str) -> bool:
-        """Whether a call under a protocol may be made now."""
         check = self._protocols.get(protocol)
         return check is None or not check.full
 
     def begin(self, call: Call) -> None:
-        """A call is in flight."""
         if check := self._protocols.get(call.protocol):
             check.in_flight += 1
 
     def end(self, call: Call) -> None:
-        """A call ended, whatever came of it."""
         if check := self._protocols.get(call.protocol):
             check.in_flight -= 1
 

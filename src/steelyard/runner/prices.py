@@ -48,7 +48,6 @@ class Price:
     input: float
     output: float
     table: str
-    """Where the price comes from."""
     long: tuple[LongPrompt, ...] = ()
     """Other prices for long prompts, in rising order."""
     cached: float | None = None
@@ -89,7 +88,6 @@ class Price:
 
     @property
     def free(self) -> bool:
-        """Nothing is ever paid."""
         return not (self.input or self.output or self.long)
 
     @property

@@ -14,21 +14,15 @@ from steelyard.core.text import pluralize
 
 
 class Tick(NamedTuple):
-    """One finished trial."""
-
     judge: str
     """Who was asked."""
     ok: bool
     """False for a failure after all retries."""
     dollars: float = 0.0
-    """What the call cost, where a price is known."""
     unreadable: bool = False
-    """True for a reply that holds no verdict."""
 
 
 class Progress(Protocol):
-    """Told of each trial that ends."""
-
     def begin(self, judge: str, total: int, done: int) -> None:
         """A judge starts with this many trials, some of them answered before."""
 
@@ -40,8 +34,6 @@ class Progress(Protocol):
 
 
 class NullProgress:
-    """Tells nothing."""
-
     def begin(self, judge: str, total: int, done: int) -> None:
         """Nothing."""
 
@@ -67,7 +59,6 @@ class LineProgress:
         self._written = (0.0, 0)
 
     def begin(self, judge: str, total: int, done: int) -> None:
-        """A judge starts."""
         if done < total:
             self._total[judge], self._done[judge] = total, done
 
@@ -83,12 +74,10 @@ class LineProgress:
             self._write(self._line())
 
     def say(self, message: str) -> None:
-        """Print a message above the line."""
         self._write(f"steelyard: {message}")
         print(file=self._stream)
 
     def end(self) -> None:
-        """Leave the last line where it is."""
         if self._total:
             self._write(self._line())
             print(file=self._stream, flush=True)
@@ -110,7 +99,6 @@ class LineProgress:
 
 @contextmanager
 def progress_line(is_shown: bool) -> Iterator[Progress]:
-    """A line of progress, or silence."""
     if not is_shown:
         yield NullProgress()
         return
@@ -122,5 +110,4 @@ def progress_line(is_shown: bool) -> Iterator[Progress]:
 
 
 def is_watched() -> bool:
-    """Whether somebody sees stderr: on a terminal, or in a notebook."""
     return sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")

@@ -19,7 +19,6 @@ class LeakyBucket:
     """An allowance that refills evenly; a reservation beyond it has to wait."""
 
     per_minute: float
-    """Size of the allowance."""
     _free_at: float = field(default=0.0, init=False)
 
     def reserve(self, amount: float, now: float) -> float:
@@ -37,13 +36,11 @@ class RateLimit:
     """Requests and tokens a minute of one endpoint, each limited or not."""
 
     def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
-        """None: no such limit."""
         self._requests = None if requests is None else LeakyBucket(requests)
         self._tokens = None if tokens is None else LeakyBucket(tokens)
 
     @property
     def unlimited(self) -> bool:
-        """Nobody ever waits."""
         return self._requests is None and self._tokens is None
 
     def tighten(self, requests: float | None, tokens: float | None) -> None:
@@ -76,11 +73,9 @@ class Throttle:
     """Adaptive concurrency (additive increase, multiplicative decrease), with a rate and a common pause."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is how many calls may be in flight at most."""
         self.maximum = max(1, limit)
         self.limit = float(self.maximum)
         self.rate = RateLimit()
-        """Requests and tokens a minute."""
         self._in_flight = 0
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -90,7 +85,6 @@ class Throttle:
         return Slot(self, stopped, tokens)
 
     async def acquire(self, stopped: asyncio.Event, tokens: float) -> None:
-        """Wait for a free slot and take it."""
         loop = asyncio.get_running_loop()
         if not self.rate.unlimited:
             await sleep(self.rate.wait(tokens, loop.time()), stopped)
@@ -104,7 +98,6 @@ class Throttle:
                 return
 
     def release(self) -> None:
-        """Give the slot back."""
         self._in_flight -= 1
         self._wake()
 
@@ -147,14 +140,10 @@ class Throttle:
 
 @dataclass(slots=True)
 class Slot:
-    """A slot of a throttle, held while a call is made."""
-
     throttle: Throttle
-    """Whose slot it is."""
     stopped: asyncio.Event
     """Set when nobody is to wait any longer."""
     tokens: float
-    """Expected tokens of the call."""
 
     async def __aenter__(self) -> None:
         await self.throttle.acquire(self.stopped, self.tokens)
@@ -167,7 +156,6 @@ class Endpoints:
     """Throttles of a run, one for each endpoint: judges at one address share its limits."""
 
     def __init__(self, concurrency: int) -> None:
-        """`concurrency` is how many calls may be in flight at one address."""
         self._concurrency = concurrency
         self._throttles: dict[str, Throttle] = {}
 

@@ -26,16 +26,12 @@ from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
 START_SECONDS = 180.0
-"""Time for joining or starting a cluster."""
 LOOK_SECONDS = 10.0
 """Time for the first sign that somebody listens at an address."""
 
 
 class Cluster:
-    """The cluster of a run, at an address or where Ray itself looks for one."""
-
     def __init__(self, address: str | None) -> None:
-        """Nothing is started yet."""
         self._address = address
         self._starting = asyncio.Lock()
         self._fault: UnreachableError | None = None
@@ -69,7 +65,6 @@ class Cluster:
 
 
 async def _look(address: str | None) -> None:
-    """Knock where a host and a port are named; all other addresses are Ray's own words."""
     parts = urlsplit(address if address and "://" in address else f"//{address or ''}")
     if parts.hostname and parts.port:
         try:
@@ -124,7 +119,6 @@ class Worker:
     """What runs on a node: a provider of its own."""
 
     def __init__(self, judge: Judge, call_timeout: float) -> None:
-        """Connect; nothing is sent yet. A call may take so many seconds."""
         self._judge = judge
         self._call_timeout = call_timeout
         self._provider = connect(judge)
@@ -170,7 +164,6 @@ class RayEngine:
         self._say = say
 
     def connect(self, judge: Judge) -> Provider:
-        """The provider of a judge: a proxy of its workers, or itself."""
         own = connect(judge)
         if isinstance(own, HasEndpoint) or model_info(judge.address).sequential:
             limit = timeout_for(judge, self._call_timeout, own.concurrency)
@@ -181,8 +174,6 @@ class RayEngine:
 
 
 class RemoteProvider:
-    """Hands calls to the workers of one judge."""
-
     info: ClassVar[ProviderInfo] = ProviderInfo()
 
     def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
@@ -198,7 +189,6 @@ class RemoteProvider:
         self._turn = 0
 
     async def open(self) -> None:
-        """Find the cluster and place a worker on each of its nodes."""
         self._ray = await self._cluster.join()
         nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
         self._workers = [self._placed(node) for node in nodes]
@@ -218,7 +208,6 @@ class RemoteProvider:
             self._workers[self._workers.index(worker)] = self._placed(None)
 
     async def close(self) -> None:
-        """End the workers."""
         for shard in self._shards:
             shard.cancel()
         for worker in self._workers:
@@ -265,7 +254,6 @@ class RemoteWithEndpoint(RemoteProvider):
     """Workers of a judge at an address, whose limits it shares with other judges there."""
 
     def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
-        """`own` knows the address."""
         super().__init__(judge, own, cluster, call_timeout)
         assert isinstance(own, HasEndpoint)
         self.endpoint = own.endpoint
@@ -277,7 +265,6 @@ def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -
 
 
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
-    """Hand an outcome to who waits for it, if somebody still does."""
     if future.done():
         return
     if isinstance(outcome, Reply):

@@ -28,25 +28,18 @@ from steelyard.verdicts.verdict import Failed, Verdict
 
 @dataclass(frozen=True)
 class Coverage:
-    """Calls of one judge or of several, from the plan to the replies."""
-
     planned: int
-    """Calls that the plan asks for."""
     asked: int
     """Calls that ended in a reply, or failed for good."""
     answered: int
-    """Calls that have a reply."""
 
     @property
     def partial(self) -> bool:
-        """Some calls were never asked."""
         return self.asked < self.planned
 
 
 @dataclass(frozen=True)
 class RunCoverage:
-    """The judges of a run, one by one and together."""
-
     judges: Mapping[str, Coverage]
     """By the name of the judge, baselines included; a call that two judges rest on counts for both."""
     own: Coverage
@@ -60,7 +53,6 @@ class RunCoverage:
         return self.every if self.every.partial and not self.own.partial else self.own
 
     def to_json(self) -> dict[str, Any]:
-        """What the datasheet says of it under `run`."""
         behind = {
             name: {"asked": one.asked, "planned": one.planned}
             for name, one in self.judges.items()
@@ -75,7 +67,6 @@ class RunCoverage:
 
 
 def coverage_of(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
-    """Count the calls of these trials, given what became of each call."""
     mine = {
         judge.name: calls.of_judge(judge, np.flatnonzero(trials.of_judge(judge.name)))
         for judge in trials.judges
@@ -129,13 +120,11 @@ class StoredReplies(Mapping[str, StoredReply]):
 
     @cached_property
     def _answered_keys(self) -> set[str]:
-        """Keys of the trials that have a reply, for who asks for single ones."""
         if self._answers is None:
             return set()
         return set(map(hash_of, self._answers.calls.key[self._answers.answered].tolist()))
 
     def of(self, calls: Sequence[Call]) -> Mask:
-        """Which of these calls have a reply."""
         if self._answers is None:
             return np.array([call.key in self for call in calls], dtype=np.bool_)
         if not self._answers.answered.any():
@@ -156,22 +145,17 @@ class StoredReplies(Mapping[str, StoredReply]):
 
 
 def keys_of(calls: Sequence[Call]) -> Digests:
-    """Identities of calls, in their order."""
     return calls.key if isinstance(calls, Trials) else digests_of([call.key for call in calls])
 
 
 SHORT_REPLY = 200
 """Characters of a reply that is likely to come again."""
 CACHED_VERDICTS = 10_000
-"""Short replies whose verdicts are kept at hand."""
 
 
 @dataclass
 class _Cached:
-    """What was made last of some trials."""
-
     source: Sequence[Trial]
-    """The trials as they were given."""
     trials: Trials
     calls: Calls
     answers: Answers
@@ -189,7 +173,6 @@ class RunRecord:
     """
 
     def __init__(self, store: RunStore, reference: str | None = None) -> None:
-        """`reference` is the judge whose verdicts on the items are their labels."""
         self.store = store
         self._reference = reference
         self._single: dict[str, Observation] = {}
@@ -204,7 +187,6 @@ class RunRecord:
         return {key: replies[key] for key in keys if key in replies}
 
     def observations(self, trials: Sequence[Trial]) -> Observations:
-        """What was read; a trial that was never asked has no observation."""
         cached = self._cached(trials)
         if cached.observations is None:
             _, made = build_observations(cached.trials, cached.calls, cached.answers, self._reference)
@@ -212,14 +194,12 @@ class RunRecord:
         return cached.observations
 
     def coverage(self, trials: Sequence[Trial]) -> RunCoverage:
-        """How much of the calls behind these trials was asked and answered."""
         cached = self._cached(trials)
         if cached.coverage is None:
             cached.coverage = coverage_of(cached.trials, cached.calls, cached.answers.state)
         return cached.coverage
 
     def answers(self, trials: Sequence[Trial]) -> Answers:
-        """What became of the calls behind these trials, each call once."""
         return self._cached(trials).answers
 
     def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
@@ -234,7 +214,6 @@ class RunRecord:
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 
     def _cached(self, trials: Sequence[Trial]) -> _Cached:
-        """What was made of the same trials, as long as the file stays as it is."""
         version = (*self.store.version, len(trials))
         if self._last is None or self._last.source is not trials or self._last.version[2:] != version[2:]:
             self._last = self._build(trials)
@@ -270,7 +249,6 @@ class RunRecord:
         return verdict
 
     def _reader(self, trial: Trial) -> Reader:
-        """One reader for all replies of a judge under a protocol."""
         place = trial.judge.name, trial.protocol
         if place not in self._readers:
             self._readers[place] = READERS.build(trial.judge.protocols[trial.protocol].reader)

@@ -29,14 +29,11 @@ PREFLIGHT_ADVICE = (
     "fix the judge and run again: {folder} can be reused, because it holds only these replies of the judge; "
     "if you changed the server instead, choose another --out; to continue anyway, add --no-preflight"
 )
-"""What to do after a judge failed its preflight."""
 
 NONE_ABORTED: Mapping[str, SteelyardError] = {}
-"""No judge was stopped."""
 
 
 def show_command(folder: Path | None, judge: str, outcome: str) -> str:
-    """The command that shows the calls of a judge with this outcome."""
     if folder is None:
         return f"look at the {outcome} calls"
     words = ("steelyard", "show", str(folder), "--judge", judge, "--outcome", outcome)

@@ -24,19 +24,15 @@ from steelyard.trials.trial import Trial
 
 
 class Runner:
-    """Executes the open calls of a plan."""
-
     def __init__(
         self, record: RunRecord, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
-        """`spent` is what the study has cost beside the trials that will be run here."""
         self.control = RunControl(record, limits, progress, spent)
         self.record = record
         self.store = record.store
 
     @property
     def session(self) -> RunSession:
-        """Counts so far."""
         return self.control.session
 
     async def run(self, trials: Sequence[Trial]) -> RunSession:
@@ -79,7 +75,6 @@ class Runner:
         return info.batch and (self.control.limits.batch or waiting)
 
     def _stored_replies(self, calls: Sequence[Call]) -> StoredReplies:
-        """Replies of earlier runs, to trials and to exchanges with authors."""
         written = [call.key for call in calls if isinstance(call, Exchange)]
         trials = [call for call in calls if isinstance(call, Trial)]
         return StoredReplies(
@@ -95,7 +90,6 @@ async def _run_in_turn(runs: Iterable[JudgeRun]) -> None:
 
 
 Work = Callable[[Runner], Coroutine[Any, Any, RunSession]]
-"""What a runner does."""
 
 
 def run_async(runner: Runner, work: Work) -> RunSession:

@@ -26,14 +26,11 @@ from steelyard.verdicts.verdict import Unreadable, Verdict
 
 @dataclass
 class RunSession:
-    """Counts of one run of the program: calls, failures, money."""
-
     calls: int = 0
     """Trials of measured judges that got a reply; baselines are not counted."""
     failures: Counter[str] = field(default_factory=Counter)
     """Trials without a reply, by reason."""
     stop_errors: list[SteelyardError] = field(default_factory=list)
-    """Why some calls were never made."""
     aborted_judges: dict[str, SteelyardError] = field(default_factory=dict)
     """Judges that were stopped before all their calls were made, and why."""
     dollars: float = 0.0
@@ -42,14 +39,10 @@ class RunSession:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run session: counts, errors, warnings."""
-
     session: RunSession
-    """Counts."""
     errors: tuple[SteelyardError, ...]
     """Why the work is not finished; empty when it is."""
     warnings: tuple[str, ...]
-    """Failed and unreadable calls, in sentences."""
 
     @property
     def exit_code(self) -> int:
@@ -63,7 +56,6 @@ class RunControl:
     def __init__(
         self, record: RunRecord, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
-        """`spent` is what the study has cost beside the trials that will be run."""
         self.store = record.store
         self.read = record.read
         self.limits = limits
@@ -101,11 +93,9 @@ class RunControl:
             self.stop(error)
 
     def count_reply(self, judge: Judge, dollars: float, verdict: Verdict | None) -> None:
-        """Count a call of a measured judge whose reply is on disk."""
         self.session.calls += 1
         self.progress.tick(Tick(judge.name, True, dollars, isinstance(verdict, Unreadable)))
 
     def count_failure(self, judge: Judge, reason: str) -> None:
-        """Count a call whose failure is on disk."""
         self.session.failures[reason] += 1
         self.progress.tick(Tick(judge.name, False))

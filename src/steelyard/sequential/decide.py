@@ -31,7 +31,6 @@ from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 UNITS_PER_LOOK = 5
-"""Pairs between two looks."""
 
 MAX_UNREADABLE = 15
 """Pairs without a readable verdict after which a judge is asked no more."""
@@ -40,7 +39,6 @@ PROFILE = "full"
 """Pairs are drawn from the whole catalogue; a later measurement with this profile finds its calls paid."""
 
 Unit = tuple[Trial, ...]
-"""All calls on a pair."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,7 @@ class Decisions(RunResult):
     """The result of `measure --decide`; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
-    """Where everything lies."""
     decisions: tuple[Decision, ...]
-    """One per judge."""
 
 
 class JudgeSequence:
@@ -67,12 +63,10 @@ class JudgeSequence:
 
     @property
     def trials(self) -> list[Trial]:
-        """Every trial that may be needed."""
         return [trial for unit in self.units for trial in unit]
 
     @property
     def decision(self) -> Decision:
-        """What is known so far."""
         fingerprint = self.judge.fingerprint("base")
         return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
@@ -162,7 +156,6 @@ def decide(
     limits: RunLimits,
     progress: Progress | None = None,
 ) -> Decisions:
-    """Decide a rule for every judge of a study; each stops on its own."""
     for judge in study.judges:
         if judge.composition is not None:
             raise ConfigError(

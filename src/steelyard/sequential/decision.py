@@ -25,13 +25,11 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 
 BUILT_IN = "built-in"
-"""Where pairs of the catalogue are drawn."""
 SAMPLED_FROM = {
     BUILT_IN: "the built-in pairs",
     PAIRWISE: "pairs of your data",
     POINTWISE: "single texts of your data",
 }
-"""What is drawn, in words."""
 FORM = re.compile(
     r"\s*(?P<metric>\w+)\s*(?:@\s*delta\s*=\s*(?P<delta>[0-9.]+)\s*)?(?P<side>[<>])\s*(?P<limit>[0-9.eE+-]+)\s*"
 )
@@ -42,13 +40,10 @@ class DecisionRule:
     """`dark_current<0.1`, `target_sensitivity@delta=1>0.8`."""
 
     metric: str
-    """Metric id."""
     side: str
-    """`<` or `>`: where the figure should lie."""
     limit: float
     """Between 0 and 1, both left out."""
     delta: float | None = None
-    """Quality step, for figures that have one."""
     form: str = BUILT_IN
     """Whose stimuli are drawn: the catalogue's pairs, or pairs or single texts of the user's data."""
 
@@ -58,21 +53,17 @@ class DecisionRule:
 
     @property
     def probe(self) -> str:
-        """The probe whose pairs show the figure."""
         return decidable(self.form)[self.metric][0]
 
     @property
     def figure(self) -> Metric:
-        """What is counted."""
         return decidable(self.form)[self.metric][1]
 
     @property
     def noun(self) -> str:
-        """What is drawn."""
         return "row" if self.form == POINTWISE else "pair"
 
     def concerns(self, stimulus: Stimulus) -> bool:
-        """True for the stimuli that the figure is about."""
         figure = self.figure
         return (
             stimulus.probe == (ORIGINAL if self.form == POINTWISE else self.probe)
@@ -87,7 +78,6 @@ class DecisionRule:
         return np.asarray(events.reshape(len(columns), -1).mean(axis=1))
 
     def holds(self, side: str) -> bool:
-        """Whether a figure found `above` or `below` the limit is as the rule wants it."""
         return side == {"<": "below", ">": "above"}[self.side]
 
 
@@ -114,7 +104,6 @@ def _probes(form: str) -> Iterator[str]:
 
 
 def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
-    """The rule in a text, or one sentence about what is wrong with it."""
     match = FORM.fullmatch(text)
     if match is None:
         raise _wrong(text, "expected metric<limit or metric>limit, such as dark_current<0.10")
@@ -154,8 +143,6 @@ SCHEMA = "steelyard.decision/1"
 
 @dataclass(frozen=True)
 class InterimLook:
-    """The state of the sequence when it was looked at."""
-
     units: int
     """Pairs with all their verdicts."""
     excluded: int
@@ -165,13 +152,10 @@ class InterimLook:
     total: float
     """Sum over the pairs of the mean over their calls."""
     low: float
-    """Lower limit of the sequence."""
     high: float
-    """Upper limit of the sequence."""
 
     @classmethod
     def at(cls, units: int, excluded: int, calls: int, total: float) -> InterimLook:
-        """The look with its interval."""
         low, high = sequence_limits(total, units)
         return cls(units, excluded, calls, total, low, high)
 
@@ -189,22 +173,14 @@ def side(total: float, units: int, limit: float) -> str | None:
 
 @dataclass(frozen=True)
 class Decision:
-    """One rule, one judge."""
-
     judge: str
-    """Name of the judge."""
     fingerprint: str
-    """Of its base protocol."""
     rule: DecisionRule
-    """What was to be decided."""
     cap: int
-    """Pairs that may be drawn, at most."""
     looks: tuple[InterimLook, ...]
-    """Every look, in order."""
 
     @property
     def last(self) -> InterimLook:
-        """The latest look."""
         return self.looks[-1] if self.looks else InterimLook.at(0, 0, 0, 0.0)
 
     @property
@@ -217,7 +193,6 @@ class Decision:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the rule holds; None where nothing is decided."""
         decided = self.verdict in ("above", "below")
         return self.rule.holds(self.verdict) if decided else None
 
@@ -230,7 +205,6 @@ class Decision:
         return extremes == {last.side(limit)}
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         last = self.last
         return {
             "rule": str(self.rule),
@@ -264,7 +238,6 @@ def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
 
 
 def read_decisions(path: Path) -> list[dict[str, Any]]:
-    """The decisions of a log; none where there is no log."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         if body["schema"] != SCHEMA:

@@ -17,14 +17,10 @@ from steelyard.trials.judge import PRICE_OPTIONS
 
 @dataclass(frozen=True)
 class StoredExchange(StoredReply):
-    """A reply of an author or a validator, with what it was asked."""
-
     role: str
     """`author`, `validator`, `embedder`, or a role of editing."""
     model: str
-    """`provider/model`."""
     prices: Mapping[str, float]
-    """Options of the model that state its price."""
     question: str
     """The protocol of the model."""
     brief: str
@@ -35,10 +31,7 @@ class StoredExchange(StoredReply):
 
 @dataclass(frozen=True)
 class AuthoredRow:
-    """A stimulus that was written, as it lies in the file."""
-
     stimulus: str
-    """Its id."""
     brief: str
     """Hash of what was asked for."""
     roles: str
@@ -48,12 +41,10 @@ class AuthoredRow:
 
     @property
     def digest(self) -> str:
-        """Hash of all of it."""
         return content_hash([self.stimulus, self.brief, self.roles, self.body])
 
 
 def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
-    """An exchange with its reply."""
     prices = {name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}
     return (
         "INSERT OR IGNORE INTO exchanges VALUES",
@@ -73,7 +64,6 @@ def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
 
 
 def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
-    """Why an exchange has no reply."""
     return (
         "INSERT INTO exchange_failures (exchange, role, brief, reason, message, attempts, at) VALUES",
         (exchange.key, exchange.role, exchange.brief, *row),
@@ -89,7 +79,6 @@ def authored_row(row: AuthoredRow) -> Row:
 def read_exchanges(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredExchange]:
-    """Exchanges by their keys: these, or all of them."""
     if not _has_table(connection, "exchanges"):
         return {}
     chosen = "" if keys is None else " WHERE key IN (SELECT value FROM json_each(?))"
@@ -119,7 +108,6 @@ def _characters(prompt: str) -> int:
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
-    """The last failure of every exchange without a reply."""
     if not _has_table(connection, "exchange_failures"):
         return {}
     rows = connection.execute(
@@ -131,26 +119,16 @@ def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
 
 @dataclass(frozen=True)
 class AuthoringCall:
-    """A question to an author or a validator about one stimulus, and what came back."""
-
     role: str
-    """`author`, `validator`, `embedder`, or a role of editing."""
     model: str
-    """`provider/model`."""
     question: str
-    """The protocol of the model."""
     attempt: int
-    """0, 1, …"""
     temperature: float | None
-    """How it was sampled, where that was said."""
     messages: tuple[tuple[str, str], ...]
-    """Role and text of each message that was sent."""
     reply: str
-    """The text that came back."""
 
 
 def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall]:
-    """Every question about a stimulus, in the order of the tries."""
     if not _has_table(connection, "exchanges"):
         return []
     rows = connection.execute(
@@ -173,7 +151,6 @@ def _authoring_call(
 
 
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
-    """Every authored stimulus by id."""
     if not _has_table(connection, "authored"):
         return {}
     rows = connection.execute("SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus")
@@ -181,14 +158,12 @@ def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
 
 
 def count_authored(connection: sqlite3.Connection) -> int:
-    """How many authored stimuli there are."""
     if not _has_table(connection, "authored"):
         return 0
     return int(connection.execute("SELECT count(*) FROM authored").fetchone()[0])
 
 
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
-    """One sentence per row that does not match its hash."""
     if not _has_table(connection, "exchanges"):
         return
     columns = "SELECT key, role, fingerprint, prompt, attempt, body, digest FROM exchanges"

@@ -15,12 +15,8 @@ INTENDED, SUBMITTED, SETTLED = "intended", "submitted", "settled"
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """A batch as it lies in the file."""
-
     name: str
-    """Ours."""
     judge: str
-    """Name of the judge."""
     keys: tuple[str, ...]
     """Keys of its calls."""
     dialect: Mapping[str, int]
@@ -30,11 +26,9 @@ class StoredBatch:
     state: str = INTENDED
     """How far it is."""
     remote: str | None = None
-    """The vendor's name for it, once it is known."""
 
 
 def batch_row(batch: StoredBatch) -> Row:
-    """A batch, or what became of it."""
     values = (
         batch.name,
         batch.judge,
@@ -48,7 +42,6 @@ def batch_row(batch: StoredBatch) -> Row:
 
 
 def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:
-    """The batches of a judge, in the order in which they were made."""
     columns = "name, judge, keys, dialect, created, state, remote"
     rows = connection.execute(
         f"SELECT {columns} FROM batches WHERE judge = ? ORDER BY created, name", (judge,)

@@ -15,29 +15,19 @@ from steelyard.core.content_hash import NO_DIGESTS, digests_in, digests_of, hash
 from steelyard.store.rows import NO_NUMBERS, Numbering
 
 STEP = 16_384
-"""Rows that are read at a time."""
 
 Value = TypeVar("Value", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTrial:
-    """A trial of the plan, whether or not it was tried."""
-
     trial: str
-    """Key of the trial."""
     judge: str
-    """Name of the judge."""
     protocol: str
-    """`base`, `strict`, …"""
     stimulus: str
-    """Hash of the stimulus."""
     order: str
-    """`uv` or `vu`."""
     replicate: int
-    """0, 1, …"""
     probes: tuple[str, ...]
-    """Probes that use it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +39,9 @@ class PlannedTrials:
     uses: tuple[tuple[str, ...], ...]
     """Probes, which `use` is an index into."""
     key: Digests
-    """Key of each trial."""
     question: Ints
-    """What is asked, and how."""
     replicate: Ints
-    """0, 1, …"""
     use: Ints
-    """Probes that use it."""
 
     def __len__(self) -> int:
         return len(self.key)
@@ -69,12 +55,10 @@ class PlannedTrials:
 
     @property
     def stimuli(self) -> set[str]:
-        """Hashes of the stimuli."""
         return {stimulus for _, _, stimulus, _ in self.questions}
 
 
 def replace_plan(connection: sqlite3.Connection, plan: Iterable[PlannedTrial]) -> None:
-    """Keep this plan in place of the one that is there."""
     rows = (
         (t.trial, t.judge, t.protocol, t.stimulus, t.order, t.replicate, json.dumps(t.probes)) for t in plan
     )
@@ -152,7 +136,6 @@ def _parts(
 
 
 def _column(connection: sqlite3.Connection, name: str, some: tuple[int, int]) -> list[Any]:
-    """One column of some rows, value by value."""
     rows = connection.execute(
         f"SELECT {name} FROM planned WHERE position BETWEEN ? AND ? ORDER BY position", some
     )
@@ -167,7 +150,6 @@ def _renumbered(codes: Ints) -> tuple[list[int], Ints]:
 
 
 def _distinct(values: list[Value]) -> tuple[tuple[Value, ...], Ints]:
-    """Each value once, and the number of each."""
     known = Numbering[Value]()
     numbers = known.of(values)
     return tuple(known), numbers

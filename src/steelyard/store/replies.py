@@ -14,7 +14,6 @@ from steelyard.trials.reply import Reply, Usage
 SHORT = 500
 """Letters of a body that is likely to come again."""
 REMEMBERED = 16_384
-"""Short bodies that are kept at hand."""
 _COUNTED = (
     '{"batched":%s,"cache_write_tokens":%d,"cached_tokens":%d,"input_tokens":%d,"output_tokens":%d,'
     '"reasoning_tokens":%d,"type":"Usage"}'
@@ -25,8 +24,6 @@ _WORDS = {None: "null", True: "true", False: "false"}
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """A reply as it lies in the file."""
-
     reply: Reply
     attempts: int
     received: float
@@ -34,36 +31,23 @@ class StoredReply:
 
 @dataclass(frozen=True, eq=False)
 class ReplyColumns:
-    """Some replies as they lie in the file, those of one content together."""
-
     key: Digests
-    """Keys of the trials."""
     contents: tuple[Reply, ...]
     """What `content` is an index into; how long it took is in a column of its own."""
     content: Ints
-    """What came back."""
     latency_ms: Floats
-    """Wall time of each."""
     received: Floats
-    """When each came."""
 
 
 @dataclass(frozen=True, eq=False)
 class FailureColumns:
-    """Why trials have no reply, in the order in which they failed."""
-
     key: Digests
-    """Keys of the trials."""
     reasons: tuple[str, ...]
-    """What `reason` is an index into."""
     reason: Ints
-    """Why each failed."""
 
 
 @dataclass(frozen=True)
 class StoredFailure:
-    """The last failure of a call that has no reply."""
-
     reason: str
     message: str
     attempts: int
@@ -113,9 +97,7 @@ class ReplyBody:
     __slots__ = ("_quoted", "text")
 
     def __init__(self, reply: Reply) -> None:
-        """The latency is not part of it."""
         self.text = reply_body(reply)
-        """Canonical JSON."""
         self._quoted = canonical_json(self.text)
 
     def digest(self, key: str) -> str:
@@ -131,7 +113,6 @@ class ReplyBodies:
         """With the reply itself: no other can have its id."""
 
     def of(self, reply: Reply) -> ReplyBody:
-        """The body of a reply; the same for the same one."""
         made = self._made.get(id(reply))
         if made is not None:
             return made[1]
@@ -144,7 +125,6 @@ class ReplyBodies:
 
 
 def reply_from(body: str, latency_ms: float) -> Reply:
-    """The inverse of `reply_body`."""
     fields = _fields(body) if len(body) <= SHORT else _fields.__wrapped__(body)
     return Reply(**fields, latency_ms=latency_ms)
 

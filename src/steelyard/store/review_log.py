@@ -61,14 +61,9 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITH
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person decides about one stimulus."""
-
     stimulus: str
-    """Its id."""
     base: str
-    """Hash of the stimulus as it was made."""
     reviewer: str
-    """Who decides."""
     decision: str
     """`accepted`, `edited`, `rejected`, `deferred` or `undone`."""
     text: str | None = None
@@ -76,41 +71,27 @@ class Choice:
     label: str | None = None
     """The label after a correction; None where it stays."""
     reason: str = ""
-    """Why, in the reviewer's words."""
     note: str = ""
-    """What else the reviewer remarks."""
     final: bool = False
     """True where it settles what others disagree about."""
     undoes: int | None = None
-    """The vote that is taken back."""
 
 
 @dataclass(frozen=True)
 class Vote(Choice):
-    """A choice that is on disk."""
-
     id: int = 0
-    """Place in the log."""
     at: float = 0.0
     """When it was written, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class ReviewedSet:
-    """A version of the reviewed stimuli, frozen."""
-
     version: int
-    """1, 2, …"""
     hash: str
-    """Hash of the stimuli that may be judged."""
     parent: str | None
-    """Hash of the version before."""
     newest: int
-    """Last vote that went into it."""
     reviewer: str
-    """Who finished it."""
     members: Mapping[str, Sequence[str]]
-    """Stimulus to its review and hash."""
     at: float
     """When, in seconds since 1970."""
 
@@ -127,7 +108,6 @@ class ReviewLog:
     """Every write is on disk when the method returns."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file."""
         self.path = path
         self._lock = threading.RLock()
         try:
@@ -165,7 +145,6 @@ class ReviewLog:
                 raise self._unusable(error) from error
 
     def close(self) -> None:
-        """Release the file."""
         self._connection.close()
 
     # Decisions
@@ -190,7 +169,6 @@ class ReviewLog:
         return Vote(**{name: getattr(choice, name) for name in _CHOICE}, id=number or 0, at=at)
 
     def votes(self, stimulus: str | None = None) -> list[Vote]:
-        """The log in its order: of one stimulus, or all of it."""
         chosen = "" if stimulus is None else " WHERE stimulus = ?"
         values = () if stimulus is None else (stimulus,)
         rows = self._rows(f"SELECT {_COLUMNS} FROM decisions{chosen} ORDER BY id", values)
@@ -206,14 +184,12 @@ class ReviewLog:
     # What is typed and not yet decided
 
     def save_draft(self, stimulus: str, reviewer: str, body: Mapping[str, str]) -> None:
-        """Keep what a reviewer has typed."""
         with self._transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?)", (stimulus, reviewer, json.dumps(body))
             )
 
     def draft(self, stimulus: str, reviewer: str) -> dict[str, str] | None:
-        """What a reviewer has typed."""
         rows = self._rows("SELECT body FROM drafts WHERE stimulus = ? AND reviewer = ?", (stimulus, reviewer))
         return json.loads(rows[0][0]) if rows else None
 
@@ -227,13 +203,11 @@ class ReviewLog:
             )
 
     def arrivals(self) -> list[str]:
-        """Bodies of the texts that arrived, in order."""
         return [row[0] for row in self._rows("SELECT body FROM arrivals ORDER BY id")]
 
     # Versions
 
     def add_set(self, fresh: ReviewedSet) -> None:
-        """Freeze a version."""
         with self._transaction() as connection:
             connection.execute(
                 "INSERT INTO sets (version, hash, parent, newest, reviewer, members, at)"
@@ -245,14 +219,12 @@ class ReviewLog:
             )  # fmt: skip
 
     def sets(self) -> list[ReviewedSet]:
-        """Every version, oldest first."""
         rows = self._rows(
             "SELECT version, hash, parent, newest, reviewer, members, at FROM sets ORDER BY version"
         )
         return [ReviewedSet(v, h, p, n, r, json.loads(members), at) for v, h, p, n, r, members, at in rows]
 
     def publish(self, newest: Mapping[str, int]) -> None:
-        """Record with which votes the stimuli's file was written."""
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO published VALUES (?, ?)", newest.items())
 
@@ -263,7 +235,6 @@ class ReviewLog:
     # Settings
 
     def note(self, key: str, value: Any) -> None:
-        """Keep a setting of the review."""
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 

@@ -50,7 +50,6 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 def chunks(cursor: sqlite3.Cursor) -> Iterator[tuple[tuple[Any, ...], ...]]:
-    """The columns of some rows at a time."""
     while rows := cursor.fetchmany(CHUNK):
         yield tuple(zip(*rows, strict=True))
 
@@ -63,5 +62,4 @@ class Numbering(dict[Value, int]):
         return number
 
     def of(self, values: Iterable[Value]) -> Ints:
-        """The number of each value."""
         return np.array(list(map(self.__getitem__, values)), dtype=np.int64)

@@ -99,7 +99,6 @@ class RunStore:
         await self._writer.submit(rows)
 
     async def save_batch(self, batch: StoredBatch) -> None:
-        """Return when the batch, or what became of it, is on disk."""
         await self._writer.submit([batches.batch_row(batch)])
 
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
@@ -119,24 +118,20 @@ class RunStore:
                 trials.move(self._reader, old, new)
 
     def close(self) -> None:
-        """Finish writing and release the file."""
         self._writer.close()
         self._reader.close()
 
     # Reading
 
     def answered(self) -> set[str]:
-        """Keys of the trials that have a reply."""
         with self._store_errors():
             return trials.answered(self._reader)
 
     def replies(self, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
-        """Replies by trial key: of these trials, or all of them."""
         with self._store_errors():
             return trials.read_replies(self._reader, keys)
 
     def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:
-        """Replies in columns, some at a time: of these trials, or all of them."""
         with self._store_errors():
             yield from trials.reply_columns(self._reader, keys)
 
@@ -146,22 +141,18 @@ class RunStore:
             return trials.read_failures(self._reader, keys)
 
     def failure_columns(self) -> FailureColumns:
-        """Every failure of a trial without a reply, in columns."""
         with self._store_errors():
             return trials.failure_columns(self._reader)
 
     def exchanges(self, keys: Iterable[str] | None = None) -> dict[str, StoredExchange]:
-        """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
         with self._store_errors():
             return authoring.read_exchanges(self._reader, keys)
 
     def calls(self, keys: Iterable[str]) -> dict[str, StoredCall]:
-        """Prompt, reply and failures of these trials."""
         with self._store_errors():
             return trials.read_calls(self._reader, keys)
 
     def keys_containing(self, text: str) -> list[str]:
-        """Keys of the trials whose reply holds a text."""
         with self._store_errors():
             return trials.keys_containing(self._reader, text)
 
@@ -174,44 +165,36 @@ class RunStore:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Trials with a reply, and trials that have failed and have none."""
         with self._store_errors():
             return trials.read_size(self._reader)
 
     def authoring_calls(self, brief: str) -> list[AuthoringCall]:
-        """What authors and validators were asked about a stimulus, and what they said."""
         with self._store_errors():
             return authoring.read_about(self._reader, brief)
 
     def exchange_failures(self) -> dict[str, StoredFailure]:
-        """The last failure of every exchange without a reply."""
         with self._store_errors():
             return authoring.read_failures(self._reader)
 
     def authored(self) -> dict[str, AuthoredRow]:
-        """Every stimulus that was written for the study, by id."""
         with self._store_errors():
             return authoring.read_authored(self._reader)
 
     @property
     def authored_count(self) -> int:
-        """How many stimuli were written for the study."""
         with self._store_errors():
             return authoring.count_authored(self._reader)
 
     def batches(self, judge: str) -> list[StoredBatch]:
-        """Batches of a judge, in order."""
         with self._store_errors():
             return list(batches.read(self._reader, judge))
 
     def submitted_calls(self) -> set[str]:
-        """Ids of the calls in batches that were submitted and not collected."""
         with self._store_errors():
             return set(batches.submitted_calls(self._reader))
 
     @property
     def study(self) -> str | None:
-        """Hash of the study whose trials lie here."""
         with self._store_errors():
             row = self._reader.execute("SELECT value FROM meta WHERE key = 'study'").fetchone()
         return None if row is None else str(row[0])
@@ -223,7 +206,6 @@ class RunStore:
             return plan.has_plan(self._reader)
 
     def planned(self) -> PlannedTrials:
-        """Every planned trial, in the order of the plan."""
         with self._store_errors():
             return plan.read_plan(self._reader)
 

@@ -38,19 +38,12 @@ def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
 
 @dataclass(frozen=True)
 class StoredCall:
-    """All that lies in the file of one trial."""
-
     messages: tuple[tuple[str, str], ...]
-    """Role and text of each message that was sent."""
     decoding: dict[str, Any]
-    """How it was sampled."""
     reply: StoredReply | None
-    """What came back; None where nothing did."""
     failures: tuple[StoredFailure, ...]
-    """Every time that it failed, in order."""
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         return {
             "messages": [{"role": role, "content": text} for role, text in self.messages],
             "decoding": self.decoding,
@@ -107,7 +100,6 @@ def keys_containing(connection: sqlite3.Connection, text: str) -> list[str]:
 
 
 def read_size(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Trials with a reply, and trials that have failed and have none."""
     replies = connection.execute("SELECT count(*) FROM replies").fetchone()[0]
     failed = connection.execute(
         "SELECT count(DISTINCT trial) FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"
@@ -128,7 +120,6 @@ def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
 
 
 def trial_row(trial: Trial) -> Row:
-    """A trial that was tried."""
     return (
         "INSERT OR IGNORE INTO trials VALUES",
         (
@@ -145,12 +136,10 @@ def trial_row(trial: Trial) -> Row:
 
 
 def answered(connection: sqlite3.Connection) -> set[str]:
-    """Keys of the trials that have a reply."""
     return {key for (key,) in connection.execute("SELECT trial FROM replies")}
 
 
 def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None) -> dict[str, StoredReply]:
-    """Replies by trial key: of these trials, or all of them."""
     chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         "SELECT trial, body, attempts, latency_ms, received FROM replies" + chosen,
@@ -186,7 +175,6 @@ def _join_columns(part: list[tuple[Digests, Ints, Floats, Floats]], known: Numbe
 
 
 def failure_columns(connection: sqlite3.Connection) -> FailureColumns:
-    """Every failure of a trial without a reply, in the order in which they came."""
     known = Numbering[str]()
     parts = [
         (digests_of(key), known.of(reason))

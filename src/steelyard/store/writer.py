@@ -29,7 +29,6 @@ class Writer:
     """Group commit: rows go in together, in order, from a thread that starts with the first write."""
 
     def __init__(self, path: Path) -> None:
-        """A writer of this run file."""
         self._path = path
         self._queue: queue.SimpleQueue[list[_Pending] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Pending]] = {}
@@ -52,7 +51,6 @@ class Writer:
             self._queue.put(gathered)
 
     def close(self) -> None:
-        """Finish writing."""
         if self._thread is not None:
             for loop in list(self._gathered):
                 self._hand_over(loop)

@@ -15,31 +15,23 @@ from steelyard.trials.trials import Trials
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """The trials of a judge that is made of others."""
-
     judge: Judge
-    """The judge."""
     rows: Ints
-    """Its trials."""
     calls: Ints
     """Calls behind each trial, one column for each."""
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Name of the judge that each column asks."""
         return tuple(one.name for one, _, _ in calls_behind(self.judge, "uv", 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """The calls of some trials."""
-
     trials: Trials
     """Each call once, in the order in which the trials need them."""
     row: Ints
     """The call that a trial is; -1 where its judge is made of others."""
     composed: tuple[Composed, ...] = ()
-    """The trials of such judges."""
 
     @classmethod
     def of(cls, trials: Trials) -> Calls:
@@ -80,12 +72,8 @@ def repeats_behind(judge: Judge, replicate: Ints) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One call for each of some trials."""
-
     rows: Ints
-    """The trials."""
     calls: Trials
-    """The calls."""
 
 
 def _parts(trials: Trials, judge: Judge) -> list[_Part]:

@@ -12,11 +12,8 @@ from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.trial import Trial
 
 AUTHOR = "author"
-"""Writes texts."""
 VALIDATOR = "validator"
-"""Confirms that a text is what was asked for."""
 EMBEDDER = "embedder"
-"""Turns texts into vectors, to compare them."""
 PLANNER, EDITOR, SUMMARIZER, VERIFIER = EDITING_ROLES = ("planner", "editor", "summarizer", "verifier")
 """Edit runs of agents: say what to edit, edit a message, sum up the rest, grade what came of it."""
 
@@ -30,30 +27,22 @@ class Exchange:
     judge: Judge
     """The model; its protocols are the questions it can be asked."""
     protocol: str
-    """The question."""
     brief: str
     """Name of the stimulus that is wanted; never in the prompt."""
     messages: tuple[Message, ...]
-    """The rendered prompt."""
     decoding: Decoding
-    """How to sample, this time."""
     slots: Slots
-    """The texts behind the prompt."""
     attempt: int = 0
-    """Which try of its brief this is."""
     answers: tuple[str, ...] = ()
-    """Admissible answers, where there is a scale."""
     wants: str = "text"
     """`json` where the answer has a schema, `embedding` where it is a vector."""
 
     @cached_property
     def prompt_hash(self) -> str:
-        """Hash of the rendered prompt and decoding."""
         return hash_json(self.prompt_body)
 
     @property
     def prompt_body(self) -> str:
-        """Canonical JSON of what is said to the model."""
         return canonical_json({"messages": self.messages, "decoding": self.decoding})
 
     @cached_property
@@ -63,7 +52,6 @@ class Exchange:
 
     @property
     def characters(self) -> int:
-        """Length of the prompt."""
         return sum(len(message.content) for message in self.messages)
 
     @property
@@ -73,11 +61,9 @@ class Exchange:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """Sorts exchanges so that prompts which begin alike stand together."""
         return tuple(message.content for message in self.messages)
 
     def presentation(self) -> Presentation:
-        """What the provider receives."""
         return Presentation(
             messages=self.messages,
             slots=self.slots,
@@ -93,5 +79,4 @@ Call: TypeAlias = Trial | Exchange
 
 
 def exchange_key(role: str, fingerprint: str, prompt: str, attempt: int) -> str:
-    """Identity of an exchange from its parts."""
     return content_hash([role, fingerprint, prompt, attempt])

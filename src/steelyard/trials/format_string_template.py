@@ -10,7 +10,6 @@ import re
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, POINTWISE_VARIABLES
 
 _OTHER_NAMES = {"lowest_score": "low", "highest_score": "high"}
-"""Names that such templates have for our values."""
 
 _NAMES = {**{name: name for name in PAIRWISE_VARIABLES | POINTWISE_VARIABLES}, **_OTHER_NAMES}
 

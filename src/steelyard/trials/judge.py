@@ -18,11 +18,9 @@ class Protocol:
     """One way of putting the question to a judge."""
 
     user: str
-    """Template of the user message."""
     system: str | None = None
     """Template of the system message, where there is one."""
     reader: Spec = field(default_factory=lambda: Spec("json"))
-    """How the reply is read."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings for judges that are not prompted."""
 
@@ -32,13 +30,9 @@ class Composition:
     """How the verdict of a judge is made of the verdicts of others."""
 
     rule: str
-    """Name of the rule by which verdicts become one."""
     members: tuple[Judge, ...]
-    """Whose verdicts; each may be made of others itself."""
     repeats: int = 1
-    """How often each member is asked."""
     both_orders: bool = False
-    """Each member is asked about both orders of a pair."""
 
     @property
     def calls(self) -> int:
@@ -52,15 +46,11 @@ class Judge:
     """Everything that decides a verdict."""
 
     name: str
-    """Name on the datasheet."""
     provider: str
     """`openai`, `embedded`, `planted`, …"""
     model: str
-    """Model name as the provider knows it."""
     protocols: Mapping[str, Protocol]
-    """`base` and any others, such as `strict`."""
     decoding: Decoding = field(default_factory=Decoding)
-    """Sampling parameters."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Provider options: base_url, planted parameters."""
     rubric: str | None = None
@@ -70,7 +60,6 @@ class Judge:
     context: int | None = None
     """Tokens that it can read; runs of agents are shortened to fit. None where that is not known."""
     composition: Composition | None = None
-    """What the judge is made of, where it is not asked itself."""
     traits: Mapping[str, bool] = field(default_factory=dict, compare=False)
     """What its provider said of it when the study was frozen, by the trait's name; empty before."""
 
@@ -159,7 +148,6 @@ PRICE_OPTIONS = ("input_price", "output_price")
 """Dollars per million tokens, where a judge's owner states them."""
 
 PACE_OPTIONS = ("requests_per_minute", "tokens_per_minute")
-"""How fast a judge's endpoint may be asked, where its owner states it."""
 
 PASSING_OPTIONS = frozenset({"api_key_env", "timeout", "path", *PRICE_OPTIONS, *PACE_OPTIONS})
 """Options that decide nothing; `base_url` is none of them, since a model's name may mean another there."""

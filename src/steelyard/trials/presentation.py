@@ -12,12 +12,9 @@ from steelyard.core.content_hash import canonical_json
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a chat."""
-
     role: str
     """`system` or `user`."""
     content: str
-    """Text as rendered."""
 
     @cached_property
     def json_content(self) -> str:
@@ -30,21 +27,16 @@ class Slots:
     """The texts behind the messages, for judges that are not prompted."""
 
     request: str
-    """What the texts answer."""
     texts: tuple[str, ...]
     """The candidates as shown: first and second, or the one response."""
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """Sampling parameters, all of them sent."""
-
     temperature: float | None = 0.0
     """None leaves it to the server."""
     max_tokens: int = 256
-    """Longest answer."""
     seed: int | None = None
-    """Sent where the server takes one."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request body, as they are."""
 
@@ -61,11 +53,8 @@ class Presentation:
     messages: tuple[Message, ...]
     """The rendered prompt; shared parts come first."""
     slots: Slots
-    """The same content unrendered."""
     answers: tuple[str, ...]
-    """The admissible answers of the scale."""
     decoding: Decoding
-    """How to sample."""
     wants: str = "text"
     """`json` asks for a JSON object, `logprobs` for the first token's alternatives, `text` for neither."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -74,5 +63,4 @@ class Presentation:
     """Opaque trial hash: idempotency key over HTTP, source of a planted judge's noise."""
 
     def of_trial(self, trial: str) -> Presentation:
-        """The same for another trial."""
         return replace(self, trial=trial)

@@ -22,7 +22,6 @@ PAIRWISE_SHOWN = frozenset({"first", "second"})
 POINTWISE_SHOWN = frozenset({"response"})
 """What a prompt about one text must show."""
 TRANSCRIPT_SHOWN = frozenset({"transcript"})
-"""Another name of the one text, for prompts about runs of agents."""
 
 FENCE = "====="
 """Mark around each candidate; lengthened only when a value contains it."""
@@ -42,12 +41,8 @@ def _compiled(text: str) -> Template:
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """A Jinja2 text with the variables of one scale."""
-
     text: str
-    """Template source."""
     origin: str = field(default="built-in", compare=False)
-    """Where it came from, for messages."""
 
     def check(self, allowed: frozenset[str]) -> frozenset[str]:
         """The variables it names; a template that does not compile or names an unknown one is refused."""

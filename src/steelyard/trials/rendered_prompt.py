@@ -23,27 +23,22 @@ class RenderedPrompt:
     """The messages of a prompt; what is said of them is worked out once."""
 
     messages: tuple[Message, ...]
-    """As rendered."""
     _hashes: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def body(self, decoding: str) -> str:
-        """Canonical JSON of messages and decoding, from that of the decoding."""
         return f'{{"decoding":{decoding},"messages":{self._canonical}}}'
 
     def hash(self, decoding: str) -> str:
-        """Content hash of messages and decoding, from the canonical JSON of the decoding."""
         if decoding not in self._hashes:
             self._hashes[decoding] = hash_json(self.body(decoding))
         return self._hashes[decoding]
 
     @cached_property
     def characters(self) -> int:
-        """Length of all messages."""
         return sum(len(message.content) for message in self.messages)
 
     @cached_property
     def tokens(self) -> float:
-        """How many tokens all messages are, roughly."""
         return sum(expected_tokens(message.content) for message in self.messages)
 
     @property
@@ -52,12 +47,10 @@ class RenderedPrompt:
 
 
 def _spelled(message: Message) -> str:
-    """Canonical JSON of a message, from that of its text."""
     return f'{{"content":{message.json_content},"role":{_role(message.role)},"type":"Message"}}'
 
 
 _role = cache(canonical_json)
-"""Roles are few."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +58,8 @@ class PromptInputs:
     """What fills a prompt beside the question itself."""
 
     request: str
-    """What the texts answer."""
     texts: tuple[str, ...]
-    """The contents in the order shown."""
     reference: str = ""
-    """Reference response, where there is one."""
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -10,18 +10,13 @@ from steelyard.trials.builtin_prompts import asking_bare, asking_json
 
 
 def as_it_is(user: str) -> str:
-    """A user message unchanged."""
     return user
 
 
 @dataclass(frozen=True)
 class ResponseFormat:
-    """What one reader asks for."""
-
     wants: str = "text"
-    """What the server is asked for: see `Presentation.wants`."""
     tokens: int = 1
-    """Expected length of an answer, for plans."""
     asked_in: Callable[[str], str] = as_it_is
     """A built-in user message, made to ask for this form; the built-in ones ask for JSON."""
 

@@ -46,8 +46,6 @@ _NOTHING = Shared()
 
 @dataclass(frozen=True)
 class Trial:
-    """Judge, protocol, stimulus, order, replicate."""
-
     judge: Judge
     protocol: str
     stimulus: Stimulus
@@ -70,7 +68,6 @@ class Trial:
 
     @property
     def slot_texts(self) -> tuple[str, ...]:
-        """The contents in the order shown."""
         if self.shared.slot_texts is not None:
             return self.shared.slot_texts
         return self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
@@ -137,7 +134,6 @@ class Trial:
         return self._render((self.shortened.text,))
 
     def _render(self, texts: tuple[str, ...]) -> RenderedPrompt:
-        """Render the prompt about these texts."""
         shown = self.stimulus
         templates = self.judge.templates(self.protocol)
         return render_prompt(templates, self.asked, PromptInputs(shown.request, texts, shown.reference or ""))
@@ -149,7 +145,6 @@ class Trial:
 
     @property
     def characters(self) -> int:
-        """Length of the prompt."""
         return self.rendered.characters
 
     @cached_property
@@ -186,7 +181,6 @@ class Trial:
 
     @property
     def prompt_body(self) -> str:
-        """Canonical JSON of what is said to the model."""
         return self.rendered.body(self.decoding.canonical)
 
     @cached_property
@@ -266,7 +260,6 @@ class Trial:
         return self.shared.presentation or self._present(self.slot_texts, self.rendered, self.decoding)
 
     def _present(self, texts: tuple[str, ...], rendered: RenderedPrompt, decoding: Decoding) -> Presentation:
-        """What repeats of the question show alike."""
         protocol = self.judge.protocols[self.protocol]
         return Presentation(
             messages=rendered.messages,

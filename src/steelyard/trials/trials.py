@@ -23,7 +23,6 @@ from steelyard.trials.trial import Trial, replicate_of
 RENDERED = 16_384
 """Questions whose rendered prompts are kept at hand while trials are made of them."""
 STEP = 65_536
-"""Keys that are worked out at a time."""
 
 Value = TypeVar("Value", bound=Hashable)
 Ordered = tuple[str | int, ...]
@@ -40,9 +39,7 @@ class Trials(Sequence[Trial]):
     question: Ints
     """What is asked, and how: judge, protocol, stimulus and order."""
     replicate: Ints
-    """0, 1, …"""
     key: Digests
-    """Identity of each trial."""
     _rendered: dict[int, Trial] = field(default_factory=dict, repr=False)
     """Questions with their rendered prompts, by number; some of them."""
 
@@ -91,7 +88,6 @@ class Trials(Sequence[Trial]):
         return map(self._made, self.question.tolist(), self.replicate.tolist(), self.key.tolist())
 
     def take(self, rows: Ints | Mask) -> Trials:
-        """The trials of these rows."""
         return self._taken(rows)
 
     def _taken(self, rows: slice | Ints | Mask) -> Trials:
@@ -104,7 +100,6 @@ class Trials(Sequence[Trial]):
 
     @cached_property
     def numbers(self) -> list[int]:
-        """Questions of these trials, in the order in which they come."""
         row = np.full(len(self.questions), -1, dtype=np.int64)
         row[self.question[::-1]] = np.arange(
             len(self) - 1, -1, -1
@@ -114,12 +109,10 @@ class Trials(Sequence[Trial]):
 
     @property
     def asked(self) -> list[Trial]:
-        """The questions themselves, in the order in which they come."""
         return [self.questions[number] for number in self.numbers]
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
-        """Judges of these trials, in the order in which they come."""
         return tuple({asked.judge.name: asked.judge for asked in self.asked}.values())
 
     def coded(self, value: Callable[[Trial], Value]) -> tuple[tuple[Value, ...], Ints]:
@@ -134,14 +127,12 @@ class Trials(Sequence[Trial]):
         return tuple(known), codes
 
     def where(self, chosen: Callable[[Trial], bool]) -> Mask:
-        """The trials of those questions that are chosen."""
         keep = np.zeros(len(self.questions), dtype=np.bool_)
         keep[[number for number in self.numbers if chosen(self.questions[number])]] = True
         mask: Mask = keep[self.question]
         return mask
 
     def of_judge(self, name: str) -> Mask:
-        """The trials of one judge."""
         return self.where(lambda asked: asked.judge.name == name)
 
     def ranks(self, value: Callable[[Trial], Ordered]) -> Ints:
@@ -165,7 +156,6 @@ class Trials(Sequence[Trial]):
 
     @property
     def by_key(self) -> Trials:
-        """The same in the order of their keys."""
         return self.take(self._index.order)
 
     def lookup(self, keys: Digests) -> Ints:
@@ -205,7 +195,6 @@ class Trials(Sequence[Trial]):
 
 
 def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:
-    """Keys of repeats, some at a time."""
     prefixes = [_key_prefix(asked) for asked in questions]
     rendered: dict[int, Trial] = {}
 

@@ -27,7 +27,6 @@ from steelyard.verdicts.verdict import (
 )
 
 LONGEST = 200
-"""Characters of a reply that are shown."""
 
 WEIGHED = 20_000
 """Characters of a reply that are read in other ways; what is longer is no answer."""
@@ -51,15 +50,12 @@ _SLOT_WORDS = (
     ("assistant a", "assistant b"),
     ("model a", "model b"),
 )
-"""Words that judges of two texts have for the slots."""
 
 _TIE_WORDS = ("C", "neither", "equal", "draw", "same", "both")
-"""Words that they have for a tie."""
 
 _DECLINES = re.compile(
     r"(?i)\b(can ?not|can[’']t|unable|not able|sorry|declin\w*|refus\w*|insufficient|not enough)\b"
 )
-"""Words of a model that does not judge."""
 
 _CURES = {
     TRUNCATED: "the answer is cut off: raise max_tokens",
@@ -67,17 +63,13 @@ _CURES = {
     REFUSAL: "the model refuses: change the prompt, or leave such items out",
     NO_LOGPROBS: "the server sends no log-probabilities: try reader: choice",
 }
-"""What to do about a reason, where another reader does not help."""
 
 
 LOGPROB = "logprob"
-"""The reader of what a model would have said first."""
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Another way to read, and how a study file says it."""
-
     spec: Spec
     words: str
     """What to write in the judge's mapping."""
@@ -121,7 +113,6 @@ def quoted(text: str) -> str:
 
 
 def spoken(verdict: Verdict) -> str:
-    """A verdict in words."""
     match verdict:
         case Decided(value):
             return value
@@ -174,7 +165,6 @@ def _readers(scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:
 
 
 def _keys(replies: Iterable[Reply]) -> set[str]:
-    """Names that stand as keys of objects in the replies."""
     return {key for reply in replies for key in re.findall(r'"([A-Za-z][A-Za-z_ ]{0,30})"\s*:', reply.text)}
 
 

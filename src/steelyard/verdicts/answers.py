@@ -13,7 +13,6 @@ from steelyard.tasks.scale import BINARY_WORDS, Binary, Pairwise, Scale
 from steelyard.verdicts.verdict import OFF_SCALE, Abstained, Decided, Tie, Unreadable, Verdict
 
 ABSTAIN = "abstain"
-"""The one word that declines."""
 
 _WRAPPING = " \t\r\n\"'`“”‘’*_[]()"
 """What people put around an answer: quotes, emphasis, brackets."""
@@ -27,7 +26,6 @@ _LABEL = re.compile(
 """A name before the answer, as in `Score: 1`."""
 
 _WHOLE = re.compile(r"(?<=\d)\.0+$")
-"""What a whole number written as a fraction ends with."""
 
 _BEGINNINGS = frozenset(("y", "n", "no"))
 """Words with which others begin, of another meaning."""
@@ -42,7 +40,6 @@ class Vocabulary:
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
-    """Word to answer, as the judge's owner has it."""
 
     def verdict(self, value: object, scale: Scale) -> Verdict:
         """The verdict of one answer value: text, number or truth value."""

@@ -12,7 +12,6 @@ from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 NEITHER = 0.0
-"""Answer of a call on a pair that names neither text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,6 @@ class CallAnswers:
 
     @property
     def right(self) -> Mask:
-        """The call gives the reference answer."""
         return np.asarray(self.held & ((self.answer == self.wanted) | self.same_level))
 
     @property

@@ -24,7 +24,6 @@ def both_orders(seen: Observations) -> Observations:
 
 
 def any_both_orders(seen: Observations) -> bool:
-    """Some pair was shown in both orders."""
     return len(_in_both_orders(seen)) > 0
 
 
@@ -59,7 +58,6 @@ def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str)
 
 
 def as_base(seen: Observations, protocol: str) -> Observations:
-    """The calls under another protocol, as if it were the judge's base."""
     chosen = seen.filter(protocol=protocol)
     if chosen.protocols == ("base",):
         return chosen

@@ -26,19 +26,12 @@ class Observation:
     """All that the metrics may see of one trial."""
 
     judge: str
-    """Name on the datasheet."""
     protocol: str
-    """`base`, `strict`, …"""
     stimulus: Stimulus
-    """What was shown."""
     order: str
-    """`uv` or `vu`."""
     replicate: int
-    """0, 1, …"""
     verdict: Verdict
-    """What was read."""
     usage: Usage
-    """Tokens."""
     prompt: str
     """Hash of the rendered prompt: two orders of a vacuum pair share one. Empty where it is not known."""
     own_label: bool = False
@@ -65,35 +58,22 @@ class Observations(Sequence[Observation]):
     judges: tuple[str, ...]
     """Names that `judge` is an index into, sorted."""
     protocols: tuple[str, ...]
-    """Names that `protocol` is an index into, sorted."""
     verdicts: tuple[Verdict, ...]
-    """What `verdict` is an index into."""
     usages: tuple[Usage, ...]
-    """What `usage` is an index into."""
     prompts: tuple[str, ...]
-    """Hashes that `prompt` is an index into."""
     shown: StimulusColumns
-    """What `stimulus` is an index into."""
     symmetric: frozenset[str]
     """Judges that have one verdict for both orders of a pair, by how they are made."""
     judge: Ints
-    """Who answered."""
     protocol: Ints
-    """Under which prompt."""
     stimulus: Ints
-    """What was shown."""
     order: Ints
     """Index into `ORDERS`: which content stood first."""
     replicate: Ints
-    """0, 1, …"""
     verdict: Ints
-    """What was read."""
     usage: Ints
-    """Tokens."""
     prompt: Ints
-    """The prompt as it was sent."""
     own_label: Mask
-    """The judge's own verdict on the item is the label."""
 
     @classmethod
     def of(cls, observations: Iterable[Observation]) -> Observations:

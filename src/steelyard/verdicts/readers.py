@@ -34,8 +34,6 @@ from steelyard.verdicts.verdict import (
 
 
 class Reader(Protocol):
-    """Reads a verdict from a reply."""
-
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         """The verdict; `Unreadable` where there is none."""
 
@@ -45,13 +43,10 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class _Mapped:
-    """A reader that takes a judge's own words for the answers."""
-
     answers: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Word to answer of the scale, where the judge has words of its own."""
 
     def _verdict(self, value: object, scale: Scale) -> Verdict:
-        """The verdict of one answer, without what stands around it."""
         inner = bare(value) if isinstance(value, str) else value
         return Vocabulary(self.answers).verdict(inner, scale)
 
@@ -73,10 +68,8 @@ class JsonReader(_Mapped):
     """One JSON object with the key `winner` or `score`: bare, in a code fence, or inside prose."""
 
     key: str | None = None
-    """Another key, where the judge's prompt asks for one."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        """The verdict; `Unreadable` where there is none."""
         return _from_text(reply, lambda text: self._read(text, scale))
 
     def _read(self, text: str, scale: Scale) -> Verdict:
@@ -89,7 +82,6 @@ class JsonReader(_Mapped):
         return _the_one(self._verdict(value, scale) for value in values)
 
     def form(self, scale: Scale) -> str:
-        """What a reply must hold, for the words "wants …"."""
         key = self.key or json_key(scale)
         if isinstance(scale, Ordinal):
             return f'{{"{key}": n}}, n from {scale.low} to {scale.high}'
@@ -102,11 +94,9 @@ class ChoiceReader(_Mapped):
     """A reply that is just the answer; quotes, emphasis, `Score:` before it and a period are tolerated."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        """The verdict; `Unreadable` where there is none."""
         return _from_text(reply, lambda text: self._whole(text, reply, scale))
 
     def form(self, scale: Scale) -> str:
-        """What a reply must hold, for the words "wants …"."""
         return f"just the answer, {either(self._words(scale))}"
 
 
@@ -115,7 +105,6 @@ class RegexReader(_Mapped):
     """The one group of a pattern; every match must give the same answer."""
 
     pattern: str
-    """Regular expression with exactly one group."""
 
     def __post_init__(self) -> None:
         try:
@@ -131,7 +120,6 @@ class RegexReader(_Mapped):
             )
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        """The verdict; `Unreadable` where there is none."""
         return _from_text(reply, lambda text: self._read(text, reply, scale))
 
     def _read(self, text: str, reply: Reply, scale: Scale) -> Verdict:
@@ -139,7 +127,6 @@ class RegexReader(_Mapped):
         return _the_one(self._whole(group, reply, scale) for group in groups if group is not None)
 
     def form(self, scale: Scale) -> str:
-        """What a reply must hold, for the words "wants …"."""
         return f"a match of {self.pattern} whose group is {either(self._words(scale))}"
 
 
@@ -148,7 +135,6 @@ class LogprobReader(_Mapped):
     """The admissible answer with the highest log-probability."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        """The verdict; `Unreadable` where there is none."""
         if reply.finish in _REFUSED:
             return Unreadable(REFUSAL)
         if not reply.logprobs:
@@ -170,7 +156,6 @@ class LogprobReader(_Mapped):
         return bool(longer) and not longer & {spelled(token, scale) for token in tokens}
 
     def form(self, scale: Scale) -> str:
-        """What a reply must hold, for the words "wants …"."""
         return f"log-probabilities of {either(self._words(scale))} as the first token"
 
 
@@ -179,7 +164,6 @@ class LikelihoodReader:
     """The slot with the larger score; a tie when the scores differ by less than the margin."""
 
     margin: float = 0.0
-    """Scores closer than this are a tie."""
 
     def __post_init__(self) -> None:
         if isinstance(self.margin, bool) or not isinstance(self.margin, (int, float)) or not self.margin >= 0:
@@ -188,7 +172,6 @@ class LikelihoodReader:
             )
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        """The verdict; `Unreadable` where there is none."""
         scores = reply.scores
         if scores is None or len(scores) != 2 or any(math.isnan(score) for score in scores):
             return Unreadable(NO_SCORES)
@@ -198,7 +181,6 @@ class LikelihoodReader:
         return Vocabulary().verdict("1" if first > second else "2", scale)
 
     def form(self, scale: Scale) -> str:
-        """What a reply must hold, for the words "wants …"."""
         del scale
         return "a score for each of the two texts"
 
@@ -213,7 +195,6 @@ READERS: Registry[Reader] = Registry(
         "likelihood": f"{__name__}:LikelihoodReader",
     },
 )
-"""Readers by the name a study file uses."""
 
 
 def either(words: Sequence[str]) -> str:
@@ -225,7 +206,6 @@ def either(words: Sequence[str]) -> str:
 
 
 _LISTED = 7
-"""Words that are named one by one."""
 
 
 def json_key(scale: Scale) -> str:

@@ -28,13 +28,10 @@ class Coded(Generic[Value]):
     """A column of few distinct values."""
 
     values: tuple[Value, ...]
-    """Each once."""
     codes: Ints
-    """Which of them each row has."""
 
     @classmethod
     def of(cls, column: Iterable[Value]) -> Coded[Value]:
-        """The column, its values numbered as they come."""
         number: dict[Value, int] = {}
         codes = [number.setdefault(value, len(number)) for value in column]
         return cls(tuple(number), np.array(codes, dtype=np.int64))
@@ -49,13 +46,11 @@ class StimulusColumns:
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> StimulusColumns:
-        """Each stimulus once."""
         distinct = {stimulus.id: stimulus for stimulus in stimuli}
         return cls(tuple(distinct[name] for name in sorted(distinct)))
 
     @cached_property
     def ids(self) -> Names:
-        """Names."""
         return _objects(stimulus.id for stimulus in self.stimuli)
 
     @cached_property
@@ -65,27 +60,22 @@ class StimulusColumns:
 
     @cached_property
     def probe(self) -> Words:
-        """Probe that asked for each."""
         return self._by_form(lambda stimulus: stimulus.probe, np.str_)
 
     @cached_property
     def kind(self) -> Words:
-        """Condition within the probe."""
         return self._by_form(lambda stimulus: stimulus.kind, np.str_)
 
     @cached_property
     def stratum(self) -> Words:
-        """Domain."""
         return self._by_form(lambda stimulus: stimulus.stratum, np.str_)
 
     @cached_property
     def clusters(self) -> Names:
-        """Names of the clusters, sorted."""
         return _objects(sorted({stimulus.cluster for stimulus in self.stimuli}))
 
     @cached_property
     def cluster(self) -> Ints:
-        """Cluster of each, an index into `clusters`."""
         return _numbers(self.clusters, (stimulus.cluster for stimulus in self.stimuli))
 
     @cached_property
@@ -95,7 +85,6 @@ class StimulusColumns:
 
     @cached_property
     def item(self) -> Ints:
-        """Item that each was made from, an index into `items`."""
         return _numbers(self.items, (stimulus.lineage.parent for stimulus in self.stimuli))
 
     @cached_property
@@ -108,7 +97,6 @@ class StimulusColumns:
 
     @cached_property
     def paired(self) -> Mask:
-        """True for a pair, False for a single text."""
         return self._by_form(lambda stimulus: len(stimulus.texts) == 2, np.bool_)
 
     @cached_property
@@ -123,7 +111,6 @@ class StimulusColumns:
 
     @cached_property
     def strength(self) -> Floats:
-        """Strength of a graded edit; NaN where there is none."""
         return _floats(stimulus.level for stimulus in self.stimuli)
 
     @cached_property
@@ -171,7 +158,6 @@ class StimulusColumns:
 
     @cached_property
     def labelled(self) -> Mask:
-        """False where nobody has said what a sound judge does."""
         return self._by_form(lambda stimulus: stimulus.labelled, np.bool_)
 
     @cached_property
@@ -186,12 +172,10 @@ class StimulusColumns:
 
     @cached_property
     def conditions(self) -> Coded[tuple[str, str, float | None]]:
-        """Probe, kind and step of each."""
         return self._coded(lambda stimulus: (stimulus.probe, stimulus.kind, stimulus.delta))
 
     @cached_property
     def original(self) -> Mask:
-        """True where an item is shown as it is."""
         return self._by_form(lambda stimulus: stimulus.kind == ORIGINAL, np.bool_)
 
     @cached_property
@@ -222,7 +206,6 @@ class StimulusColumns:
 
     @cached_property
     def _choices(self) -> dict[tuple[str | None, frozenset[str] | None, bool], Mask | None]:
-        """What was chosen before."""
         return {}
 
     @cached_property

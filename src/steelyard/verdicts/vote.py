@@ -65,11 +65,9 @@ def average(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
 
 
 RULES: Mapping[str, Rule] = {"agreement": agreement, "plurality": plurality, "average": average}
-"""By the name that a judge's composition has."""
 
 
 def _parted(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
-    """Those that count, and those that are none."""
     heard: list[Verdict] = []
     missing: list[Verdict] = []
     for verdict in verdicts:
@@ -83,6 +81,5 @@ def _missing(missing: Sequence[Verdict]) -> Verdict:
 
 
 def _rounded(mean: Fraction) -> int:
-    """Up only beyond the half."""
     whole = mean.numerator // mean.denominator
     return whole + (mean - whole > Fraction(1, 2))

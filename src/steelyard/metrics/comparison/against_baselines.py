@@ -54,11 +54,8 @@ class ReferenceOutcomes:
     """Calls compared with labels: one row per labelled call, with what each rule gets on it."""
 
     names: tuple[str, ...]
-    """Names that `stimulus` is an index into."""
     stimulus: Ints
-    """What was shown."""
     replicate: Ints
-    """Which repeat."""
     order: Ints
     """Which content stood first; 0 for single texts."""
     least: Floats
@@ -66,15 +63,11 @@ class ReferenceOutcomes:
     most: Floats
     """What it gets in the best case; the same as `least` for every call with a verdict."""
     read: Mask
-    """Calls with a verdict."""
     cluster: Ints
-    """Cluster of each call."""
     unit: Ints
-    """Item or pair of each call."""
     constants: Mapping[str, Floats]
     """Rule in words to what it gets on each call."""
     excluded: Mapping[str, int]
-    """Calls without a verdict."""
 
     def __len__(self) -> int:
         return len(self.least)
@@ -87,12 +80,10 @@ class ReferenceOutcomes:
 
     @cached_property
     def points(self) -> dict[tuple[str, int, int], float]:
-        """What the judge gets on each call with a verdict."""
         return {key: value for key, value, read in zip(self.keys, self.least, self.read, strict=True) if read}
 
 
 def right_or_wrong(scores: Scores) -> ReferenceOutcomes:
-    """Yes/no verdicts: right or wrong."""
     rows = scores.where(scores.labelled)
     right = rows.right.astype(np.float64)
     constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
@@ -174,7 +165,6 @@ ERROR_GAIN = Metric(
     direction=HIGH,
 )
 METRICS = (ACCURACY_GAIN, ERROR_GAIN)
-"""In reading order."""
 _METHODS = {ACCURACY_GAIN: "tango_cluster", ERROR_GAIN: "t_cluster"}
 
 NO_GOLD = "no pair says which text is better"
@@ -186,7 +176,6 @@ IN_WORDS = {
     "the baseline tie": "always answering tie",
     "the baseline longest": "naming the longer text",
 }
-"""Rules that read nothing, in a sentence."""
 
 
 def rival(gain: Estimate) -> str:
@@ -215,7 +204,6 @@ class _Gap:
         return Paired(self.rule.astype(np.int64), self.judge.astype(np.int64), self.cluster, self.unit)
 
     def limits(self, probability: float) -> Span:
-        """Two-sided limits at this one-sided probability, clustered."""
         if self._paired is not None:
             return self._paired.limits(probability)
         units = self.cluster if len(distinct(self.cluster)) > 1 else self.unit
@@ -331,5 +319,4 @@ def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
 
 
 def _bounds(outcomes: ReferenceOutcomes, rule: Floats) -> Span:
-    """The gain if every call without a verdict had gone wrong, or right."""
     return float((outcomes.least - rule).mean()), float((outcomes.most - rule).mean())

@@ -25,36 +25,24 @@ _IN_FILES = {CLUSTERS: "tasks"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure of two judges on the units that both answered."""
-
     probe: str
-    """Probe whose stimuli are the units."""
     metric: str
-    """Metric id."""
     group: Mapping[str, str | float]
-    """Condition."""
     unit: str
     """What is counted: `call`, `pair` or `comparison`."""
     first: float | None
-    """Share of the first judge on shared units."""
     second: float | None
-    """Share of the second judge on shared units."""
     difference: float | None
     """Second less first."""
     n_shared: int
     """Units with a verdict of both."""
     n_pairs: int
-    """Pairs or items behind them."""
     n_clusters: int
-    """Clusters behind them."""
     dropped_first: Dropped
-    """Units left out on the side of the first judge."""
     dropped_second: Dropped
-    """Units left out on the side of the second judge."""
     gained: int = 0
     """Units with the event under the second judge alone."""
     lost: int = 0
-    """Units with the event under the first judge alone."""
     intervals: tuple[Interval, ...] = ()
     """95 % interval of the difference, then the 90 % interval that the word is read from."""
     bounds: Span | None = None
@@ -73,23 +61,19 @@ class Comparison:
     mcnemar_exact: float | None = None
     """Exact McNemar p, units taken as independent; for reference."""
     mcnemar_mid_p: float | None = None
-    """Its mid-p form."""
     minimum_detectable: float | None = None
     """Smallest difference that the corrected test on these units would have shown with 80 % power."""
     status: str | None = None
     """`clear`: no difference beyond the margin; `flagged`: a difference; `inconclusive`: cannot tell."""
     note: str | None = None
-    """Reasons and reservations."""
     sums: Sums = field(default_factory=dict, repr=False, compare=False)
     """Summed difference of every unit whose sign may be flipped."""
     reach: float = field(default=1.0, repr=False, compare=False)
-    """Largest difference that there can be."""
     detectable: float | None = field(default=None, repr=False, compare=False)
     """What its own test would have shown, before it is corrected."""
 
     @property
     def said(self) -> str:
-        """Whether the judges differ, and by how much, in words."""
         if self.differs:
             return {WITHIN: "differ, within the margin", BEYOND: "differ by more than the margin"}.get(
                 self.against_margin or "", "differ"
@@ -97,7 +81,6 @@ class Comparison:
         return "alike within the margin" if self.against_margin == WITHIN else "cannot tell"
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         plain = asdict(replace(self, sums={}))
         body = {"finding" if name == "status" else name: value for name, value in plain.items()}
         del body["sums"], body["reach"], body["detectable"]

@@ -24,35 +24,27 @@ class ComparisonCriterion:
     probe: str
     """Probe whose stimuli are the units; `run` for all calls."""
     metric: str
-    """Metric id."""
     group: tuple[tuple[str, str | float], ...]
-    """Condition, as sorted items."""
     unit: str
     """What is counted: `call`, `pair` or `comparison`."""
     place: int = field(default=0, compare=False)
-    """Where the probe names the metric among its own."""
     amount: Amount | None = field(default=None, compare=False)
     """What each unit adds, where the figure is no share of events."""
 
     @property
     def condition(self) -> dict[str, str | float]:
-        """The condition as a mapping."""
         return dict(self.group)
 
     @property
     def figure(self) -> Figure:
-        """The figure whose conditions the question is one of."""
         return self.probe, self.metric, str(self.condition.get("protocol", ""))
 
     @property
     def title(self) -> str:
-        """What a fault in it is told of."""
         return f"comparison of {self.metric} in {self.probe}"
 
 
 class UnitEvent(NamedTuple):
-    """What one unit showed."""
-
     happened: float | None
     """Whether it showed the event, or what it adds to a mean; None without a verdict."""
     loss: str | None
@@ -60,9 +52,7 @@ class UnitEvent(NamedTuple):
     pair: str
     """The pair or item behind the unit; its orders and replicates are not independent."""
     cluster: str
-    """Cluster."""
     against: str = ""
-    """The reference that the event is held against, where it is held against one."""
     side: int = 0
     """The side of a balance that it stands on; 0 for none."""
     ends: Span = (0.0, 1.0)
@@ -70,7 +60,6 @@ class UnitEvent(NamedTuple):
 
 
 def criterion_for(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> ComparisonCriterion:
-    """The question of a metric under a probe and a protocol, in one condition."""
     items = tuple(sorted({**group, "protocol": protocol}.items()))
     return ComparisonCriterion(probe, metric.id, items, metric.unit, place, metric.amount)
 

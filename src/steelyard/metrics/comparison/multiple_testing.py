@@ -21,18 +21,13 @@ from steelyard.metrics.stats.sample_size import ALPHA, POWER
 
 @dataclass(frozen=True)
 class ComparisonFamily:
-    """Figures that were read together."""
-
     rows: tuple[Comparison, ...]
-    """Every figure, with q and word."""
     p: float | None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
     faults: tuple[Fault, ...] = ()
-    """Figures that could not be computed."""
 
     @property
     def differs(self) -> bool:
-        """The judges differ somewhere."""
         return self.p is not None and self.p <= ALPHA
 
 
@@ -82,7 +77,6 @@ def _guarded(
 
 
 def adjust_comparisons(rows: Sequence[Comparison], margin: float = MARGIN) -> ComparisonFamily:
-    """The same rows, with q and word for this family."""
     tested = [row for row in rows if row.p is not None]
     if not tested:
         return ComparisonFamily(tuple(rows), None)
@@ -101,7 +95,6 @@ def adjust_comparisons(rows: Sequence[Comparison], margin: float = MARGIN) -> Co
 
 
 def _demanding(row: Comparison, factor: float) -> Comparison:
-    """The figure with what it detects once it is corrected for the others."""
     alone = row.detectable
     return row if alone is None else replace(row, minimum_detectable=min(row.reach, alone * factor))
 

@@ -27,15 +27,12 @@ class Paired:
     first: Ints | Floats
     """1 where the first judge showed the event, else 0; or what its unit adds to a mean."""
     second: Ints | Floats
-    """The same for the second judge."""
     cluster: Ints
-    """Number of the unit's cluster."""
     pair: Ints
     """Number of the pair or item behind the unit."""
     weight: Floats | None = None
     """What each unit counts, where the figure is a mean of amounts; None for a share of events."""
     reach: float = 1.0
-    """Largest change that a unit can show."""
 
     @classmethod
     def of(cls, rows: Sequence[tuple[float, float, str, str]]) -> Paired:
@@ -47,21 +44,17 @@ class Paired:
 
     @property
     def size(self) -> int:
-        """Units."""
         return len(self.first)
 
     @property
     def of_events(self) -> bool:
-        """The figure is a share of units that show an event."""
         return self.weight is None
 
     def mean(self, values: Ints | Floats) -> float:
-        """The figure of one judge."""
         return float((values if self.weight is None else values * self.weight).sum()) / self.size
 
     @cached_property
     def change(self) -> Ints | Floats:
-        """Second less first, unit by unit."""
         change = self.second - self.first
         return change if self.weight is None else change * self.weight
 
@@ -72,22 +65,18 @@ class Paired:
 
     @cached_property
     def lost(self) -> int:
-        """Units that show the event, or more of it, under the first judge alone."""
         return int(np.count_nonzero(self.change < 0))
 
     @property
     def difference(self) -> float:
-        """Figure of the second judge less that of the first."""
         return float(self.change.sum()) / self.size
 
     @cached_property
     def n_clusters(self) -> int:
-        """Distinct clusters."""
         return len(distinct(self.cluster))
 
     @property
     def pairs(self) -> int:
-        """Distinct pairs or items."""
         return len(distinct(self.pair))
 
     @cached_property

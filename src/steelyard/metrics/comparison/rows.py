@@ -39,9 +39,7 @@ class UnitValue(NamedTuple):
     value: float
     """Whether it shows the event, or what it adds; NaN where it adds nothing."""
     side: int = 0
-    """The side of a balance that it stands on."""
     ends: Span = (0.0, 1.0)
-    """Least and most that it could show."""
 
 
 class Unit(NamedTuple):
@@ -50,11 +48,8 @@ class Unit(NamedTuple):
     place: tuple[int, int]
     """Row of the columns, and number of the unit within it."""
     key: Key
-    """What pairs it with the unit of another judge."""
     stimulus: Stimulus
-    """What was shown."""
     loss: str | None
-    """Why it has no verdict; None where it has one."""
     reference: str | None
     """What it can be held against; None without a reference, or with the judge's own verdict for one."""
 
@@ -73,16 +68,12 @@ class ProbeRows:
     """The observations of a probe under a protocol; columns and units serve all its metrics."""
 
     probe: str
-    """Name of the probe."""
     protocol: str
-    """Name of the protocol."""
     columns: Pairs | Scores
-    """What event functions read."""
     units: dict[str, list[Unit]]
     """Units by what a metric counts: `call`; `pair` where pairs were shown in both orders, `item`."""
 
     def events(self, metric: Metric) -> Iterator[tuple[Unit, UnitValue]]:
-        """The units that the metric counts, and what each shows of it."""
         every = self.units.get(metric.unit, [])
         units = [unit for unit in every if unit.reference is not None] if metric.held else every
         amount = metric.amount
@@ -109,7 +100,6 @@ class ProbeRows:
 
     @cached_property
     def _texts(self) -> list[tuple[str, ...]]:
-        """The texts of each row."""
         texts: list[tuple[str, ...]] = [()] * len(self.columns)
         for unit in self.units["call"]:
             texts[unit.place[0]] = unit.stimulus.texts
@@ -117,7 +107,6 @@ class ProbeRows:
 
 
 def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:
-    """Pairs: each call a unit, and each pair whose orders were both asked."""
     for probe, protocol, mine in _parts(observations):
         pairs = collect(mine)
         calls = {(o.stimulus.id, o.replicate, o.order): o for o in mine}
@@ -138,7 +127,6 @@ def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterat
 
 
 def score_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:
-    """Single texts: each call is a unit."""
     for probe, protocol, mine in _parts(observations):
         scores = collect_scores(mine)
         calls = {(o.stimulus.id, o.replicate): o for o in mine}
@@ -165,7 +153,6 @@ def _unit(place: tuple[int, int], calls: Sequence[Observation], identity: Identi
 
 
 def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list[Observation]]]:
-    """The observations of each probe under each protocol."""
     parts: dict[tuple[str, str], list[Observation]] = {}
     for observation in observations:
         parts.setdefault((observation.stimulus.probe, observation.protocol), []).append(observation)
@@ -173,7 +160,6 @@ def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list
 
 
 Entry = tuple[ComparisonCriterion, Key, UnitEvent]
-"""A unit under its question."""
 
 
 def edit_invariance_events(

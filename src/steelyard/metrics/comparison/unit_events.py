@@ -36,7 +36,6 @@ from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 PROBES = ("ladder", NATURAL_PROBE, ORIGINAL)
-"""Probes whose calls tell whether a judge tells good from bad."""
 
 
 def _scored(columns: Pairs | Scores, _: Texts) -> Floats:
@@ -58,37 +57,26 @@ MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
 
 
 MetricsOf = Callable[[str], Sequence[Metric]]
-"""A probe's name to the metrics that it declares."""
 Entry = tuple[ComparisonCriterion, Key, UnitEvent]
-"""A unit under one of its questions."""
 
 LOSSES = {
     ComparisonCriterion("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
     ComparisonCriterion("run", FAILED_RATE.id, (), "call"): Failed,
     ComparisonCriterion("run", ABSTENTION_RATE.id, (), "call"): Abstained,
 }
-"""Questions of every call that a judge was asked."""
 
 
 class FailedCriterion(NamedTuple):
-    """A figure whose event could not be computed."""
-
     question: ComparisonCriterion
-    """The figure, pooled over its conditions."""
     fault: Fault
-    """Why."""
 
 
 class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
-    """Every unit of one judge, by question."""
-
     def __init__(self) -> None:
         super().__init__()
         self.faults: dict[Figure, FailedCriterion] = {}
-        """Figures that have no events, since their event function raised."""
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Enter units under their questions."""
         for question, key, event in entries:
             if question not in self:
                 self[question] = {}
@@ -155,15 +143,13 @@ class Dropped:
     """Units without a verdict of one judge."""
 
     not_shown: int = 0
-    """ProbeRows to the other judge only."""
+    """Shown to the other judge only."""
     unreadable: int = 0
-    """The reply held no answer."""
     failed: int = 0
-    """There was no reply."""
     no_reference: int = 0
-    """ProbeRows to this judge too, but without a reference, or with its own verdict for one."""
+    """Shown to this judge too, but without a reference, or with its own verdict for one."""
     other_reference: int = 0
-    """ProbeRows to both, and held against different references."""
+    """Shown to both, and compared with different references."""
     abstained: int = 0
     """The verdict adds nothing to the figure."""
 
@@ -175,18 +161,13 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Units:
-    """What one judge did with the units of a question."""
-
     events: Mapping[Key, UnitEvent]
-    """The units that the question could be asked of."""
     protocol: str
     """The protocol of the question; empty for those of the whole run."""
     calls: Collection[Key]
-    """Every call that the judge was asked."""
 
     @classmethod
     def of(cls, question: ComparisonCriterion, events: UnitEvents) -> Units:
-        """The units of a question among all that a judge showed."""
         every = next(iter(LOSSES))
         protocol = str(question.condition.get("protocol", ""))
         return cls(events.get(question, {}), protocol, events.get(every, {}).keys())

@@ -23,7 +23,6 @@ from steelyard.metrics.scores.shares import NO_LABELS, score_tally, share
 from steelyard.verdicts.observations import Observations
 
 PROBE = "runs"
-"""Where the figures stand: they are no probe's."""
 ERROR_RATE = Metric(
     "error_rate",
     "error rate",
@@ -53,7 +52,6 @@ FALSE_ALARMS = Metric(
 METRICS = (ERROR_RATE, MISSED_FAILURES, FALSE_ALARMS)
 
 THIRDS = ("beginning", "middle", "end")
-"""Thirds of a run's messages."""
 SIZES = ((5, "1 to 5 words"), (30, "6 to 30 words"), (float("inf"), "more than 30 words"))
 """Most words of an edit to what such edits are called."""
 NONE_SUCH = {MISSED_FAILURES: "no labelled run should fail", FALSE_ALARMS: "no labelled run should pass"}
@@ -61,20 +59,15 @@ NONE_SUCH = {MISSED_FAILURES: "no labelled run should fail", FALSE_ALARMS: "no l
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Calls on runs of agents, with what is known of each run."""
-
     scores: Scores
-    """One row per call."""
     edit: Words
     """Probe that made the run; `original` for a run as it is."""
     depth: Floats
     """Where the first message that an edit changed or added stands, 0 to 1; NaN where there is none."""
     words: Floats
-    """Words that an edit changed; NaN for a run as it is."""
 
     @classmethod
     def of(cls, observations: Observations) -> Runs:
-        """The calls on runs of agents among these."""
         shown = observations.shown
         scores = collect_scores(observations.filter(stimuli=shown.run))
         places = {name: row for row, name in enumerate(shown.ids.tolist())}
@@ -82,7 +75,6 @@ class Runs:
         return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows])
 
     def where(self, mask: Mask) -> Runs:
-        """The calls that the mask keeps."""
         return Runs(self.scores.where(mask), self.edit[mask], self.depth[mask], self.words[mask])
 
     def fails(self, answers: Floats) -> Mask:
@@ -92,12 +84,10 @@ class Runs:
 
     @property
     def should_fail(self) -> Mask:
-        """Runs whose reference says that they fail."""
         return self.scores.labelled & self.fails(self.scores.expected)
 
     @property
     def should_pass(self) -> Mask:
-        """Runs whose reference says that they pass."""
         return self.scores.labelled & ~self.fails(self.scores.expected)
 
     @property
@@ -108,7 +98,6 @@ class Runs:
 
     @property
     def failed(self) -> Mask:
-        """Calls that fail the run."""
         return self.scores.decided & self.fails(self.scores.score.astype(np.float64))
 
 
@@ -129,7 +118,6 @@ def _errors(context: EstimateContext, runs: Runs) -> Estimate:
 
 
 def _rates(context: EstimateContext, runs: Runs) -> list[Estimate]:
-    """Missed failures and false alarms; undefined where no run is of the kind."""
     missed = _rate(context, MISSED_FAILURES, runs.where(runs.should_fail), failed=False)
     return [missed, _rate(context, FALSE_ALARMS, runs.where(runs.should_pass), failed=True)]
 

@@ -51,13 +51,11 @@ COST_TOTAL = Metric(
     basis=EVERY_CALL,
 )
 Dollars = Callable[[Usage], float]
-"""The price of a judge's model: dollars of one call."""
 
 NO_PRICE = "the price of this model is not known"
 NO_TOKENS = "the server counted no tokens"
 NEVER_RIGHT = "no call is right: no amount buys a point"
 PER_PROBE = (COST_PER_CALL, COST_PER_POINT, COST_TOTAL)
-"""Figures of each probe."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,8 @@ class CostRow:
     """What a judge spent on one probe or benchmark, and what it got right there."""
 
     name: str
-    """Probe, benchmark or judge."""
     dollars: float
-    """Spent on these trials."""
     accuracy: float
-    """Share of the same trials that is right."""
 
     @property
     def per_point(self) -> float | None:
@@ -138,7 +133,6 @@ def dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) 
 
 
 def unpriced(observations: Observations, price: Dollars | None) -> str | None:
-    """Why these calls have no cost; None where they have one."""
     return NO_PRICE if price is None else NO_TOKENS if _uncounted(observations, price) else None
 
 
@@ -150,7 +144,6 @@ def _uncounted(observations: Observations, price: Dollars) -> bool:
 
 
 def per_call(context: EstimateContext, scores: Scores, dollars: Floats) -> Estimate:
-    """Mean dollars of these calls."""
     sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
     return resampled(context, COST_PER_CALL, sums, _mean, reason=NO_CALLS, ends=POSITIVE)
 
@@ -163,12 +156,10 @@ def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lackin
 
 
 def _mean(sums: Floats) -> Floats:
-    """Σ dollars / calls."""
     return ratio(sums[..., 0], sums[..., 1])
 
 
 def _total(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
-    """What was paid for these calls: counted, not estimated."""
     if not len(scores):
         return context.undefined(COST_TOTAL, lacking)
     return context.estimate(
@@ -247,7 +238,6 @@ TOKENS = (TOKENS_INPUT, TOKENS_OUTPUT)
 DOLLARS = (COST_INPUT, COST_OUTPUT)
 OVERALL = (COST_PER_POINT_POOLED, COST_PER_POINT_MEAN)
 RUN_METRICS = (*TOKENS, *DOLLARS, COST_PER_CALL, *OVERALL)
-"""Figures of a whole run."""
 
 
 def run_costs(
@@ -316,7 +306,6 @@ def _prompt_share(call: Usage, price: Dollars) -> float:
 def _totals(
     context: EstimateContext, scores: Scores, metrics: Sequence[Metric], values: Sequence[float]
 ) -> list[Estimate]:
-    """Sums over the calls of a run: counted, not estimated."""
     return [
         context.estimate(
             metric,

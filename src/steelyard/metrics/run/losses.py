@@ -37,24 +37,17 @@ DEALS = 1999
 
 @dataclass(frozen=True)
 class LossTest:
-    """Result of the test."""
-
     p: float
     """Share of deals, the real one counted in, that are spread at least as unevenly."""
     worst: str
     """Condition that adds most to the unevenness by losing more than its share."""
     lost: int
-    """Calls lost there."""
     calls: int
-    """Calls made there."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Calls:
-    """One row per call."""
-
     conditions: tuple[str, ...]
-    """Names that `condition` is an index into."""
     condition: Ints
     unit: Ints
     """Stimulus under a protocol."""
@@ -126,13 +119,11 @@ def _named(condition: tuple[str, str, float | None], protocol: str) -> str:
 PROBE = WHOLE_RUN
 METRICS: dict[Metric, type[Unreadable | Failed]] = {UNREADABLE_RATE: Unreadable, FAILED_RATE: Failed}
 UNEVEN = "uneven"
-"""Reading of lost calls that depend on the condition."""
 INDEPENDENT = "over all probes and protocols, calls taken as independent"
 CLUSTERED = "over all probes and protocols, clusters taken as independent"
 
 
 def loss_estimates(judge: str, observations: Iterable[Observation], seed: int) -> list[Estimate]:
-    """`unreadable_rate` and `failed_rate` among all calls that a judge was asked."""
     seen = Observations.of(observations)
     return [_tested(judge, metric, kind, seen, seed) for metric, kind in METRICS.items()]
 
@@ -194,12 +185,10 @@ def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally
 
 
 def _spread(counts: Tally) -> bool:
-    """Clusters lose calls at different rates."""
     return not counts.share.even
 
 
 def _detectable(counts: Tally, limit: Limit) -> float:
-    """Distance from the limit that a 95 % interval on these data shows with 80 % power."""
     if _spread(counts):
         return detectable_beyond(counts, limit)
     return detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n)

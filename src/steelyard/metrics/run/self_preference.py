@@ -56,7 +56,6 @@ VENDORS: Mapping[str, tuple[str, ...]] = {
     "xai": ("grok",),
     "zhipu": ("glm", "chatglm"),
 }
-"""Maker to the words that its models are named by."""
 
 _WORDS = {word: family for family, words in VENDORS.items() for word in words}
 
@@ -90,16 +89,11 @@ ALIKE = "no spread between clusters: each counts as one trial"
 
 @dataclass(frozen=True)
 class Treatment:
-    """How one call treated one text."""
-
     cluster: str
-    """Cluster."""
     item: str
-    """Item or pair."""
     label: Hashable
     """What people said of the text; only equals are compared."""
     own: bool
-    """The text is by the judge's own family."""
     value: float
     """0 to 1: place of the score on its scale, or the share of the pair that went to the text."""
     lost: bool = False

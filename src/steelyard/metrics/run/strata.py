@@ -42,9 +42,7 @@ MOST = 50
 DEALS, EFFORT = 1_999, 40_000_000
 """Permutations, and how many clusters they may deal in all."""
 DEALS_AT_ONCE = 64
-"""Permutations that are counted in one step."""
 TOLD = (ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, KAPPA, MAE, QWK)
-"""Figures of single texts that are told by stratum."""
 METRICS = (STRATUM_GAP,)
 
 
@@ -87,7 +85,6 @@ def _compared(context: EstimateContext, rows: Observations) -> list[Estimate]:
 
 
 def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Estimate:
-    """The lowest accuracy against the rest, tested among all strata."""
     held = rows.filter(calls=CallAnswers.of(rows).held)
     right = CallAnswers.of(held).right
     shown, row = held.shown, held.stimulus
@@ -127,13 +124,10 @@ class Pieces:
     """Clusters, cut where they lie in several strata: what is dealt together."""
 
     right: Floats
-    """Right calls."""
     calls: Floats
     """Calls held against a label."""
     stratum: Ints
-    """Number of the stratum."""
     strata: int
-    """How many strata there are."""
 
     def scores(self, stratum: Ints) -> Floats:
         """How far each stratum lies from the rest, in units that shrink with its calls; NaN without calls.

@@ -48,9 +48,7 @@ TOLD = (
     *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
     *(WITHIN_ONE, MAE, BIAS, QWK, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
 )
-"""Figures of a probe that are told of all unchanged items too."""
 METRICS = (*TOLD, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
-"""In reading order."""
 
 
 def unchanged_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
@@ -75,7 +73,6 @@ def _every(rows: Observations) -> Scores:
 
 
 def _words(scores: Scores, plain: Observations) -> Ints:
-    """Words of each item's text, by its number."""
     shown = plain.shown
     rows = distinct(plain.stimulus)
     known = dict(zip(shown.items[shown.item[rows]].tolist(), shown.words[rows].tolist(), strict=True))
@@ -102,7 +99,6 @@ def directional_bias_estimates(context: EstimateContext, plain: Scores, words: I
 
 
 def _commonest(context: EstimateContext, scores: Scores) -> Estimate:
-    """The share of the commonest score, and which it is."""
     levels, counts = np.unique(scores.score[scores.decided], return_counts=True)
     answer = int(levels[np.argmax(counts)]) if len(levels) else 0
     tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
@@ -113,7 +109,6 @@ def _commonest(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def answer_in_words(commonest: Estimate) -> str:
-    """The score, for a sentence."""
     return "one score" if commonest.answer is None else str(commonest.answer)
 
 

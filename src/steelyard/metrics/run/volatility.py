@@ -39,7 +39,6 @@ ACCURACY_MEAN = Metric(
 
 
 def mean_intervals(context: EstimateContext, table: Floats) -> tuple[Interval, ...]:
-    """Intervals of the mean of a table's shares, each counted once; none without spread."""
     return intervals(table, _mean, context.bootstrap_seed(ACCURACY_MEAN.id), SHARE)[0]
 
 
@@ -52,16 +51,10 @@ def _mean(sums: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ShareColumn:
-    """The events behind one share, with the clusters and items they belong to."""
-
     clusters: tuple[str, ...]
-    """Cluster of each entry."""
     items: tuple[str, ...]
-    """Item of each entry."""
     events: Ints | Mask
-    """Events of each entry."""
     trials: Ints | Mask
-    """Trials of each entry."""
 
 
 def accuracy_column(scores: Scores) -> ShareColumn:
@@ -153,22 +146,14 @@ NO_REFERENCE = "what sampling gives takes the calls of at least two items"
 
 @dataclass(frozen=True)
 class Spread:
-    """A handful of values in four numbers."""
-
     count: int
-    """How many values."""
     mean: float
-    """Their mean."""
     sd: float | None
-    """Their standard deviation; None for a single value."""
     low: float
-    """The least."""
     high: float
-    """The greatest."""
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The spread of at least one value."""
     sd = stdev(values) if len(values) > 1 else None
     return Spread(len(values), fmean(values), sd, min(values), max(values))
 
@@ -191,7 +176,6 @@ def volatility_estimates(
 
 
 def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Defined accuracies of whole probes."""
     return [
         e
         for e in estimates
@@ -241,5 +225,4 @@ def _table(arm: Sequence[Estimate], protocol: str, observations: Sequence[Observ
 
 
 def share_of(estimate: Estimate) -> float:
-    """The value of an estimate that has one."""
     return estimate.value or 0.0

@@ -207,7 +207,6 @@ ORDINAL: dict[Metric, Formula] = {
     COMPRESSION: agreement.compression,
 }
 FIGURES = (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, *BINARY, WITHIN_ONE, *ORDINAL, UNUSED_LEVELS)
-"""All that is told against labels on a scale of either kind."""
 _ENDS: dict[Metric, Ends] = {
     BALANCED_ACCURACY: SHARE,
     MAE: POSITIVE,
@@ -248,7 +247,6 @@ def ordinal_figures(
 
 
 def _among(metrics: Collection[Metric], estimates: list[Estimate]) -> list[Estimate]:
-    """The estimates of these metrics."""
     known = {metric.id for metric in metrics}
     return [estimate for estimate in estimates if estimate.metric in known]
 
@@ -321,7 +319,6 @@ def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
 
 
 def _why(metric: Metric, sums: Sums) -> str:
-    """Why a figure is undefined."""
     if not sums.n_calls:
         return NOT_SCORED
     table = sums.table.sum(0)

@@ -25,13 +25,9 @@ class Outcome(IntEnum):
     """How a call on a single text ended; `Scores.decided` and `Scores.readable` rely on the order."""
 
     SCORED = 0
-    """With a score."""
     ABSTAINED = 1
-    """With a valid refusal to answer."""
     UNREADABLE = 2
-    """With a reply that held no answer; never a score."""
     FAILED = 3
-    """Without a reply; never a score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +39,12 @@ class Scores:
     stimulus: Ints
     """Input number, an index into `stimuli`; repeats of the same input share it."""
     original: Mask
-    """True where the item was shown as it is, False for an edit of it."""
     replicate: Ints
-    """0, 1, …: which repeat of the input this call is."""
     cluster: Ints
-    """Cluster number, an index into `clusters`."""
     stratum: Words
-    """Domain."""
     score: Ints
     """What the judge answered; meaningful where `outcome` is SCORED, elsewhere the low end of the scale."""
     outcome: Ints
-    """`Outcome` of the call."""
     expected: Floats
     """The label a sound judge gives; NaN where nobody has said."""
     own_label: Mask
@@ -63,15 +54,11 @@ class Scores:
     low: Ints
     """Low end of the call's scale; 0 for binary."""
     high: Ints
-    """High end of the call's scale; 1 for binary."""
     fail_value: Floats
     """Answer that says that a text or run fails; NaN where nobody has said, and low answers are taken to."""
     items: tuple[str, ...]
-    """Names of the items, in order."""
     stimuli: tuple[str, ...]
-    """Names of the inputs, in order."""
     clusters: tuple[str, ...]
-    """Names of the clusters, in order."""
 
     def __len__(self) -> int:
         return len(self.item)
@@ -85,7 +72,6 @@ class Scores:
 
     @property
     def decided(self) -> Mask:
-        """The call ended in a score."""
         return np.asarray(self.outcome == Outcome.SCORED)
 
     @property
@@ -95,12 +81,10 @@ class Scores:
 
     @property
     def reports(self) -> Mask:
-        """The call gives more than the lowest score."""
         return np.asarray(self.decided & (self.score > self.low))
 
     @property
     def right(self) -> Mask:
-        """The call gives the expected score."""
         return self.decided & np.equal(self.score, self.expected)
 
     @property
@@ -110,7 +94,6 @@ class Scores:
 
     @property
     def binary(self) -> Mask:
-        """The call was answered with yes or no."""
         return np.asarray((self.low == 0) & (self.high == 1))
 
     @property
@@ -129,12 +112,10 @@ class Scores:
 
     @property
     def n_items(self) -> int:
-        """Distinct items."""
         return len(distinct(self.item))
 
     @property
     def n_clusters(self) -> int:
-        """Distinct clusters."""
         return len(distinct(self.cluster))
 
     @property
@@ -143,7 +124,6 @@ class Scores:
         return self.cluster if self.n_clusters > 1 else self.item
 
     def lost(self) -> dict[str, int]:
-        """Calls without a verdict, as an estimate reports them."""
         return {
             "unreadable": int(np.count_nonzero(self.outcome == Outcome.UNREADABLE)),
             "failed": int(np.count_nonzero(self.outcome == Outcome.FAILED)),
@@ -192,7 +172,6 @@ def _collected(seen: Observations) -> Scores:
 
 
 def _outcome(verdict: Verdict) -> tuple[Outcome, int]:
-    """How the call ended, and the score where there is one."""
     match verdict:
         case Decided(value=value):
             return Outcome.SCORED, int(value)
@@ -215,7 +194,6 @@ def rescaled_to_original(observations: Iterable[Observation]) -> Observations:
 
 
 def _on_one_range(seen: Observations) -> bool:
-    """Every text was shown on the range of its unchanged item, where that was shown."""
     shown, mine = seen.shown, distinct(seen.stimulus)
     scale, item, plain = shown.scales.codes[mine], shown.item[mine], shown.original[mine]
     of_item = np.full(len(shown.items), -1, dtype=np.int64)
@@ -224,7 +202,6 @@ def _on_one_range(seen: Observations) -> bool:
 
 
 def brought_back(observation: Observation, original: Stimulus) -> Observation:
-    """The observation as if it had been made on the range of the unchanged item."""
     shown = observation.stimulus
     if shown.scale == original.scale:
         return observation

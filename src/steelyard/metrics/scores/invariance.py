@@ -67,9 +67,7 @@ class Comparisons:
     """Every edited call of an item beside every call of the unchanged item; one entry per item."""
 
     rows: Scores
-    """The calls compared, lost ones included."""
     equal: Ints
-    """Comparisons with the same verdict."""
     made: Ints
     """Comparisons of two verdicts."""
     designed: Ints
@@ -77,10 +75,8 @@ class Comparisons:
     floor: Floats
     """Share of repeats of the unchanged item that differ; NaN without repeats."""
     unit: Ints
-    """Resampling unit of the item."""
 
     def tally(self, events: Ints) -> Tally:
-        """Events among the comparisons made, per resampling unit."""
         per_unit = unit_sums(self.unit, self.made)
         kept = per_unit > 0
         used = self.rows.where((self.made > 0)[self.rows.item] & self.rows.readable)
@@ -111,7 +107,6 @@ def unmoved(scores: Scores, *, keep_label: bool) -> Scores:
 
 
 def compare_items(scores: Scores) -> Comparisons:
-    """Bring the edited calls of each item together with the unchanged ones."""
     size = len(scores.items)
     edited = np.bincount(scores.item[~scores.original], minlength=size)
     plain = np.bincount(scores.item[scores.original], minlength=size)
@@ -269,10 +264,8 @@ def excess_bounds(edited: Ints, plain: Ints, lost_edited: Ints, lost_plain: Ints
 
 
 def _with_another(counts: Ints) -> Ints:
-    """The same with a verdict that was not seen."""
     return np.pad(counts, ((0, 0), (0, 1)))
 
 
 def _alike(counts: Ints, repeats: Ints) -> Floats:
-    """Share of pairs of repeats with the same verdict."""
     return np.asarray((counts * (counts - 1)).sum(axis=1) / (repeats * (repeats - 1)))

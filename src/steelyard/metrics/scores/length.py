@@ -96,13 +96,10 @@ class Halves:
     """Items with a label: what they were scored, and the half of their label that they belong to."""
 
     answer: Floats
-    """Mean score of each item, as a share of the scale."""
     label: Ints
-    """Number of its label, 0, 1, …"""
     longer: Ints
     """1 in the longer half, 0 in the shorter."""
     cluster: Ints
-    """Cluster of the item."""
 
     @classmethod
     def of(cls, answer: Floats, label: Floats, words: Ints, cluster: Ints) -> Halves:
@@ -116,7 +113,6 @@ class Halves:
 
     @property
     def value(self) -> float:
-        """The weighted difference; NaN without items."""
         return float(_gap(self._columns.sum(axis=0))) if len(self) else float("nan")
 
     @property
@@ -127,7 +123,6 @@ class Halves:
 
     @property
     def clusters(self) -> int:
-        """Independent units."""
         return int(self.units.max(initial=-1)) + 1
 
     @cached_property

@@ -99,7 +99,6 @@ SHARE_BELOW = Metric(
     direction=LOW,
 )
 METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
-"""In reading order."""
 
 
 def leniency_estimates(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -156,16 +155,11 @@ class _Shift:
     """A mean distance, and what the data tell of it."""
 
     value: float
-    """The distance."""
     limits: Callable[[float], Span]
-    """Two-sided limits at a one-sided probability."""
     p: float
-    """Of no distance."""
     detectable: float | None
-    """Smallest distance that would have shown."""
 
     def word(self, moved: Span) -> str:
-        """Its word where missing verdicts could move it so far down and up."""
         word = difference_word(self.limits(SURE), self.p, moved=moved)
         return INCONCLUSIVE if word == FLAGGED and abs(self.value) <= MARGIN else word
 
@@ -201,7 +195,6 @@ def _of_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
 
 
 def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
-    """Calls above and below the label, among those with a verdict."""
     rows = scores.where(scores.labelled)
     reason = None if np.any(rows.readable) else _why(scores, 0)
     told = []
@@ -273,12 +266,10 @@ def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def _left_out(scores: Scores) -> int:
-    """Calls on labelled items that abstained."""
     return abstained(scores.where(scores.labelled))
 
 
 def _turned(scores: Scores) -> str | None:
-    """That high answers fail, where they do."""
     return f"{int(scores.high[0])} is the failing answer" if _high_fails(scores) else None
 
 

@@ -38,7 +38,6 @@ LIMITS_OF_OTHER_SCORES = "no spread between clusters: limits from the largest sh
 
 
 def score_vacuum_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
-    """Dark current and, on ordinal scales, the mean score, pooled and per kind; lost calls."""
     parts = [(context, collect_scores(observations))]
     for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
         parts.append((context.for_subgroup(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
@@ -68,7 +67,6 @@ def mean_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
 
 
 def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
-    """Mean of the scores given, over clusters; one scale only."""
     rows = scores.where(scores.decided)
     if not len(rows):
         return context.undefined(MEAN_SCORE, NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost())
@@ -135,11 +133,9 @@ METRICS = (
     UNREADABLE_RATE,
     FAILED_RATE,
 )
-"""Ids of the figures at the border, in reading order."""
 
 
 def border_estimates(context: EstimateContext, observations: Iterable[Observation]) -> list[Estimate]:
-    """Agreement of repeats at the border, on the unchanged items, and the difference."""
     scores = probe_scores(context.probe, context.protocol, observations)
     if not len(scores):
         return untold(context, SELF_AGREEMENT)

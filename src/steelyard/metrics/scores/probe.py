@@ -154,7 +154,6 @@ METRICS = (
     UNREADABLE_RATE,
     FAILED_RATE,
 )
-"""Figures that a pointwise probe may report, in reading order."""
 
 
 NO_TEXTS = "no text of this probe was shown"
@@ -198,7 +197,6 @@ def pointwise_estimates(
 
 
 def untold(context: EstimateContext, metric: Metric) -> list[Estimate]:
-    """What a probe reports of which no text was shown: no figure, and the reason."""
     return [context.undefined(name, NO_TEXTS) for name in (metric, UNREADABLE_RATE, FAILED_RATE)]
 
 
@@ -239,7 +237,6 @@ def by_scale(context: EstimateContext, scores: Scores, among: Collection[Metric]
 
 
 def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) -> list[Estimate]:
-    """Accuracy and invariance of each strength of a graded edit, where there are several."""
     strengths = np.unique(scores.strength[~np.isnan(scores.strength)])
     if len(strengths) < 2:
         return []
@@ -257,7 +254,6 @@ def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) 
 
 POOLED_PROBE = "pooled"
 POOLED_METRICS = (CCC, PEARSON, SPEARMAN, MAE)
-"""What is told of all probes together, in reading order."""
 
 
 def pooled_estimates(

@@ -31,7 +31,6 @@ def _agreement(scores: Scores, _: Texts) -> Floats:
 
 
 def _answered(scores: Scores) -> Scores:
-    """Without the calls that abstained."""
     return scores.where(scores.outcome != Outcome.ABSTAINED)
 
 
@@ -111,7 +110,6 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
 
 
 def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
-    """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
     again = _pairs(context, SELF_AGREEMENT, _answered(scores))
     if again.value is not None:
         again = replace(again, left_out=abstained(scores))
@@ -132,12 +130,10 @@ def noise_floor(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def input_counts(scores: Scores) -> Ints:
-    """Verdicts of each input, by its number."""
     return verdict_counts(scores, scores.stimulus, len(scores.stimuli))
 
 
 def unit_of_input(scores: Scores) -> Ints:
-    """The resampling unit of each input, by its number."""
     units = np.zeros(len(scores.stimuli), dtype=np.int64)
     units[scores.stimulus] = scores.unit
     return units
@@ -158,7 +154,6 @@ def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate
 
 
 def _most_repeats(scores: Scores) -> int:
-    """Calls on the input that was asked most often."""
     return int(np.bincount(scores.stimulus).max(initial=0))
 
 

@@ -32,13 +32,11 @@ class Sums:
     """Sums of each resampling unit, and what lies behind them."""
 
     table: Floats
-    """(units, …) sums."""
     rows: Scores
     """The calls they were made from, lost ones included."""
     n_calls: int
     """Calls among them that count."""
     n_items: int
-    """Distinct items among those."""
 
 
 def resampled(

@@ -108,7 +108,6 @@ def accuracy(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def within_one(context: EstimateContext, scores: Scores) -> Estimate:
-    """Calls at most one level from the label."""
     rows = scores.where(scores.labelled)
     near = rows.decided & np.less_equal(np.abs(rows.score - rows.expected), 1)
     return _of_calls(context, WITHIN_ONE, rows, near, reason=None if len(rows) else unlabelled(scores))
@@ -137,7 +136,6 @@ def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
 
 
 def lost_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
-    """`unreadable_rate` and `failed_rate` among all calls that were planned."""
     every = np.ones(len(scores), dtype=np.bool_)
     estimates = []
     for metric, ending in ((UNREADABLE_RATE, Outcome.UNREADABLE), (FAILED_RATE, Outcome.FAILED)):
@@ -147,13 +145,11 @@ def lost_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
 
 
 def abstentions(scores: Scores, consequence: str) -> list[str]:
-    """A remark on abstentions, where there are any."""
     count = abstained(scores)
     return [f"{count} abstained, {consequence}"] if count else []
 
 
 def abstained(scores: Scores) -> int:
-    """Calls that abstained."""
     return int(np.count_nonzero(scores.outcome == Outcome.ABSTAINED))
 
 

@@ -36,18 +36,14 @@ STATUS = {
 
 
 class AnthropicBatchApi:
-    """Batches of one judge."""
-
     max_calls = 10_000
     allows_single_calls = True
     listing_delay = 120.0
 
     def __init__(self, client: HttpClient) -> None:
-        """Over the HTTP client of the judge."""
         self._client = client
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
-        """Batches of this size that were submitted since."""
         del name
         found: list[str] = []
         after = ""
@@ -61,12 +57,10 @@ class AnthropicBatchApi:
             after = str(page[-1]["id"])
 
     async def submit(self, request: BatchRequest) -> str:
-        """Submit the requests."""
         requests = [{"custom_id": name, "params": body} for name, body in request.requests.items()]
         return self._client.object_id(await self._client.post_json({"requests": requests}, *PLACE))
 
     async def progress(self, remote: str) -> BatchStatus:
-        """How far it is."""
         body = await self._client.get_json(*PLACE, remote)
         return BatchStatus(
             body.get("processing_status") == "ended", cancelled=bool(body.get("cancel_initiated_at"))

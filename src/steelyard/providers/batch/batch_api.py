@@ -23,41 +23,29 @@ CLOCK_SKEW = 86_400.0
 
 @dataclass(frozen=True)
 class BatchRequest:
-    """Calls that are submitted together."""
-
     name: str
     """Ours, told to vendors that keep one."""
     requests: Mapping[str, Mapping[str, Any]]
-    """Bodies of the calls by their ids."""
 
 
 @dataclass(frozen=True)
 class BatchStatus:
-    """The status of a batch at its vendor."""
-
     ended: bool
     """Whatever will come has come."""
     refused: str = ""
-    """Why the vendor rejected the batch as a whole, where it did."""
     cancelled: bool = False
-    """Somebody stopped it at the vendor's."""
     whole: bool = True
     """Every call has a line of its own among the results, be it that it was not reached."""
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What came of one call."""
-
     id: str
-    """Of the call."""
     response: HttpResponse | None
     """As it would have come over the wire; None where the vendor did not get to it."""
 
 
 class BatchApi(Protocol):
-    """The batch API of one judge's vendor."""
-
     max_calls: int
     """Calls that one batch may hold."""
     allows_single_calls: bool
@@ -83,8 +71,6 @@ class BatchApi(Protocol):
 
 @runtime_checkable
 class SupportsBatch(Protocol):
-    """A provider whose calls can go through a batch API."""
-
     def batch_api(self, folder: Path) -> BatchApi:
         """Where they are submitted; files go into the folder."""
 
@@ -103,7 +89,6 @@ def call_id(key: str) -> str:
 
 
 def call_key(call: str) -> str:
-    """The key of a call with this id."""
     return f"sha256:{call}"
 
 
@@ -117,5 +102,4 @@ def parse_line(line: str) -> dict[str, Any]:
 
 
 def as_response(status: Any, body: Any) -> HttpResponse:
-    """A result as the HTTP response to a call of its own."""
     return HttpResponse(status if type(status) is int else 500, {}, json.dumps(body), 0.0)

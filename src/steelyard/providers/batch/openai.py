@@ -51,18 +51,14 @@ def result_of(line: str) -> BatchResult:
 
 
 class OpenAIBatchApi:
-    """Batches of one judge."""
-
     max_calls = 10_000
     allows_single_calls = True
     listing_delay = 120.0
 
     def __init__(self, client: HttpClient) -> None:
-        """Over the HTTP client of the judge."""
         self._client = client
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
-        """Batches that carry our name."""
         del size
         after = ""
         while True:
@@ -75,7 +71,6 @@ class OpenAIBatchApi:
             after = str(page[-1]["id"])
 
     async def submit(self, request: BatchRequest) -> str:
-        """Upload the requests and make a batch of them."""
         uploaded = await self._client.upload_file(
             "files", {"purpose": "batch"}, f"{request.name}.jsonl", request_lines(request)
         )
@@ -88,7 +83,6 @@ class OpenAIBatchApi:
         return self._client.object_id(await self._client.post_json(batch, "batches"))
 
     async def progress(self, remote: str) -> BatchStatus:
-        """How far it is; one that was refused has reasons."""
         body = await self._client.get_json("batches", remote)
         status = str(body.get("status"))
         reasons = (body.get("errors") or {}).get("data") or [] if status == "failed" else []
@@ -110,14 +104,11 @@ def _number(value: Any) -> float:
 
 
 class FileBatchApi:
-    """Batches of one judge in a folder."""
-
     max_calls = 50_000
     allows_single_calls = False
     listing_delay = 0.0
 
     def __init__(self, folder: Path, where: str, model: str) -> None:
-        """`where` begins every message."""
         self._folder = folder
         self._where = where
         self._model = model
@@ -148,7 +139,6 @@ class FileBatchApi:
         )
 
     async def results(self, remote: str) -> AsyncIterator[BatchResult]:
-        """What the other program wrote, finished or not."""
         with self._results(remote).open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 if line.strip().endswith("}"):

@@ -33,8 +33,6 @@ class AzureOptions(ThinkingOptions):
 
 
 class Azure(ChatCompletions):
-    """A deployment of Azure OpenAI."""
-
     info = replace(
         ChatCompletions.info,
         options=AzureOptions,
@@ -59,7 +57,6 @@ class Azure(ChatCompletions):
         return ServerDefaults(str(place), KEY)
 
     async def open(self) -> None:
-        """Find the key and open the client."""
         await self.client.open("api-key", prefix="")
 
     def request_url(self) -> URL:

@@ -27,17 +27,13 @@ _UNKNOWN_URL = re.compile("unexpected endpoint or method", re.I)
 
 
 class ChatCompletions(HttpProvider):
-    """One judge's connection to a chat-completions server."""
-
     server: ClassVar[ServerDefaults] = OPENAI
     info: ClassVar[ProviderInfo] = ProviderInfo(options=ThinkingOptions, thinking_tokens=thinking_tokens)
-    """A model behind an address: prompted, paid for, able to write."""
     protocol = PROTOCOL
     template_safe = True
     fields = FIELDS
 
     def request_url(self) -> URL:
-        """Where calls go."""
         return self.client.endpoint.url("chat", "completions")
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
@@ -49,11 +45,9 @@ class ChatCompletions(HttpProvider):
         return requested
 
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The JSON body of one call."""
         return request_body(self.judge.model, presentation, self.sent_fields(presentation, dialect))
 
     def parse_body(self, body: dict[str, Any]) -> Reply:
-        """The reply in a parsed body."""
         return read_reply(body, self.client.where)
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
@@ -63,7 +57,6 @@ class ChatCompletions(HttpProvider):
         return changed if form == TOKEN_LIMITS[0] else changed | {"max_tokens": None, form: limit}
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Make one attempt at one call, for words or for a vector."""
         if presentation.wants == "embedding":
             return await self._embed(presentation)
         return await super().ask(presentation)
@@ -78,7 +71,6 @@ class ChatCompletions(HttpProvider):
         return self.parse_checked(body)
 
     async def _embed(self, presentation: Presentation) -> Reply:
-        """The vector of the one text that is shown."""
         body = embedding_body(self.judge.model, presentation)
         response = await self.client.post(self.client.endpoint.url("embeddings"), body, presentation.trial)
         if not response.is_success:

@@ -13,12 +13,8 @@ from steelyard.providers.chat.request import TOGGLE
 
 @dataclass(frozen=True)
 class KnownServer:
-    """One line of the table."""
-
     name: str
-    """Of the provider."""
     title: str
-    """What people call it."""
     url: str
     """Up to and including the version."""
     key_variable: str = ""
@@ -26,18 +22,15 @@ class KnownServer:
     prices: str = ""
     """Whose list prices count, where the price table has another name for the vendor."""
     field_names: Mapping[str, str] = field(default_factory=dict)
-    """Fields that it has another name for."""
     has_file_batches: bool = False
     """Its program answers files of calls as well."""
 
     @property
     def local(self) -> bool:
-        """Runs on the user's own machine, and costs nothing."""
         return not self.key_variable
 
     @property
     def meaning(self) -> str:
-        """A phrase for the list of judges."""
         if self.local:
             return f"a model of a local {self.title} server, {self.url} unless base_url says otherwise"
         return f"a model served by {self.title}; needs {self.key_variable}"
@@ -86,4 +79,3 @@ KNOWN_SERVERS = (
     KnownServer("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
     KnownServer("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
 )
-"""In the order in which they are listed."""

@@ -17,7 +17,6 @@ from steelyard.providers.http.http_client import malformed_response
 from steelyard.trials.reply import Reply, Usage
 
 PROTOCOL = "chat-completions"
-"""What its bodies are called in messages."""
 
 _OPENED, _CLOSED = "<think>", "</think>"
 """Marks around thoughts, as open models write them."""
@@ -47,7 +46,6 @@ def read_reply(body: dict[str, Any], where: str) -> Reply:
 
 
 def read_embedding(body: dict[str, Any], where: str) -> Reply:
-    """The one vector in a parsed body, as scores."""
     data = body.get("data")
     first = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
     numbers = first.get("embedding")
@@ -65,7 +63,6 @@ def read_embedding(body: dict[str, Any], where: str) -> Reply:
 
 
 def _malformed(where: str, finding: str) -> TransientError:
-    """The error for a reply that is not what the protocol says."""
     return malformed_response(where, finding, PROTOCOL)
 
 

@@ -52,7 +52,6 @@ def request_body(
 
 
 def embedding_body(model: str, presentation: Presentation) -> dict[str, Any]:
-    """The JSON body of a call for the vector of a text."""
     return {"model": model, "input": presentation.slots.texts[0]} | dict(presentation.decoding.extra)
 
 

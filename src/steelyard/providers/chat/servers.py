@@ -25,8 +25,6 @@ class OpenAIOptions(ThinkingOptions):
 
 
 class OpenAI(ChatCompletions):
-    """OpenAI, and any server that speaks its chat completions."""
-
     server = OPENAI
     info = replace(
         ChatCompletions.info,
@@ -43,23 +41,18 @@ class OpenAI(ChatCompletions):
     )
 
     def batch_api(self, folder: Path) -> BatchApi:
-        """By files and batches of the server."""
         del folder
         return OpenAIBatchApi(self.client)
 
 
 class FileBatchServer(ChatCompletions):
-    """A server whose program answers files of calls as well."""
-
     info = replace(ChatCompletions.info, batch=True)
 
     def batch_api(self, folder: Path) -> BatchApi:
-        """By files."""
         return FileBatchApi(folder, self.client.where, self.judge.model)
 
 
 def provider_of(known: KnownServer) -> type[ChatCompletions]:
-    """The provider of one line of the table."""
     base = FileBatchServer if known.has_file_batches else ChatCompletions
     info = replace(
         base.info,
@@ -74,7 +67,6 @@ def provider_of(known: KnownServer) -> type[ChatCompletions]:
 
 
 def _fields(known: KnownServer) -> tuple[RequestField, ...]:
-    """The fields of every server, some under a name of this one's own."""
     return tuple(
         replace(
             field, forms=(name, *field.forms[1:]), error_names=(name.partition(".")[0], *field.error_names)
@@ -87,7 +79,6 @@ def _fields(known: KnownServer) -> tuple[RequestField, ...]:
 
 
 SERVERS = {known.name: provider_of(known) for known in KNOWN_SERVERS}
-"""By name of the provider."""
 
 
 def __getattr__(name: str) -> type[ChatCompletions]:

@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     from steelyard.providers.embedded.model import LoadedModel
 
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
-"""The weights behind both judges."""
 
 NO_REQUEST = ""
 """The user message under which a relative judge takes the measure of a text by itself."""
 
 MOST_CORES = 16
-"""Cores at work, however many there are."""
 
 CACHED_SCORES = 100_000
 """Texts whose score is not worked out again."""
@@ -54,8 +52,6 @@ class Score:
 
 
 class Embedded:
-    """One embedded judge."""
-
     info = EMBEDDED
 
     def __init__(self, judge: Judge) -> None:
@@ -73,17 +69,14 @@ class Embedded:
         self._scores: AsyncCache[Score] = AsyncCache(CACHED_SCORES, lambda _: 1)
 
     async def open(self) -> None:
-        """Fetch the weights unless they are there, and load them."""
         self._loaded = await asyncio.to_thread(_load, self._cores)
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Evaluate one presentation."""
         start = perf_counter()
         reply = await (self._answer(presentation) if self._prompted else self._compare(presentation))
         return replace(reply, latency_ms=(perf_counter() - start) * 1000)
 
     async def close(self) -> None:
-        """Free the model."""
         self._scores.clear()
         if self._loaded is not None:
             self._loaded[0].close()
@@ -157,7 +150,6 @@ def _load(cores: int) -> tuple[InferenceEngine, Chat, LoadedModel]:
 
 
 def _checked(size: int, context: int) -> int:
-    """The size of a prompt that fits."""
     if size > context:
         raise PermanentError(
             "context_overflow",

@@ -36,12 +36,10 @@ Answer 2:
 """
 
 EMBEDDED_PROMPT = _PAIR + "Which is better? Reply 1, 2 or tie."
-"""Base protocol of `embedded/smollm2-135m`."""
 
 EMBEDDED_STRICT_PROMPT = (
     _PAIR + "Which is better? Unless one is clearly better, reply tie. Reply 1, 2 or tie."
 )
-"""Strict protocol of `embedded/smollm2-135m`: the same question with a higher bar for a preference."""
 
 EMBEDDED_GRADED = {
     "lenient": _PAIR + "Which is better, if only a little? Reply 1, 2 or tie.",
@@ -49,7 +47,6 @@ EMBEDDED_GRADED = {
     "strict": EMBEDDED_STRICT_PROMPT,
     "strictest": _PAIR + "Which is better? Unless one is far better, reply tie. Reply 1, 2 or tie.",
 }
-"""Protocol name to prompt of `embedded/smollm2-135m`, from lenient to strict."""
 
 EMBEDDED_SCORE_PROMPT = """\
 {{ instruction }} {{ rubric }}
@@ -61,7 +58,6 @@ Response:
 {{ response }}
 {{ fence }}
 Give the score, a whole number from {{ low }} to {{ high }}. Reply with the number only."""
-"""Prompt of `embedded/smollm2-135m` for the score of one text."""
 
 
 PROMPTED = "smollm2-135m"
@@ -79,8 +75,6 @@ Margin = Annotated[float, Field(ge=0)]
 
 
 class LikelihoodOptions(Options):
-    """The criterion of a likelihood judge."""
-
     owner = "likelihood judges"
 
     margin: Margin | None = Field(default=None, exclude=True)
@@ -90,8 +84,6 @@ class LikelihoodOptions(Options):
 
 
 class LikelihoodSettings(Settings):
-    """The criterion of a likelihood judge under one protocol."""
-
     owner = "likelihood judges"
 
     margin: Margin | None = None
@@ -106,7 +98,6 @@ def _reader(margin: float) -> Spec:
 
 
 def _margins(scale: Scale, options: LikelihoodOptions) -> Mapping[str, Protocol]:
-    """One criterion for each tie instruction."""
     del scale
     base = LIKELIHOOD_MARGIN if options.margin is None else options.margin
     strict = max(LIKELIHOOD_STRICT_MARGIN, 4 * base)
@@ -115,7 +106,6 @@ def _margins(scale: Scale, options: LikelihoodOptions) -> Mapping[str, Protocol]
 
 
 def _choices(scale: Scale, options: Any) -> Mapping[str, Protocol]:
-    """Short prompts that end in the answer itself."""
     del options
     prompts = EMBEDDED_GRADED if isinstance(scale, Pairwise) else {"base": EMBEDDED_SCORE_PROMPT}
     return {name: Protocol(text, reader=Spec("choice")) for name, text in prompts.items()}

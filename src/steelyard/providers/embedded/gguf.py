@@ -28,21 +28,16 @@ class GgufFile:
     """One model file."""
 
     metadata: dict[str, Any]
-    """Values by key."""
     tensors: dict[str, Array]
     """Arrays by name, the slowest dimension first."""
 
 
 @dataclass(frozen=True)
 class _Encoding:
-    """How the numbers of a tensor lie in the file."""
-
     numbers: int
-    """Numbers in a block."""
     size: int
     """Bytes of a block."""
     decode: Callable[[Bytes], Array]
-    """Blocks to numbers."""
 
 
 class _Cursor:
@@ -72,7 +67,6 @@ class _Cursor:
 
 
 def read_gguf(path: Path) -> GgufFile:
-    """Metadata and decoded tensors of a version 2 or 3 file."""
     content: Bytes = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
     cursor = _Cursor(content.data)
     magic, version = cursor.scalar("<I"), cursor.scalar("<I")

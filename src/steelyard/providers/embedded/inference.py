@@ -23,14 +23,12 @@ class AsyncCache(Generic[V]):
     """Caches the values used last, up to a total size, and one at least."""
 
     def __init__(self, capacity: int, size: Callable[[V], int]) -> None:
-        """`size` says how much of the capacity a value takes."""
         self._capacity = capacity
         self._size = size
         self._taken = 0
         self._values: OrderedDict[Hashable, asyncio.Task[V]] = OrderedDict()
 
     async def get(self, key: Hashable, compute: Callable[[], Awaitable[V]]) -> V:
-        """The value of a key: cached, being computed for another task, or computed for this one."""
         if key not in self._values:
             self._values[key] = asyncio.create_task(self._store(key, compute))
         self._values.move_to_end(key)
@@ -38,7 +36,6 @@ class AsyncCache(Generic[V]):
         return await asyncio.shield(self._values[key])
 
     def clear(self) -> None:
-        """Forget everything, and cancel what is being computed."""
         for task in self._values.values():
             task.cancel()
         self._values.clear()
@@ -79,14 +76,12 @@ class InferenceEngine:
         from threadpoolctl import threadpool_limits
 
         self.context = model.shape.context
-        """Longest prompt in tokens."""
         self._model = model
         self._workers = ThreadPoolExecutor(cores, thread_name_prefix="embedded")
         self._blas = threadpool_limits(1, user_api="blas")
         self._cache: AsyncCache[Memory] = AsyncCache(CACHED_TOKENS, length)
 
     async def next_logprobs(self, stages: Sequence[Stage]) -> Array:
-        """Log-probability of every token of the vocabulary after the stages."""
         *before, last = stages
         return await self._work(self._model.next_logprobs, last, await self._memory(tuple(before)))
 
@@ -97,7 +92,6 @@ class InferenceEngine:
         return await self._work(self._model.continuation_logprob, last[-1], continuation, memory)
 
     def close(self) -> None:
-        """Let go of threads and memory."""
         self._cache.clear()
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._blas.restore_original_limits()

@@ -18,12 +18,8 @@ from steelyard.providers.embedded.tokens import Tokenizer
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the model, from the file's metadata."""
-
     layers: int
-    """Layers, one after the other."""
     heads: int
-    """Query heads."""
     shared_heads: int
     """Heads of keys and values; several query heads share one."""
     head_size: int
@@ -38,8 +34,6 @@ class Shape:
 
 @dataclass(frozen=True)
 class TransformerLayer:
-    """Weights of one layer."""
-
     attention_norm: Array
     query_key_value: Array
     attention_out: Array
@@ -58,8 +52,6 @@ class Past:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the tokens being read stand."""
-
     cosine: Array
     """Of each place's rotary angles."""
     sine: Array
@@ -68,7 +60,6 @@ class Places:
 
     @classmethod
     def after(cls, before: int, count: int, shape: Shape) -> Places:
-        """The `count` places after the first `before`."""
         places = np.arange(before, before + count)[:, None]
         speeds = shape.rope_base ** (-np.arange(0, shape.head_size, 2) / shape.head_size)
         angles = places * speeds
@@ -79,7 +70,6 @@ class Places:
 def run_layer(
     layer: TransformerLayer, shape: Shape, stream: Array, places: Places, past: Past | None
 ) -> tuple[Array, Past]:
-    """The stream after one layer, and all that the layer has read so far."""
     mixed = normed(stream, layer.attention_norm, shape.epsilon) @ layer.query_key_value.T
     heads = mixed.reshape(len(stream), -1, shape.head_size).transpose(1, 0, 2)
     query, key, value = np.split(heads, [shape.heads, shape.heads + shape.shared_heads])
@@ -155,7 +145,6 @@ class LanguageModel:
         self._norm = norm
 
     def next_logprobs(self, tokens: Stage, before: Memory = ()) -> Array:
-        """Log-probability of every token of the vocabulary after these."""
         hidden, _ = self.read(tokens, before)
         return np.asarray(log_softmax(hidden[-1:] @ self._embedding.T)[0])
 
@@ -189,12 +178,8 @@ def length(memory: Memory) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model with the tokenizer that goes with it."""
-
     model: LanguageModel
-    """Reads tokens."""
     tokenizer: Tokenizer
-    """Makes tokens of a text."""
 
 
 _HELD: WeakValueDictionary[Path, LoadedModel] = WeakValueDictionary()

@@ -26,8 +26,6 @@ _WORDS = re.compile(
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text as tokens."""
-
     ids: tuple[int, ...]
     """Token numbers."""
     ends: tuple[int, ...]
@@ -54,7 +52,6 @@ class Tokenizer:
         return self._ids[name]
 
     def encode(self, text: str) -> Encoded:
-        """Tokens of a text."""
         ids: list[int] = []
         ends: list[int] = []
         for start, end in split_words(text):
@@ -112,8 +109,6 @@ DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Huggin
 
 
 class Chat:
-    """Renders chats for one tokenizer."""
-
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._encode = tokenizer.encode
         self._start = tokenizer.control("<|im_start|>")

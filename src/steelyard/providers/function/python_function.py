@@ -40,7 +40,6 @@ _SESSION: dict[str, Function] = {}
 
 
 def judge_model(function: Function, name: str) -> str:
-    """A function as the `model` of a judge."""
     return f"python/{address_of(function, name)}"
 
 
@@ -130,7 +129,6 @@ def _plain(value: Any, depth: int = 8) -> Any:
 
 
 def _reached(module: ModuleType | None, path: str) -> Any:
-    """What a dotted path leads to inside a module; None where it leads nowhere."""
     reached: Any = module
     for part in path.split("."):
         reached = getattr(reached, part, None)
@@ -186,7 +184,6 @@ def _working_folder() -> Iterator[None]:
 
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}
-"""How a function is called, by the number of texts that it is shown."""
 
 MISTAKES = (
     ArithmeticError,
@@ -203,8 +200,6 @@ MISTAKES = (
 
 
 class FunctionOptions(CallOptions):
-    """Of judges that are functions."""
-
     owner = "python judges"
 
     concurrency: int = Field(default=8, ge=1, le=4096)
@@ -228,8 +223,6 @@ def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
 
 
 class PythonFunction:
-    """Calls a function of the user's, in this process."""
-
     info = ProviderInfo(
         uses_prompt=False,
         can_write=False,
@@ -244,7 +237,6 @@ class PythonFunction:
     )
 
     def __init__(self, judge: Judge) -> None:
-        """Find the function and check that it takes what it will be shown."""
         self._judge = judge
         self._function = function_at(judge.model)
         self.concurrency = FunctionOptions.of(judge).concurrency
@@ -276,7 +268,6 @@ class PythonFunction:
         return TransientError(f"raised {kind}", sentence)
 
     def _text(self, answer: Any) -> str:
-        """An answer as a reply would spell it."""
         if answer is None:
             return ""
         if isinstance(answer, str):

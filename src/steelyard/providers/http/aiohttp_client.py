@@ -19,7 +19,6 @@ class AiohttpClient:
     """An aiohttp session with the same headers for every request."""
 
     def __init__(self, headers: Mapping[str, str], timeout: float | None, *, proxies: bool) -> None:
-        """`proxies` says whether those of the environment are used."""
         # The runner limits concurrency: a second limit here would count waiting as latency.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -30,7 +29,6 @@ class AiohttpClient:
         )
 
     async def close(self) -> None:
-        """Close every connection."""
         await self._session.close()
 
     @asynccontextmanager

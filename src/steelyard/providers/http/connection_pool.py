@@ -20,9 +20,7 @@ from steelyard.providers.http.dns_cache import DnsCache
 IDLE_TIMEOUT = 15.0
 """Seconds after which an idle keep-alive connection is not trusted any more."""
 BUFFER_SIZE = 65_536
-"""Bytes that are taken from a connection at a time."""
 MAX_HEADER_BYTES = 65_536
-"""Bytes before the body of a response."""
 _INFORMATIONAL = range(100, 200)
 _Origin = tuple[str, str, int]
 """Scheme, host and port."""
@@ -41,10 +39,7 @@ class ResponseTooLargeError(Exception):
 
 
 class RawResponse(NamedTuple):
-    """One response as it came."""
-
     status: int
-    """Its status."""
     headers: Mapping[str, str]
     """By names in lower case."""
     body: bytes | bytearray
@@ -55,7 +50,6 @@ class ConnectionPool:
     """Keep-alive connections, pooled by origin; every request has the same headers beside its own."""
 
     def __init__(self, headers: Mapping[str, str], max_bytes: int) -> None:
-        """`max_bytes` is how many bytes a body may have."""
         self._headers = "".join(_header(name, value) for name, value in headers.items())
         self._max_bytes = max_bytes
         self._prefixes: dict[URL, tuple[_Origin, bytes]] = {}
@@ -103,7 +97,6 @@ class ConnectionPool:
         return prefix
 
     def _idle_connection(self, origin: _Origin) -> Connection | None:
-        """The connection that was used last, where it is still good."""
         idle, now = self._idle.get(origin, []), asyncio.get_running_loop().time()
         while idle:
             connection = idle.pop()
@@ -163,7 +156,6 @@ class Connection(asyncio.BufferedProtocol):
         return self._keep_alive and self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: bytes) -> asyncio.Future[RawResponse]:
-        """Send a request; the response comes later."""
         if self._transport is None:
             raise ConnectionResetError("the server closed the connection")
         self._pending = asyncio.get_running_loop().create_future()
@@ -172,22 +164,18 @@ class Connection(asyncio.BufferedProtocol):
         return self._pending
 
     def abort(self) -> None:
-        """Close the connection at once."""
         self._keep_alive = False
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is open."""
         self._transport = cast(asyncio.Transport, transport)  # other loops bring transports of their own
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next part is to be put."""
         del sizehint
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Part of a response came, or of something else."""
         if self._pending is None:
             self.abort()
             return
@@ -223,7 +211,6 @@ class Connection(asyncio.BufferedProtocol):
             self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The body comes next."""
         self._has_headers = True
 
     def on_body(self, data: bytes) -> None:

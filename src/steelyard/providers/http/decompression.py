@@ -19,13 +19,9 @@ _METHOD, _DEFLATE = 0x0F, 8
 
 
 class Decompressor:
-    """Decompresses the body of one response, as its content encoding says."""
-
     def __init__(self, encoding: str) -> None:
-        """One of the encodings that are asked for."""
         self._encoding = encoding.strip().lower()
         self.is_identity = self._encoding in ("", "identity")
-        """Nothing is compressed."""
         self._stream: zlib._Decompress | None = None
 
     def decompress(self, data: bytes | bytearray) -> Iterator[bytes]:
@@ -51,7 +47,6 @@ class Decompressor:
 
 
 def decompress(data: bytes | bytearray, encoding: str, max_bytes: int) -> bytes | bytearray:
-    """A body as it was before the server compressed it."""
     decompressor = Decompressor(encoding)
     if decompressor.is_identity or not data:
         return data

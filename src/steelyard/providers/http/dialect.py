@@ -22,14 +22,10 @@ from steelyard.providers.options import HttpOptions
 
 @dataclass(frozen=True)
 class Quirks:
-    """What is known of some models."""
-
     models: str = ""
-    """Which, in words."""
     pattern: str = ""
     """How their names begin, after vendor and folder."""
     refuses: frozenset[str] = frozenset()
-    """Names of fields whose first form is refused."""
     thinks: bool = False
     """Thinks before it answers unless told otherwise, and its thoughts count against the token limit."""
 
@@ -85,12 +81,9 @@ ROOM: Mapping[str, int] = {
 
 
 class ThinkingOptions(HttpOptions):
-    """Of models that may think before they answer."""
-
     owner = "models that think"
 
     effort: Effort | None = None
-    """How hard it is asked to think."""
     thinking_tokens: int | None = Field(default=None, ge=0, le=10**6)
     """Tokens that it may spend on thoughts, beside `max_tokens` for the answer; 0 asks for none."""
 
@@ -116,7 +109,6 @@ class RequestField:
     """Names that error responses use for it; its own where there are none."""
 
     def is_rejected_by(self, error: ErrorBody) -> bool:
-        """Whether the server objects to it."""
         return any(error.mentions(name) for name in self.error_names or (self.name,))
 
 

@@ -21,8 +21,6 @@ Address: TypeAlias = tuple[socket.AddressFamily, Any]
 
 @dataclass
 class _Lookup:
-    """Addresses of one host and port, found or being resolved."""
-
     addresses: asyncio.Future[list[Address]]
     expires: float
     """When to resolve again, in the time of the loop."""
@@ -31,8 +29,6 @@ class _Lookup:
 
 
 class DnsCache:
-    """The addresses of hosts, cached for a short while."""
-
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, int], _Lookup] = {}
 

@@ -20,7 +20,6 @@ class ServerDefaults:
     """URL and environment variables of a server that is known by its provider's name."""
 
     url: str
-    """Where it listens unless told otherwise."""
     key_variable: str = ""
     """Environment variable that holds the key; empty where it needs none."""
     url_variable: str = ""
@@ -41,24 +40,19 @@ _SECRETS = frozenset(
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A base URL, the environment variable of the key, and the timeout of a call."""
-
     base_url: URL
     """Up to and including the version, such as `…/v1`."""
     key_variable: str
-    """Environment variable that holds the key; empty where none is to be sent."""
     key_required: bool
     """Whether a missing key is an error."""
     timeout: float | None
     """Timeout of a call in seconds; None where the judge sets none and the runner's limit alone counts."""
     other_keys: tuple[str, ...] = ()
-    """Environment variables that may hold the key where the first does not."""
 
     @classmethod
     def for_judge(
         cls, judge: Judge, server: ServerDefaults, environ: Mapping[str, str] = os.environ
     ) -> Endpoint:
-        """The endpoint that a judge's options, the environment and its server describe."""
         where = f"judge {judge.address}"
         base = _parse_url(
             judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where

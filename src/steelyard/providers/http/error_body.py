@@ -14,18 +14,13 @@ from steelyard.core.text import replace_lone_surrogates
 
 @dataclass(frozen=True)
 class ErrorBody:
-    """The error object of a reply, whatever dialect it came in."""
-
     message: str = ""
-    """What the server says."""
     code: str = ""
     """Its code and type, joined."""
     param: str = ""
-    """The field it objects to, where it says so."""
     status: int | None = None
     """A status inside the body, where a server reports failure under 200."""
     wait: str = ""
-    """Retry-after of the body, where it has one."""
     withheld_output: str = ""
     """What the model wrote, where the server withheld it."""
 
@@ -36,7 +31,6 @@ class ErrorBody:
         return re.search(rf"\b{field}\b", self.message) is not None
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
-        """Whether code or message match."""
         return pattern.search(self.code) is not None or pattern.search(self.message) is not None
 
 
@@ -103,14 +97,12 @@ def _page_text(text: str) -> str:
 
 
 def _quota_ids(details: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Ids of the quotas that were exceeded, where a server lists them."""
     listed = [one.get("violations") for one in details]
     every = [each for violations in listed if isinstance(violations, list) for each in violations]
     return [each.get("quotaId") for each in every if isinstance(each, dict)]
 
 
 def excerpt(text: str, length: int = 80) -> str:
-    """The first characters of a text, on one line."""
     line = " ".join(clean_text(text[: 4 * length]).split())
     return line if len(line) <= length else line[: length - 1] + "…"
 

@@ -52,10 +52,7 @@ _MIN_SECRET_LENGTH = 8
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """The response to one attempt, as text."""
-
     status: int
-    """Its status."""
     headers: Mapping[str, str]
     """Its headers, by names in lower case."""
     text: str
@@ -65,19 +62,14 @@ class HttpResponse:
 
     @property
     def is_success(self) -> bool:
-        """Whether the body is what was asked for, or should be."""
         return 200 <= self.status < 300
 
 
 class HttpClient:
-    """Posts JSON bodies to an endpoint, one attempt each."""
-
     def __init__(self, endpoint: Endpoint, where: str, protocol: str) -> None:
         """`where` begins every message; `protocol` names what a body should have been."""
         self.endpoint = endpoint
-        """Where requests go."""
         self.where = where
-        """The judge and its address, for messages."""
         self._protocol = protocol
         self._secrets: tuple[str, ...] = ()
         self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
@@ -107,7 +99,6 @@ class HttpClient:
             self._pool = ConnectionPool({"Accept": "*/*"} | sent, MAX_RESPONSE_BYTES)
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._pool is not None:
             await self._pool.close()
             self._pool = None
@@ -153,11 +144,9 @@ class HttpClient:
             return await response
 
     async def post_json(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
-        """Post a body that is no call of a judge; the object that answers it."""
         return self._json_or_raise(await self.post(self.endpoint.url(*parts), body))
 
     async def get_json(self, *parts: str, **query: str) -> dict[str, Any]:
-        """The object at an address."""
         address = self.endpoint.url(*parts).update_query(query)
         async with self._request("GET", address) as response:
             return self._json_or_raise(await self._read_response(response))
@@ -165,7 +154,6 @@ class HttpClient:
     async def upload_file(
         self, part: str, fields: Mapping[str, str], name: str, data: bytes
     ) -> dict[str, Any]:
-        """Post a file with the fields that go with it; the object that answers it."""
         from steelyard.providers.http.aiohttp_client import multipart_form
 
         body = multipart_form(fields, name, data)
@@ -174,7 +162,6 @@ class HttpClient:
             return self._json_or_raise(await self._read_response(response))
 
     async def get_lines(self, *parts: str) -> AsyncIterator[str]:
-        """The lines at an address, as a stream."""
         async with self._request("GET", self.endpoint.url(*parts)) as response:
             if response.status != 200:
                 self.reply_or_raise(await self._read_response(response))
@@ -190,7 +177,6 @@ class HttpClient:
                 yield self._redact(rest.decode("utf-8", "replace"))
 
     def object_id(self, body: Mapping[str, Any]) -> str:
-        """The id that a server gives to what it was sent."""
         name = body.get("id")
         if not isinstance(name, str) or not name:
             raise self.malformed_response("no id")
@@ -212,7 +198,6 @@ class HttpClient:
             raise self._transport_error(error) from error
 
     def _aiohttp_client(self) -> AiohttpClient:
-        """The client for uploads, lists and proxies, made at its first use."""
         if self._aiohttp is None:
             from steelyard.providers.http.aiohttp_client import AiohttpClient
 
@@ -224,7 +209,6 @@ class HttpClient:
         return self._aiohttp
 
     def parse_json(self, response: HttpResponse) -> dict[str, Any]:
-        """The JSON object of a body."""
         if not response.text or response.text.isspace():
             raise self.malformed_response("an empty body")
         if response.text[0] != "{" and response.text.lstrip()[0] == "<":
@@ -246,7 +230,6 @@ class HttpClient:
         raise error_for_response(response.status, error, response.headers, self.where, moment)
 
     def malformed_response(self, finding: str) -> TransientError:
-        """The error for a response that is not what the protocol says."""
         return malformed_response(self.where, finding, self._protocol)
 
     def _check_encoding(self, encoding: str) -> None:
@@ -324,7 +307,6 @@ def _masked_key_pattern(secret: str) -> re.Pattern[str]:
 
 
 def _headers(response: ClientResponse) -> dict[str, str]:
-    """Those of a reply, by names in lower case."""
     return {name.lower(): value for name, value in response.headers.items()}
 
 
@@ -339,7 +321,6 @@ def _uses_proxy(address: URL) -> bool:
 
 
 def malformed_response(where: str, finding: str, protocol: str) -> TransientError:
-    """The error for a reply that is not what its protocol says."""
     return TransientError(
         "garbled_reply", f"{where}: found {finding}, expected a {protocol} JSON object; try again."
     )

@@ -69,25 +69,18 @@ CACHE_SIZE = 1024
 
 
 class HttpProvider(ABC):
-    """One judge at a server."""
-
     info: ClassVar[ProviderInfo]
-    """What its models are."""
     server: ClassVar[ServerDefaults]
-    """Where it is and how it is addressed unless the judge says otherwise."""
     protocol: ClassVar[str]
-    """What its bodies are called in messages."""
     fields: ClassVar[tuple[RequestField, ...]]
     """What its requests hold beside model and messages; it knows no others."""
     template_safe: ClassVar[bool] = False
     """Its requests contain the texts of messages unchanged, and depend on nothing that these say."""
     temperature_with_thinking: ClassVar[bool] = True
-    """Accepts a temperature where the model is asked to think."""
 
     concurrency = 1024
 
     def __init__(self, judge: Judge) -> None:
-        """Check the options; nothing is sent yet."""
         known = self.info.options.model_fields
         for option in sorted(set(judge.options) - set(known)):
             raise ConfigError(
@@ -112,7 +105,6 @@ class HttpProvider(ABC):
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
-        """The server of a judge, for subclasses where it depends on the judge."""
         del judge
         return cls.server
 
@@ -134,15 +126,12 @@ class HttpProvider(ABC):
         """The reply in a parsed body; latency and effective parameters are added."""
 
     async def open(self) -> None:
-        """Find the key and open the client."""
         await self.client.open()
 
     async def close(self) -> None:
-        """Close every connection."""
         await self.client.close()
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Make one attempt at one call, in the server's dialect."""
         dialect = self._dialect
         while True:
             response = await self.client.post(
@@ -182,7 +171,6 @@ class HttpProvider(ABC):
         return self.build_request(presentation, dialect) if template is None else template.render(messages)
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
-        """The body of a call in a batch, and the dialect it is in."""
         return self.build_request(presentation, self._dialect), self._dialect
 
     def parse_batch_item(
@@ -201,7 +189,6 @@ class HttpProvider(ABC):
         return None
 
     def parse_reply(self, response: HttpResponse) -> Reply:
-        """The reply that a response holds."""
         return self.parse_checked(self.client.parse_json(response))
 
     def parse_checked(self, body: dict[str, Any]) -> Reply:

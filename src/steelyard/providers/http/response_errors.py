@@ -70,7 +70,6 @@ def refusal_reply(status: int, error: ErrorBody) -> tuple[str, str] | None:
 def error_for_response(
     status: int, error: ErrorBody, headers: Mapping[str, str], where: str, now: float
 ) -> SteelyardError:
-    """The exception for a reply that is not a success."""
     answer = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
     wait = retry_after(headers, now, RATE_LIMIT_HEADERS if status == 429 else ("retry-after",))
     if status == 429 and _daily_quota_exceeded(error, wait):
@@ -103,7 +102,6 @@ def _remedy(status: int, error: ErrorBody) -> str | None:
 
 
 def _is_unknown_model(status: int, error: ErrorBody) -> bool:
-    """Whether nothing answers under this address or by this model's name."""
     unknown = error.matches(_UNKNOWN_MODEL) or "model_not_found" in error.code
     return status in (404, 405, 410) or (status == 400 and unknown)
 

@@ -22,14 +22,9 @@ FULL, WEAK = 1.0, 0.5
 
 @dataclass(frozen=True)
 class Entry:
-    """What one sentence gives."""
-
     checklist: str
-    """Id of the built-in checklist."""
     element: str
-    """Key of the element it satisfies."""
     value: float
-    """By how much."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,6 @@ class AnswerKey:
 
     @classmethod
     def of(cls, checklists: Iterable[Checklist]) -> AnswerKey:
-        """The key of some checklists."""
         sentences = [
             (sentence, Entry(checklist.id, element.key, value))
             for checklist in checklists
@@ -64,7 +58,6 @@ class AnswerKey:
 
 @cache
 def builtin_key() -> AnswerKey:
-    """The key of the built-in catalogue."""
     return AnswerKey.of(catalogue())
 
 
@@ -82,8 +75,6 @@ class KnownLabel:
 
 @dataclass(frozen=True)
 class LabelKey:
-    """Looks a text up by the hash of request, text and scale."""
-
     labels: Mapping[str, KnownLabel] = field(default_factory=dict)
     """Hash of request, text and answers to what is known."""
 
@@ -114,7 +105,6 @@ class LabelKey:
 
 @cache
 def pack_key() -> LabelKey:
-    """The labels of every text of the built-in pack."""
     return LabelKey(
         {
             text_hash(entry.request, text, task.scale.answers): KnownLabel(label, entry.id)
@@ -155,7 +145,6 @@ def _unread(stimulus: Stimulus, plain: Mapping[str, Expectation]) -> str | None:
 
 
 MIDDLE = (1 / 3, 2 / 3)
-"""Where the middle third of a run begins and ends."""
 
 
 def _derived(stimulus: Stimulus) -> bool:

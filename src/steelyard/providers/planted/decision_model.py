@@ -38,8 +38,6 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class Parameters:
-    """The true values of a planted judge."""
-
     resolution: float = 0.8
     """Shift of the internal signal per unit of quality difference."""
     position_bias: float = 0.4
@@ -106,7 +104,6 @@ def length_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
 
 
 def parse_integer(value: Any, where: str) -> int:
-    """A whole number given as an option."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise ValueError
@@ -116,7 +113,6 @@ def parse_integer(value: Any, where: str) -> int:
 
 
 def parse_number(value: Any, low: float, high: float, where: str) -> float:
-    """A number given as an option, within its limits."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

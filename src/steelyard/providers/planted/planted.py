@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
-"""Every planted model."""
 
 
 class Planted:
@@ -50,7 +49,6 @@ class Planted:
     concurrency = 64
 
     def __init__(self, judge: Judge) -> None:
-        """Check the model, the options and the settings of every protocol."""
         if judge.model not in MODELS:
             raise ProviderRefusedError(
                 f"judge {judge.address}: unknown planted model {judge.model!r}; known: {', '.join(MODELS)}."
@@ -85,11 +83,9 @@ class Planted:
         """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Answer one call."""
         return self.reply(presentation)
 
     def reply(self, presentation: Presentation) -> Reply:
-        """Answer one call, at once."""
         single = self._single
         texts = len(presentation.slots.texts)
         if texts != (1 if single else 2):
@@ -125,7 +121,6 @@ class Planted:
         return self._key.lookup(slots.request, slots.texts[0], presentation.answers) is not None
 
     def answer(self, presentation: Presentation) -> str:
-        """The winner this judge names."""
         first, second = presentation.slots.texts
         parameters = self.parameters(presentation.settings)
         match self._judge.model:
@@ -142,7 +137,6 @@ class Planted:
                 return decide(parameters, (first, second), presentation.answers, presentation.trial)
 
     def score(self, presentation: Presentation) -> str:
-        """The score this judge gives."""
         answers = presentation.answers
         match self._judge.model:
             case "constant":

@@ -19,21 +19,15 @@ STRICT_STEP = 0.6
 """How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
-"""The instrument model with its usual parameters, all of them said."""
 
 
 class SeededOptions(Options):
-    """Of every planted judge."""
-
     owner = ""
 
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
-    """Chooses errors and noise."""
 
 
 class ProbitSettings(Settings):
-    """Parameters of the instrument model under one protocol."""
-
     owner = "planted/probit"
 
     s: float | None = None
@@ -45,15 +39,11 @@ class ProbitSettings(Settings):
 
 
 class ProbitOptions(SeededOptions, ProbitSettings):
-    """Parameters of the instrument model."""
-
     tau_strict: float | None = Field(default=None, exclude=True)
     """The criterion under the strict protocol."""
 
 
 class RaterOptions(SeededOptions):
-    """How often a rater is right, and how much of it is noise."""
-
     owner = "planted/rater"
 
     sensitivity: float | None = None
@@ -65,8 +55,6 @@ class RaterOptions(SeededOptions):
 
 
 class ConstantOptions(SeededOptions):
-    """What it always answers."""
-
     owner = "planted/constant"
 
     value: int | None = None
@@ -78,7 +66,6 @@ def _base_alone(scale: Scale, options: Any) -> Mapping[str, Protocol]:
 
 
 def _graded(scale: Scale, options: ProbitOptions) -> Mapping[str, Protocol]:
-    """Every tie instruction, each with its criterion."""
     base = Parameters().tie_threshold if options.tau is None else options.tau
     strict = base + STRICT_STEP if options.tau_strict is None else options.tau_strict
     taus = {"lenient": base / 2, "strict": strict, "strictest": strict + STRICT_STEP}
@@ -163,9 +150,7 @@ PLANTED = replace(
 """Every planted judge answers at once, for nothing, by the texts and not by the prompt."""
 
 PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_compare))
-"""Planted judges that compare two texts."""
 POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_score))
-"""Planted judges that score one text."""
 
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
@@ -187,7 +172,6 @@ EXAMPLE_SERVER = "openai/NAME?base_url=…"
 """What to write where a model is expected that writes text."""
 
 PAIRS = Pairwise()
-"""The scale where none is named."""
 
 
 def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:

@@ -24,15 +24,12 @@ from steelyard.providers.planted.answer_keys import KnownLabel
 from steelyard.providers.planted.decision_model import parse_integer, parse_number
 
 RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length", "middle")
-"""Options of `planted/rater`."""
 LONG = 60
 """Words from which on a text is long; the middle of the built-in pack."""
 
 
 @dataclass(frozen=True)
 class RaterParameters:
-    """The true values of a planted rater."""
-
     sensitivity: float = 0.9
     """Probability of the right answer where the label is the highest."""
     specificity: float = 0.8

@@ -49,7 +49,6 @@ def expected_rates(parameters: Parameters, delta: float, same_texts: bool = Fals
 
 
 def expected_pair_rates(parameters: Parameters, same_texts: bool = False) -> PairRates:
-    """Probabilities of the pair cells at quality difference 0."""
     weights, shown, swapped = _orders(parameters, 0.0, same_texts)
     stable = weights @ (shown[0] * swapped[1] + shown[1] * swapped[0])
     positional = weights @ (shown[0] * swapped[0] + shown[1] * swapped[1])

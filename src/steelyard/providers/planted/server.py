@@ -94,7 +94,6 @@ async def serve(
 
 
 def client_address(judge: Judge, url: str) -> str:
-    """How a study names the judge that is served at a base URL."""
     return f"openai/{judge.model}?base_url={url}"
 
 

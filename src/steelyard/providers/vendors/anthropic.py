@@ -55,8 +55,6 @@ class AnthropicOptions(ThinkingOptions):
 
 
 class Anthropic(HttpProvider):
-    """Claude, by the messages protocol."""
-
     server = ANTHROPIC
     protocol = "messages"
     template_safe = True
@@ -82,16 +80,13 @@ class Anthropic(HttpProvider):
     )
 
     async def open(self) -> None:
-        """Find the key and open the client."""
         await self.client.open("x-api-key", prefix="", anthropic_version=VERSION)
 
     def batch_api(self, folder: Path) -> BatchApi:
-        """By message batches."""
         del folder
         return AnthropicBatchApi(self.client)
 
     def request_url(self) -> URL:
-        """Where calls go."""
         return self.client.endpoint.url("messages")
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
@@ -105,7 +100,6 @@ class Anthropic(HttpProvider):
         return requested
 
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The JSON body of one call."""
         sent = {name: value for name, (_, value) in self.sent_fields(presentation, dialect).items()}
         system = "\n\n".join(m.content for m in presentation.messages if m.role == "system")
         turns = [{"role": m.role, "content": m.content} for m in presentation.messages if m.role != "system"]

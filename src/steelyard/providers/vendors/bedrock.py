@@ -37,8 +37,6 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 
 @dataclass(frozen=True)
 class Signer:
-    """Signs requests to one service in one region."""
-
     access_key: str
     """Name of the key, which is sent."""
     secret: str = field(repr=False)
@@ -46,9 +44,7 @@ class Signer:
     token: str = field(repr=False)
     """Session token of temporary keys; empty for lasting ones."""
     region: str
-    """Such as us-east-1."""
     service: str
-    """Such as bedrock."""
 
     def headers(
         self, address: URL, data: bytes, method: str = "POST", moment: float | None = None
@@ -97,11 +93,9 @@ def _query(address: URL) -> str:
 
 
 KEY = "AWS_BEARER_TOKEN_BEDROCK"
-"""Environment variable of the bearer key."""
 SIGNING_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 """Environment variables of keys that sign requests; the last is for temporary ones."""
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
-"""Environment variables of the region."""
 URL_VARIABLE = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
 
 _FINISH = {
@@ -124,13 +118,10 @@ class BedrockOptions(ThinkingOptions):
     """Region and address may come from the environment; they are part of the judge all the same."""
 
     region: Line | None = Field(default_factory=_region, pattern=r"^[a-z0-9-]+$")
-    """Where the model runs, such as us-east-1."""
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(URL_VARIABLE) or None)
 
 
 class Bedrock(HttpProvider):
-    """Models of Amazon Bedrock, by Converse."""
-
     protocol = "Converse"
     template_safe = True
     temperature_with_thinking = False
@@ -156,7 +147,6 @@ class Bedrock(HttpProvider):
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
-        """The server of the judge's region."""
         region = judge.options.get("region")
         if not region and not judge.options.get("base_url"):
             raise ConfigError(

@@ -35,18 +35,13 @@ _FILTERED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", 
 _FINISH = {"MAX_TOKENS": "length", **dict.fromkeys(_FILTERED, "filter")}
 
 _PLACES = {"max_tokens": "maxOutputTokens", "temperature": "temperature", "seed": "seed"}
-"""Fields of the configuration that are named once."""
 
 
 class GoogleOptions(ThinkingOptions):
-    """The address may come from the environment; it is part of the judge all the same."""
-
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(GOOGLE.url_variable) or None)
 
 
 class Google(HttpProvider):
-    """Gemini, by generateContent."""
-
     server = GOOGLE
     protocol = "generateContent"
     template_safe = True
@@ -71,7 +66,6 @@ class Google(HttpProvider):
     )
 
     async def open(self) -> None:
-        """Find the key and open the client."""
         await self.client.open("x-goog-api-key", prefix="")
 
     def request_url(self) -> URL:

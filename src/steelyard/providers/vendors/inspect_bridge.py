@@ -39,8 +39,6 @@ def _checks() -> Iterator[DoctorCheck]:
 
 
 class InspectBridge:
-    """Any model that `inspect_ai` can ask."""
-
     info = ProviderInfo(
         options=ThinkingOptions,
         thinking_tokens=thinking_tokens,
@@ -68,7 +66,6 @@ class InspectBridge:
         self._model: Any = None
 
     async def open(self) -> None:
-        """Import the package and find the model, its package and its key."""
         from inspect_ai.model import get_model
 
         options = self._judge.options
@@ -81,13 +78,11 @@ class InspectBridge:
             raise ProviderRefusedError(f"{self._where}: {PACKAGE} refused it ({_words(error)}).") from error
 
     async def close(self) -> None:
-        """Release what the model holds."""
         if self._model is not None:
             await self._model.api.aclose()
             self._model = None
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Make one attempt at one call."""
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 
         kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
@@ -136,7 +131,6 @@ class InspectBridge:
         )
 
     def _failure(self, error: Exception) -> SteelyardError:
-        """What the model's provider says of its own error."""
         found = f"{self._where}: {_words(error)}"
         if self._model.api.is_auth_failure(error):
             return ProviderRefusedError(f"{found}; check the key.")
