@@ -50,16 +50,16 @@ class AuthoredStimulus:
     @classmethod
     def from_arrival(cls, body: str) -> tuple[AuthoredStimulus, Stimulus]:
         """The inverse of `arrival`."""
-        read = json.loads(body)
-        return cls._of(read), Stimulus.from_json(read["original"])
+        return cls.from_json(body), Stimulus.from_json(json.loads(body)["original"])
 
     @classmethod
     def of(cls, row: AuthoredRow) -> AuthoredStimulus:
         """The inverse of `row`."""
-        return cls._of(json.loads(row.body))
+        return cls.from_json(row.body)
 
     @classmethod
-    def _of(cls, body: dict[str, Any]) -> AuthoredStimulus:
+    def from_json(cls, text: str) -> AuthoredStimulus:
+        body = json.loads(text)
         tries = tuple(Rejection(**each) for each in body["tries"])
         return cls(Stimulus.from_json(body["stimulus"]), tries, body.get("by_validator", False))
 

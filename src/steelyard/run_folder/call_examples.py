@@ -22,7 +22,6 @@ from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.store.run_store import RunStore
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
@@ -58,7 +57,14 @@ class RunCalls:
                 probes.setdefault(probe, set()).add(place)
         baselines = {judge.name for judge in plan.study.judges if judge.baseline}
         observations = record.observations(plan.trials)
-        return cls(observations, plan.study.seed, baselines, probes, _RunRecords(plan, record.store).of)
+
+        def call_record(call: Observation) -> CallRecord:
+            place = call.judge, call.protocol, call.stimulus.id, call.order
+            row = plan.trials.find(place, call.replicate)
+            assert row is not None, place
+            return call_records(record.store, [(call, plan.trials[row])])[0]
+
+        return cls(observations, plan.study.seed, baselines, probes, call_record)
 
     @classmethod
     def of_import(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> RunCalls:
@@ -75,9 +81,8 @@ class RunCalls:
             [(stimulus.id, protocol) in places for protocol in calls.protocols]
             for stimulus in calls.shown.stimuli
         ]
-        return np.array(shared, dtype=np.bool_).reshape(-1, len(calls.protocols))[
-            calls.stimulus, calls.protocol
-        ]
+        by_protocol = np.array(shared, dtype=np.bool_).reshape(-1, len(calls.protocols))
+        return by_protocol[calls.stimulus, calls.protocol]
 
     def example(self, group: CallGroup, reading: str = "") -> FindingExample:
         stimulus, call = group.stimulus, group.calls[0]
@@ -133,18 +138,6 @@ def _text(stimulus: Stimulus) -> ExampleText:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _RunRecords:
-    plan: Plan
-    store: RunStore
-
-    def of(self, call: Observation) -> CallRecord:
-        place = call.judge, call.protocol, call.stimulus.id, call.order
-        row = self.plan.trials.find(place, call.replicate)
-        assert row is not None, place
-        return call_records(self.store, [(call, self.plan.trials[row])])[0]
-
-
 EXAMPLES_PER_READING = 3
 MANY_READINGS = 24
 """Flagged readings of a datasheet above which each has one example."""
@@ -163,23 +156,16 @@ def with_examples(datasheet: Datasheet, run_calls: RunCalls) -> Datasheet:
 
 def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[FindingExample]:
     selector = ExampleSelector(run_calls.observations.of_judge(judge))
-    shown = (
-        *_flagged_examples(datasheet, run_calls, judge, selector),
-        *_failure_examples(run_calls, selector),
-    )
-    return [truncate(example) for example in shown]
-
-
-def _flagged_examples(
-    datasheet: Datasheet, run_calls: RunCalls, judge: str, selector: ExampleSelector
-) -> Iterator[FindingExample]:
-    flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
+    flagged = [finding for finding in datasheet.findings if finding.status == FLAGGED]
     limit = EXAMPLES_PER_READING if len(flagged) <= MANY_READINGS else 1
     estimates = datasheet.look_up.of_judge(judge)
-    for reading in flagged:
-        if reading.judge == judge:
-            for group in examples_behind(reading, selector, estimates, limit, run_calls.seed):
-                yield run_calls.example(group, reading.title)
+    examples = [
+        run_calls.example(group, finding.title)
+        for finding in flagged
+        if finding.judge == judge
+        for group in examples_behind(finding, selector, estimates, limit, run_calls.seed)
+    ]
+    return [truncate(example) for example in (*examples, *_failure_examples(run_calls, selector))]
 
 
 def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterator[FindingExample]:

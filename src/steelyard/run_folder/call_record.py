@@ -81,15 +81,14 @@ def _record(observation: Observation, trial: Trial | None, stored: dict[str, Sto
     if trial.judge.composition is None:
         reader = reader_words(trial.judge.protocols[trial.protocol].reader)
         return CallRecord(observation, reader, stored.get(trial.key))
-    members = [_member(call, stored.get(call.key)) for call in trial.calls]
+    members = []
+    for call in trial.calls:
+        kept = stored.get(call.key)
+        reply, message = (None, None) if kept is None else (_reply(kept), _message(kept))
+        members.append(
+            MemberCall(f"{call.judge.name}, {call.order}, repeat {call.replicate}", reply, message)
+        )
     return CallRecord(observation, f"{trial.judge.composition.rule} of members", members=members)
-
-
-def _member(call: Trial, stored: StoredCall | None) -> MemberCall:
-    name = f"{call.judge.name}, {call.order}, repeat {call.replicate}"
-    return (
-        MemberCall(name, None, None) if stored is None else MemberCall(name, _reply(stored), _message(stored))
-    )
 
 
 def _reply(stored: StoredCall) -> str | None:

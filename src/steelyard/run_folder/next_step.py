@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import Any
 
 import numpy as np
 import yaml
@@ -79,19 +78,6 @@ class RemedyJudge:
 
         return cls(remedy.definition, remedy.title, parse(yaml.safe_load(remedy.definition)))
 
-    def address(self, written: Mapping[str, str]) -> str | None:
-        """As the command line has it, its members as they were written there; None where it can not."""
-        body: Any = yaml.safe_load(self.definition)
-        return address_of(body, written)
-
-    def count_in_study(self, study: Study, beside: Iterable[Judge] = ()) -> int:
-        """Calls on the built-in stimuli, with those of other judges beside."""
-        return sum(count_calls(study, (*beside, self.judge)))
-
-    def is_covered_by(self, plan: Plan) -> bool:
-        """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
-        return {one.name for one in self.judge.asked} <= {judge.name for judge in plan.trials.judges}
-
     def count_in_plan(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
         """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
         asked = {one.name for one in self.judge.asked}
@@ -122,8 +108,10 @@ RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
-    path = _NextSteps(sheet, plan, record)
-    verdicts = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
+    steps = _NextSteps(sheet, plan, record)
+    verdicts = faults.guarded(
+        "", "next step", lambda: tuple(map(steps.with_step, sheet.verdicts)), lambda _: sheet.verdicts
+    )
     return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
 
 
@@ -152,10 +140,7 @@ class _NextSteps:
     known: dict[str, int | None] = field(default_factory=dict)
     """Profile to the calls that it takes, once they were counted."""
 
-    def verdicts(self) -> tuple[Conclusion, ...]:
-        return tuple(self._with_step(verdict) for verdict in self.sheet.verdicts)
-
-    def _with_step(self, verdict: Conclusion) -> Conclusion:
+    def with_step(self, verdict: Conclusion) -> Conclusion:
         run = self.sheet.facts
         if run.partial:
             unread = verdict.word == UNFIT and _of_failures(verdict)
@@ -207,17 +192,21 @@ class _NextSteps:
         """The judge with its remedy, measured in a folder of its own."""
         study, words = self._study, self._study.command
         file = None if words is None else next(iter(positional_words(words)), None)
-        address = None if words is None else remedy.address(self._judge_arguments(words))
+        address = (
+            None
+            if words is None
+            else address_of(yaml.safe_load(remedy.definition), self._judge_arguments(words))
+        )
         beside = () if address else _measured_judges(study)
         calls = None
         if self._countable:
-            alike = profile == study.profile and remedy.is_covered_by(self.plan)
-            shown = study.source is not None or alike
-            calls = (
-                remedy.count_in_plan(self.plan, beside)
-                if shown
-                else remedy.count_in_study(self._resized(profile), beside)
-            )
+            # A plan shows what each member is asked where every one of them was measured itself.
+            measured = {judge.name for judge in self.plan.trials.judges}
+            covered = {one.name for one in remedy.judge.asked} <= measured
+            if study.source is not None or (profile == study.profile and covered):
+                calls = remedy.count_in_plan(self.plan, beside)
+            else:
+                calls = sum(count_calls(self._resized(profile), (*beside, remedy.judge)))
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile", "--until"] if study.source is None else []
@@ -312,7 +301,7 @@ class _NextSteps:
         price = _price(calls, cost, self.sheet.facts.handed_in)
         return replace(verdict, next=NextStep(purpose, command, price, calls, cost))
 
-    @property
+    @cached_property
     def _in_batches(self) -> bool:
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 

@@ -16,12 +16,7 @@ from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_pro
 from steelyard.run_folder.call_examples import RunCalls, with_examples
 from steelyard.run_folder.instrument_cards import instrument_cards, services
 from steelyard.run_folder.next_step import with_next_steps
-from steelyard.run_folder.published_files import (
-    remove_datasheet,
-    remove_results,
-    write_datasheet,
-    write_results,
-)
+from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
 from steelyard.run_folder.run_facts import run_facts
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
@@ -36,8 +31,7 @@ def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | Non
         datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
         write_results(folder.path, results_of(plan, record))
         return datasheet
-    remove_datasheet(folder.path)  # no reply stands behind what may lie there
-    remove_results(folder.path)
+    remove_published(folder.path)
     return None
 
 

@@ -147,7 +147,11 @@ def prepare_folder(folder: RunFolder, plan: Plan) -> Plan:
     study = plan.study
     reread_replies(folder, study)
     held = require_same_study(folder, study)
-    if held is not None and held.hash == study.hash and not _was_interrupted(folder, study):
+    interrupted = False  # `--until verdict`, between the study of a larger profile and its stimuli
+    if study.looks:
+        with folder.store() as store:
+            interrupted = store.study != study.hash
+    if held is not None and held.hash == study.hash and not interrupted:
         _check_written(folder, plan)
         check_stimuli(folder, plan)
         _save_plan(folder, plan)
@@ -167,21 +171,22 @@ def prepare_folder(folder: RunFolder, plan: Plan) -> Plan:
     return plan
 
 
-def _was_interrupted(folder: RunFolder, study: Study) -> bool:
-    """Whether `--until verdict` was interrupted between the study of a larger profile and its stimuli."""
-    if not study.looks:
-        return False
-    with folder.store() as store:
-        return store.study != study.hash
-
-
 def require_same_study(folder: RunFolder, study: Study) -> Study | None:
     """The study that lies here, if any; one that the other does not go on with is refused."""
     if not folder.study.exists():
         return None
     held = load_snapshot(folder.study)
     check_replies(folder)
-    _check_source(folder, held, study)
+    changed = None if held.source is None or study.source is None else study.source.changed(held.source)
+    if held.source is not None and changed is not None:  # refused even where the same items come of them
+        if changed not in held.source.files:
+            raise ConfigError(
+                f"{folder.path}: holds a study of other data than {changed}; choose another --out."
+            )
+        raise ConfigError(
+            f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+            "restore the file, or choose another --out."
+        )
     if not study.extends(held) and not study.grows(held):
         differing = _difference(held, study)
         raise ConfigError(f"{folder.path}: holds another study ({differing}); choose another --out.")
@@ -196,21 +201,6 @@ def check_replies(folder: RunFolder) -> None:
             f"{folder.database}: the replies behind datasheet.json are gone, and would be paid for again; "
             "restore the file, or choose another --out."
         )
-
-
-def _check_source(folder: RunFolder, held: Study, study: Study) -> None:
-    """Refuse data that have changed since they were frozen, even where the same items come of them."""
-    if held.source is None or study.source is None:
-        return
-    changed = study.source.changed(held.source)
-    if changed is None:
-        return
-    if changed not in held.source.files:
-        raise ConfigError(f"{folder.path}: holds a study of other data than {changed}; choose another --out.")
-    raise ConfigError(
-        f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
-        "restore the file, or choose another --out."
-    )
 
 
 def _check_written(folder: RunFolder, plan: Plan) -> None:

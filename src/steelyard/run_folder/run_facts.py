@@ -15,7 +15,7 @@ from steelyard.datasheet.run_facts import Shortened
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import AuthoringCost, Costs
 from steelyard.runner.planner import Plan
-from steelyard.runner.record import Coverage, RunRecord, submitted
+from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -29,12 +29,14 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
     times = answers.received[mine]
     times_taken = latencies(answers, mine)
     coverage = record.coverage(plan.trials)
+    headline = coverage.headline
+    waiting = min(len(submitted(record.store)), headline.planned - headline.asked)
     return {
         "started": _clock(times.min()) if len(times) else None,
-        "finished": _clock(times.max()) if len(times) and not coverage.headline.partial else None,
+        "finished": _clock(times.max()) if len(times) and not headline.partial else None,
         **coverage.to_json(),
-        **_submitted_calls(coverage.headline, record),
-        **({"decided": plan.study.decides} if plan.study.decides and coverage.headline.partial else {}),
+        **({"handed_in": waiting} if waiting > 0 else {}),
+        **({"decided": plan.study.decides} if plan.study.decides and headline.partial else {}),
         "latency_ms": {"p50": quantile(times_taken, 0.5), "p95": quantile(times_taken, 0.95)},
         "calls": len(mine),
         **_token_counts(answers, mine),
@@ -57,12 +59,6 @@ def _rows(plan: Plan) -> dict[str, int]:
     }
     unlabelled = sum(isinstance(expected, Unknown) for expected in shown.values())
     return {"rows": len(shown), "unlabelled": unlabelled} if shown else {}
-
-
-def _submitted_calls(coverage: Coverage, record: RunRecord) -> dict[str, int]:
-    """Calls in submitted batches that have no reply yet; nothing if there are none."""
-    waiting = min(len(submitted(record.store)), coverage.planned - coverage.asked)
-    return {"handed_in": waiting} if waiting > 0 else {}
 
 
 def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:
@@ -123,11 +119,8 @@ def rejected_fields(answers: Answers, rows: Ints) -> Counter[str]:
 
 def _shortened(calls: Trials) -> dict[str, Any]:
     """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
-    limited = list(
-        calls.take(
-            calls.where(lambda asked: bool(asked.judge.context) and asked.stimulus.transcript is not None)
-        )
-    )
+    of_runs = calls.where(lambda asked: bool(asked.judge.context) and asked.stimulus.transcript is not None)
+    limited = list(calls.take(of_runs))
     found = {}
     for judge in dict.fromkeys(call.judge.name for call in limited):
         mine = [None if call.overflows else call.shortened for call in limited if call.judge.name == judge]

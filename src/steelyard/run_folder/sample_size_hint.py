@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from operator import itemgetter
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
@@ -70,7 +71,7 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     main = merit or [each for each in open_ones if each[1].metric in MERIT_METRICS]
     if not open_ones:
         return None
-    rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
+    rows, figure = max(main, key=itemgetter(0)) if main else min(open_ones, key=itemgetter(0))
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
     rows_text = (
@@ -118,16 +119,12 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     ]
     if not needed:
         return None
-    runs, figure = max(needed, key=_size)
+    runs, figure = max(needed, key=itemgetter(0))
     return SampleSizeHint(
         f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
         f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
         1 + round_up(runs) / max(1, figure.n_units),
     )
-
-
-def _size(each: tuple[int, Estimate]) -> int:
-    return each[0]
 
 
 def _rows(estimate: Estimate) -> int | None:

@@ -51,7 +51,11 @@ def snapshot_text(study: Study) -> str:
             "rubric": study.task.rubric,
             "scale": scale_name(study.task.scale),
         },
-        **({} if study.source is None else {"data": _source_body(study.source)}),
+        **(
+            {}
+            if study.source is None
+            else {"data": {**study.source.settings, "files": dict(study.source.files)}}
+        ),
         **({} if study.items_hash is None else {"items": study.items_hash}),
         **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
@@ -66,6 +70,7 @@ def snapshot_text(study: Study) -> str:
 def load_snapshot(path: Path) -> Study:
     body = read_yaml(path)
     try:
+        data = None if body.get("data") is None else dict(body["data"])
         frame = StudyConfig(
             name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
         )
@@ -87,7 +92,9 @@ def load_snapshot(path: Path) -> Study:
             frozen_items=body.get("items"),
             reference=body.get("reference"),
             writers=body.get("writers"),
-            source=None if body.get("data") is None else _load_source(dict(body["data"])),
+            source=None
+            if data is None
+            else DataSource(data, {str(file): str(digest) for file, digest in data.pop("files").items()}),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             decides=None if body.get("decides") is None else str(body["decides"]),
             looks=None
@@ -95,24 +102,11 @@ def load_snapshot(path: Path) -> Study:
             else tuple(from_body(ProfileLook, o) for o in body["looks"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        line = (str(error).splitlines() or [type(error).__name__])[0]
+        why = reason(error, StudyConfig) if isinstance(error, ValidationError) else line
         raise ConfigError(
-            f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
+            f"{path}: not the frozen study of a run folder ({why}); restore the file."
         ) from error
-
-
-def _source_body(source: DataSource) -> dict[str, Any]:
-    return {**source.settings, "files": dict(source.files)}
-
-
-def _load_source(body: dict[str, Any]) -> DataSource:
-    files = {str(path): str(digest) for path, digest in body.pop("files").items()}
-    return DataSource(body, files)
-
-
-def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return reason(error, StudyConfig)
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _judge_body(body: dict[str, Any]) -> dict[str, Any]:
