@@ -49,16 +49,6 @@ def numbered(numbers: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
 
 
-def counted_once(numbers: Ints) -> tuple[Ints, Ints]:
-    """The numbers that occur, each once, in order, and how often each does."""
-    if _seen(numbers) is None:
-        known, times = np.unique(numbers, return_counts=True)
-        return known, times.astype(np.int64)
-    times = np.bincount(numbers)
-    known = np.flatnonzero(times)
-    return known, times[known]
-
-
 def in_order(columns: Sequence[Ints]) -> Ints:
     """Numbers of the rows, sorted by the columns in turn; rows that are equal in all stay as they stand.
 

@@ -65,27 +65,15 @@ def coded(words: Iterable[str], codes: Ints) -> Part:
 
 def joined(parts: Iterable[Part], most: int) -> list[Part]:
     """Neighbours spelled together where one code tells both, or where at most so many combinations occur."""
-    return _few_together(_alike_together(parts), most)
-
-
-def _alike_together(parts: Iterable[Part]) -> list[Part]:
-    """Neighbours that one code tells, as one part, with each spelling once."""
-    groups: list[tuple[list[Sequence[str]], Ints]] = []
+    groups: list[tuple[list[Sequence[str]], Ints]] = []  # neighbours with one code
     for words, codes in parts:
         if groups and groups[-1][1] is codes:
             groups[-1][0].append(words)
         else:
             groups.append(([words], codes))
-    return [
-        coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
-        for group, codes in groups
-    ]
-
-
-def _few_together(parts: Iterable[Part], most: int) -> list[Part]:
-    """Neighbours of which few combinations occur, as one part."""
     done: list[Part] = []
-    for part in parts:
+    for group, codes in groups:
+        part = coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
         together = _together(done[-1], part, most) if done else None
         if together:
             done[-1] = together

@@ -120,7 +120,10 @@ def _nested(kind: Any) -> Reader:
         return _list_reader(kind, get_args(kind))
     if kind is Any:
         return lambda value, _: value
-    return _mapping_reader(_reader(get_args(kind)[1]))
+    reader = _reader(get_args(kind)[1])
+    return lambda value, where: {
+        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
+    }
 
 
 def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
@@ -134,12 +137,6 @@ def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
         return tuple(one(item, place) for one, item, place in zip(each, value, places, strict=True))
 
     return read
-
-
-def _mapping_reader(reader: Reader) -> Reader:
-    return lambda value, where: {
-        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
-    }
 
 
 def _within(where: str, name: str) -> str:

@@ -58,13 +58,8 @@ def checked(
     try:
         return kind.model_validate(body)
     except ValidationError as problem:
-        raise error(f"{where}: {complaint(problem, kind, under)}") from problem
-
-
-def complaint(error: ValidationError, kind: type[BaseModel], under: str = "") -> str:
-    """What is wrong first and what to do about it, without the file."""
-    fault, step = _fault(error, kind, under)
-    return f"{fault}; {step}." if step else f"{fault}."
+        fault, step = _fault(problem, kind, under)
+        raise error(f"{where}: {fault}; {step}." if step else f"{where}: {fault}.") from problem
 
 
 def reason(error: ValidationError, kind: type[BaseModel]) -> str:
@@ -82,7 +77,9 @@ def _fault(error: ValidationError, kind: type[BaseModel], under: str) -> tuple[s
     begins = problems[0][1].path
     within = [each for each in problems if each[1].path[: len(begins)] == begins]
     first, place = max(within, key=lambda each: len(each[1].path))
-    key = ".".join((*([under] if under else []), *map(_printable, place.path)))
+    key = ".".join(
+        (*([under] if under else []), *(part if part.isprintable() else ascii(part) for part in place.path))
+    )
     match first["type"]:
         case "extra_forbidden":
             return unknown_key(key, place.keys).rstrip("."), ""
@@ -155,7 +152,8 @@ def _place(kind: type[BaseModel], problem: ErrorDetails) -> _Place:
             kinds = tuple(each for each in kinds if _is_branch(each, str(part)))
         elif (field := _fields(*kinds).get(str(part))) is not None:
             path.append(str(part))
-            kinds, expected = tuple(_alternatives(field.annotation)), _stated(field)
+            kinds = tuple(_alternatives(field.annotation))
+            expected = next((extra.text for extra in field.metadata if isinstance(extra, Expected)), None)
         elif inner := tuple(_members(*kinds)):
             path.append(str(part))
             kinds, expected = inner, None
@@ -196,10 +194,6 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _stated(field: FieldInfo) -> str | None:
-    return next((extra.text for extra in field.metadata if isinstance(extra, Expected)), None)
-
-
 def _expected(problem: ErrorDetails) -> str:
     """What would have been right, in the words of this project where they are known."""
     context = problem.get("ctx", {}).items()
@@ -208,7 +202,3 @@ def _expected(problem: ErrorDetails) -> str:
         return _EXPECTED[problem["type"]].format(**limits)
     message = problem["msg"].removeprefix("Input should be ")
     return message[:1].lower() + message[1:]
-
-
-def _printable(part: str) -> str:
-    return part if part.isprintable() else ascii(part)

@@ -98,7 +98,8 @@ class CompositeJudge:
     def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
         """The judge; a member is one of the known by its name, or else parsed."""
         self._check_scale(scale)
-        members = _disambiguate(self.written, [self._member(one, parse, known) for one in self.written])
+        parsed = [known[one] if isinstance(one, str) and one in known else parse(one) for one in self.written]
+        members = _disambiguate(self.written, parsed)
         for member in members:
             if sum(other.fingerprint("base") == member.fingerprint("base") for other in members) > 1:
                 raise ConfigError(
@@ -113,9 +114,6 @@ class CompositeJudge:
             protocols={name: members[0].protocols[name] for name in shared},
             composition=self._composition(tuple(members)),
         )
-
-    def _member(self, one: Given, parse: Callable[[Given], Judge], known: Mapping[str, Judge]) -> Judge:
-        return known[one] if isinstance(one, str) and one in known else parse(one)
 
     def _composition(self, members: tuple[Judge, ...]) -> Composition:
         config = self.config

@@ -113,14 +113,6 @@ def _owners(key: str) -> Iterator[str]:
         for each in (info, *info.models.values()):
             for kind in (*each.options.__mro__, *each.settings.__mro__):
                 owner = vars(kind).get("owner", f"{name} judges")
-                if owner and _brings(kind, key):
+                inherited = any(key in getattr(base, "model_fields", ()) for base in kind.__bases__)
+                if owner and key in getattr(kind, "model_fields", ()) and not inherited:
                     yield owner
-
-
-def _brings(kind: type, key: str) -> bool:
-    """Whether a class has a field that none of its bases has."""
-    return key in _fields(kind) and not any(key in _fields(base) for base in kind.__bases__)
-
-
-def _fields(kind: type) -> Collection[str]:
-    return kind.model_fields if issubclass(kind, BaseModel) else ()

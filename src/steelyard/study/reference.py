@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
@@ -49,7 +49,8 @@ def with_placeholder_labels(study: Study, labels: Labels | None = None) -> Study
 
 
 def with_labels(study: Study, labels: Labels) -> Study:
-    return replace(study, items=tuple(_label_items(study.items, labels)))
+    items = [replace(item, label=labels[item.id]) if item.id in labels else item for item in study.items]
+    return replace(study, items=tuple(items))
 
 
 def reference_judge(study: Study) -> Judge:
@@ -64,8 +65,3 @@ def reference_trial(study: Study, item: Item) -> Trial:
 def reference_trials(study: Study) -> list[Trial]:
     """Every item's showing to the reference judge; none where a study has no such judge."""
     return [] if study.reference is None else [reference_trial(study, item) for item in study.items]
-
-
-def _label_items(items: tuple[Item, ...], labels: Labels) -> Iterator[Item]:
-    for item in items:
-        yield replace(item, label=labels[item.id]) if item.id in labels else item

@@ -115,10 +115,6 @@ def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protoco
     return {role: {QUESTIONS.get(role, role): own.get(role, asked[role])} for role in EDITING_ROLES}
 
 
-def embedder_protocols() -> dict[str, Protocol]:
-    return {EMBED: Protocol("{{ text }}")}
-
-
 EXAMPLES = 2
 """Examples in one prompt, at most, where the author's settings say nothing else."""
 
@@ -204,27 +200,17 @@ class Roles:
         """
         models = [None if m is None else _identity(m) for m in (self.author, self.validator, self.fallback)]
         embedder = None if self.embedder is None else _identity(self.embedder)
-        settings = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
-        return content_hash([*settings, *self._unusual])
-
-    @property
-    def _unusual(self) -> list[object]:
-        """Settings that leave the hash alone where they are the usual ones."""
+        settings: list[object] = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
+        # Settings leave the hash alone where they are the usual ones.
         usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject", "prompts": ()}
         unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        return [*([unusual] if unusual else []), *([self._edited_by] if self._edited_by else [])]
-
-    @property
-    def _edited_by(self) -> dict[str, object]:
-        """Who edits runs and how, the study's own prompts included; empty where the others decide it."""
+        settings += [unusual] if unusual else []
         editing = self.editing
-        if editing is None or not editing.stated:
-            return {}
-        return {
-            "models": [_identity(model) for model in editing.models],
-            "limits": [editing.steps, editing.summary_words],
-            "prompts": editing.prompts,
-        }
+        if editing is not None and editing.stated:
+            editors = [_identity(model) for model in editing.models]
+            limits = [editing.steps, editing.summary_words]
+            settings.append({"models": editors, "limits": limits, "prompts": editing.prompts})
+        return content_hash(settings)
 
     def settings(self) -> dict[str, Any]:
         """Author and validator with every value in force, and the hash that tells them from others."""
@@ -239,21 +225,19 @@ class Roles:
             **({"prompts": dict(self.prompts)} if self.prompts else {}),
         }
         fallback = None if self.fallback is None else _settings(self.fallback)
-        return {
+        body = {
             "author": author,
             "validator": {**_settings(self.validator), "fallback": fallback},
             "roles": self.hash,
-            **({"editing": self._editing_settings} if self._edited_by else {}),
         }
-
-    @property
-    def _editing_settings(self) -> dict[str, Any]:
-        assert self.editing is not None
+        if self.editing is None or not self.editing.stated:
+            return body
         own = dict(self.editing.prompts)
-        models = {
+        editing: dict[str, Any] = {
             model.name: {**_settings(model), "prompt": own.get(model.name)} for model in self.editing.models
         }
-        return {**models, "steps": self.editing.steps, "summary_words": self.editing.summary_words}
+        editing |= {"steps": self.editing.steps, "summary_words": self.editing.summary_words}
+        return {**body, "editing": editing}
 
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -139,11 +139,22 @@ def build_study(
         answers=answers,
         transcripts=of_runs,
     )
-    judges = _distinct(_judges(config.judges, parse), config.judges)
+    # A composite judge may name any judge that is none, or that stands before it.
+    known: dict[str, Judge] = {}
+    parsed: dict[int, Judge] = {}
+    given = config.judges
+    for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
+        parsed[number] = parse(given[number], known=known)
+        known.setdefault(parsed[number].name, parsed[number])
+    judges = _distinct([parsed[number] for number in range(len(given))], given)
     for asked in (one for judge in judges for one in judge.asked):
         connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
+    own_labels = config.data is not None and config.data.reference is None
+    unlabelled = missing_labels(sum(item.label is None for item in items), len(items)) if own_labels else ""
+    reference = None if config.data is None else config.data.reference
+    roles = None if config.author is None else parse_roles(config.author, config.validator, config.editing)
     study = Study(
         config.name,
         config.seed,
@@ -159,11 +170,11 @@ def build_study(
             *repeated_texts(items if config.data else ()),
             *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
             *_failing_note(config, items),
-            *_label_note(config, items),
+            *([f"{unlabelled}."] if unlabelled else []),
         ),
         source=None if config.data is None else data_source(config.data, folder),
-        reference=_reference(config),
-        writers=_writers(config),
+        reference=None if reference is None else reference.judge,
+        writers=None if roles is None else roles.settings(),
         kit=kit,
     )
     study.build_probes()  # refuses probes that do not fit the scale
@@ -172,24 +183,6 @@ def build_study(
     fitting = without_idle(with_placeholder_labels(study), named)
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     return replace(study, probes=fitting.probes, notes=fitting.notes)
-
-
-def _label_note(config: StudyConfig, items: Sequence[Item]) -> list[str]:
-    """That some rows have no label, where others have."""
-    own = config.data is not None and config.data.reference is None
-    told = missing_labels(sum(item.label is None for item in items), len(items)) if own else ""
-    return [f"{told}."] if told else []
-
-
-def _reference(config: StudyConfig) -> str | None:
-    given = None if config.data is None else config.data.reference
-    return None if given is None else given.judge
-
-
-def _writers(config: StudyConfig) -> dict[str, Any] | None:
-    if config.author is None:
-        return None
-    return parse_roles(config.author, config.validator, config.editing).settings()
 
 
 def _items(
@@ -278,23 +271,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return body
 
 
-def _judges(given: Sequence[str | dict[str, Any]], parse: Callable[..., Judge]) -> list[Judge]:
-    """The judges of a study in their order; one made of others may name any that is not, or stands before."""
-    known: dict[str, Judge] = {}
-    parsed: dict[int, Judge] = {}
-    for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
-        judge = parse(given[number], known=known)
-        known.setdefault(judge.name, judge)
-        parsed[number] = judge
-    return [parsed[number] for number in range(len(given))]
-
-
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
     """Two judges of one model are told apart by what was written; two of one name are refused."""
     names = [judge.name for judge in judges]
     named = [
-        replace(judge, name=text[:80]) if names.count(judge.name) > 1 and text else judge
-        for judge, text in zip(judges, map(_written_name, given), strict=True)
+        replace(judge, name=text[:80])
+        if names.count(judge.name) > 1 and isinstance(text, str) and text.isprintable() and text
+        else judge
+        for judge, text in zip(judges, given, strict=True)
     ]
     shown = [" ".join(judge.name.split()) for judge in named]
     for name in shown:
@@ -309,8 +293,3 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
                 f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
             )
     return named
-
-
-def _written_name(given: str | dict[str, Any]) -> str:
-    """The judge as it was written, where that can serve as a name."""
-    return given if isinstance(given, str) and given.isprintable() else ""

@@ -197,28 +197,18 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
 def _builtin(given: TaskConfig, scores: bool, runs: bool) -> Task:
     """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own; or runs."""
     scale = given.parsed_scale()
-    if runs:
-        return _of_runs(given, scale)
-    if isinstance(scale, Pairwise) or (scale is None and not scores):
+    if not runs and (isinstance(scale, Pairwise) or (scale is None and not scores)):
         return CHECKLIST_TASK
-    for part in ("instruction", "rubric"):
+    what = "runs of agents" if runs else "items"
+    for part in ("instruction", "rubric", "rubrics", "failing") if runs else ("instruction", "rubric"):
         if getattr(given, part) is not None:
             raise ConfigError(
-                f"task.{part}: found one beside the built-in items, which have their own; give data as well, "
-                f"or leave the {part} out."
+                f"task.{part}: found one beside the built-in {what}, which have their own; give data as "
+                f"well, or leave the {part} out."
             )
-    return pack_task(scale)
-
-
-def _of_runs(given: TaskConfig, scale: Scale | None) -> Task:
-    """The question of the built-in runs, whose labels rest on its rubric and its scale."""
-    for part in ("instruction", "rubric", "rubrics", "failing"):
-        if getattr(given, part) is not None:
-            raise ConfigError(
-                f"task.{part}: found one beside the built-in runs of agents, which have their own; give data "
-                f"as well, or leave the {part} out."
-            )
-    if scale not in (None, AGENT_TASK.scale):
+    if not runs:
+        return pack_task(scale)
+    if scale not in (None, AGENT_TASK.scale):  # the labels of the runs rest on their rubric and scale
         raise ConfigError(
             f"scale {scale_name(scale)!r}: the built-in runs of agents are judged on "
             f"{scale_name(AGENT_TASK.scale)!r}; leave the scale out, or give data of your own."
