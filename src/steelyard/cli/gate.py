@@ -97,7 +97,6 @@ def gate(
 
 
 def _print(ruling: Ruling, every: bool) -> None:
-    """The result, then each judge with the checks that did not pass, the worst first."""
     from rich.console import Console
     from rich.padding import Padding
 

@@ -38,8 +38,6 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when the command is used or listed."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they are used, not of the alphabet."""
         del ctx
@@ -57,7 +55,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """An unknown command raises an error that suggests the nearest name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -150,7 +147,6 @@ def _describe_os_error(error: OSError | UnicodeError) -> str:
 
 
 def _describe_bug(error: Exception) -> str:
-    """A bug: what was raised, that no reply is lost, and how to print the traceback."""
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return (
         f"a fault in Steelyard itself ({what[:200]}); every reply is kept. Run the same command with "

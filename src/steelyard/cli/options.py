@@ -36,8 +36,6 @@ def option(*names: str, **settings: Any) -> Decorator:
 
 
 class FiniteRange(click.FloatRange):
-    """A click FloatRange that also rejects nan and infinity."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
@@ -52,7 +50,6 @@ PORT = click.IntRange(0, 65535)
 
 
 def engine(value: str) -> str:
-    """The option type of --engine: where calls run."""
     kind, _, address = value.partition(":")
     if kind not in ("local", "ray") or (kind == "local" and address):
         raise click.BadParameter(f"found {value!r}, expected 'local', 'ray' or 'ray:ADDRESS'.")
@@ -60,7 +57,6 @@ def engine(value: str) -> str:
 
 
 def complete_judges(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Shell completion of judges: kinds first, then full examples."""
     del context, parameter
     from steelyard.providers.provider import PROVIDERS, examples_of
 
@@ -200,7 +196,6 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
-    """The keys `data` and `task` of a study file that these options set."""
     from steelyard.core.validation import parse_map
     from steelyard.tasks.sources.items import parse_columns
 

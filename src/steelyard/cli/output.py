@@ -46,7 +46,6 @@ def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> 
 
 
 def display_path(path: Path) -> str:
-    """A path for the terminal, with control characters escaped."""
     from steelyard.datasheet.words.text import escape_keeping_spaces
 
     return escape_keeping_spaces(str(path))

@@ -54,7 +54,6 @@ def print_study_plan(
 def print_plan(
     made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = (), *, by_probe: bool = False
 ) -> None:
-    """Print the pending calls as a table or JSON; `before` are the rows ahead of the judges."""
     from steelyard.runner.record import submitted
 
     answered, waiting = set[str](), set[str]()
@@ -142,7 +141,6 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
 
 def price_list(study: Study) -> dict[str, str]:
-    """Dollars per million tokens of every judge that costs something, and whose list they are from."""
     own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
     priced = {judge.name: (price_of(judge), _thoughts(judge)) for judge in own}
     return {

@@ -14,7 +14,6 @@ TRANSLITERATE = "steelyard.transliterate"
 
 
 def prepare() -> None:
-    """Reserve the descriptors of closed streams, reject a closed stdout, and make every text printable."""
     _reserve_descriptors()
     if sys.stdout is None:
         raise RunError("standard output is closed; redirect it to a file, or to /dev/null to discard it.")

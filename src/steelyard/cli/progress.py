@@ -92,6 +92,5 @@ class LiveProgress:
 
 
 def working(message: str) -> AbstractContextManager[object]:
-    """A line that says what takes long while it does, on a terminal; nothing stays of it."""
     console = Console(stderr=True)
     return console.status(plain(f"steelyard: {message}")) if console.is_terminal else nullcontext()

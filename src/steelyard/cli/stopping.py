@@ -53,7 +53,6 @@ def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
 
 
 def print_sizes(options: dict[str, Any], as_json: bool) -> None:
-    """What each look would still take, beyond the looks before it."""
     from rich.console import Console
 
     from steelyard.cli.plan_table import price_list, print_rows, total_row
@@ -125,7 +124,6 @@ def _form(options: dict[str, Any]) -> str:
 
 
 def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
-    """The named judges alone, on the whole catalogue."""
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.sequential.decide import PROFILE
 

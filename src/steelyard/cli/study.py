@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 def open_study(
     options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
-    """The study of these options, its folder, and its author if it has one; prints notes unless quiet."""
     from steelyard.authoring.generation_plan import generation_plan
     from steelyard.cli.options import data_overrides
     from steelyard.run_folder.run_folder import RunFolder
@@ -48,7 +47,6 @@ def open_study(
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
-    """The study with the verdicts of its reference judge as labels, if it names one; prints gaps."""
     from steelyard.commands.reference_run import with_reference_labels
 
     labelled = with_reference_labels(study, folder, limits, progress)
@@ -80,7 +78,6 @@ RERUN_PARAMETERS = (
 
 
 def argv_for_rerun() -> tuple[str, ...] | None:
-    """The arguments of the running command that a rerun needs; None if no command is running."""
     context = click.get_current_context(silent=True)
     if context is None:
         return None

@@ -60,7 +60,6 @@ class Verdicts:
     """That judge, and those that are made of it."""
 
     def pick(self, judge: str | None) -> JudgeEntry:
-        """The named judge, or the only one that is no baseline."""
         if judge is None:
             own = [entry for entry in self.judges if not entry.baseline] or list(self.judges)
             if len(own) == 1:
@@ -127,7 +126,6 @@ def load_verdicts(folder: Path) -> Verdicts:
 def compare_targets(
     first: Target, second: Target, margin: float = MARGIN, stratum: str | None = None
 ) -> ComparisonSheet:
-    """Load both, one folder once, and compare; on one stratum of the data where it is named."""
     left = load_verdicts(first.folder)
     same = first.folder.resolve() == second.folder.resolve()
     right = left if same else load_verdicts(second.folder)

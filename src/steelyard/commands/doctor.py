@@ -67,13 +67,10 @@ def machine_checks() -> Iterator[DoctorCheck]:
 
 
 CALL_TIMEOUT = 60.0
-"""Seconds that a judge has for one call."""
 
 
 @dataclass(frozen=True)
 class JudgeCheck:
-    """What became of one call."""
-
     judge: str
     protocol: str
     lines: tuple[tuple[str, str], ...] = ()
@@ -87,7 +84,6 @@ class JudgeCheck:
 
 
 def check_judge(text: str) -> Iterator[JudgeCheck]:
-    """One call to a judge as the command line has it, on an easy text of the built-in ones."""
     try:
         compares = {"probes": ["ladder"]} if _compares(text) else {"task": {"scale": "binary"}}
         config = StudyConfig.model_validate({"judges": [text], **compares})
@@ -107,7 +103,6 @@ def _compares(text: str) -> bool:
 
 
 def check_study(study: Study) -> Iterator[JudgeCheck]:
-    """One call to every judge that is asked, under each protocol that the study uses; none to baselines."""
     calls: dict[str, list[Trial]] = {}
     for call in (call for trial in make_plan(study).trials for call in trial.calls):
         if not call.judge.baseline:

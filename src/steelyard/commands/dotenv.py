@@ -18,7 +18,6 @@ def load_dotenv(start: Path) -> Path | None:
 
 
 def parse_dotenv(text: str) -> dict[str, str]:
-    """`NAME=value` lines; `export`, quotes, blank lines and `#` comments are understood."""
     values = {}
     for line in text.splitlines():
         name, separator, value = line.strip().removeprefix("export ").partition("=")

@@ -38,17 +38,14 @@ TRIAL_COLUMNS = {
     "failures": "failures",
     "dollars": "real",
 }
-"""Columns of the trials in their order, and what each holds."""
 
 
 class ExportedTable(NamedTuple):
     path: Path
     calls: CallCounts
-    """What it holds, a row for each; baselines last."""
 
 
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
-    """Write observations and, where the calls were made here, trials; each file is whole or not there."""
     if form == PARQUET and (missing := parquet_missing()) is not None:
         raise ConfigError(f"--parquet: {missing}; run pip install 'steelyard[parquet]'.")
     run = ViewedRun(folder)
@@ -92,7 +89,6 @@ def _trials(run: ViewedRun, loaded: LoadedRun, path: Path, form: str) -> Exporte
 
 
 def _row(detail: CallDetail) -> dict[str, Any]:
-    """One call in plain columns; what a provider did not tell is null."""
     seen, stored = detail.observation, detail.stored
     answered = None if stored is None else stored.reply
     reply = None if answered is None else answered.reply

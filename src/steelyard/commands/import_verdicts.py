@@ -33,14 +33,10 @@ SEED = 7
 @dataclass(frozen=True)
 class ImportResult:
     calls: PairTable | ScoreTable
-    """Every call, sorted."""
     observations: Observations
-    """The same calls joined with what is known of their texts."""
     datasheet: Datasheet
     errors: tuple[SteelyardError, ...]
-    """Judges without any readable verdict."""
     warnings: tuple[str, ...]
-    """Calls without a verdict, in sentences."""
     baselines: tuple[str, ...] = ()
 
     @property
@@ -92,7 +88,6 @@ class ImportFolder:
         return imported
 
     def read_observations(self) -> tuple[Observations, int, tuple[str, ...]]:
-        """The calls that lie here, the seed of their datasheet, and who is a baseline among their judges."""
         _, seed, expected, baselines = self._read_source()
         recorded = read_recorded([self.observations])
         self._check(recorded.calls, expected)
@@ -151,18 +146,14 @@ def import_verdicts(
 
 @dataclass(frozen=True)
 class RecordedVerdicts:
-    """What files of recorded verdicts hold, before any figure."""
-
     calls: PairTable | ScoreTable
     observations: Observations
     probes: Sequence[Probe]
     remarks: Sequence[str] = ()
-    """What a user should know of how the lines were read."""
     baselines: Collection[str] = ()
 
 
 def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) -> RecordedVerdicts:
-    """The calls of one or several files; `table` says how to read those that are tables."""
     lines = None if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
         scores, assumed = read_scores(paths, lines)
@@ -194,7 +185,6 @@ def _entries(calls: PairTable | ScoreTable, baselines: Collection[str]) -> tuple
 
 
 def _probes(observations: Observations) -> list[Probe]:
-    """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
     shown = {
         (name, protocol)
         for name in ("vacuum", "ladder", "position")

@@ -83,7 +83,6 @@ StudyAtProfile = Callable[[str], Study]
 
 
 def check_growth(study: Study) -> None:
-    """Refuse a study that no profile makes larger, or that somebody has to write for."""
     if study.source is not None:
         raise ConfigError(
             "--until verdict: grows by the profile, which does not change how many rows of your data are "
@@ -94,13 +93,11 @@ def check_growth(study: Study) -> None:
 
 
 def default_folder(study: Study) -> RunFolder:
-    """Where the looks lie that were given no --out: beside the plain run of the smallest profile."""
     plain = RunFolder.default(study).path
     return RunFolder(plain.with_name(f"{plain.name}-until-verdict"))
 
 
 def remaining_profiles(folder: RunFolder) -> tuple[str, ...]:
-    """The profiles that a folder may still go through, the one that it is at included."""
     held = load_snapshot(folder.study).profile if folder.study.exists() else FIRST
     return PROFILES[PROFILES.index(held) :]
 

@@ -36,9 +36,7 @@ class DataSetRow:
     """What the labelled calls of these probes cost; None where a price is not known."""
     probes: tuple[str, ...]
     partial: str | None
-    """`Partial: 183 of 660 calls` where the run of the data set ended early."""
     reference: str = ""
-    """The judge whose verdicts are the labels; empty if there is none."""
 
     @property
     def cost(self) -> CostRow | None:
@@ -47,12 +45,9 @@ class DataSetRow:
 
 @dataclass(frozen=True)
 class JudgeOverall:
-    """One judge over all data sets that have an accuracy of it, which may be none."""
-
     judge: str
     rows: tuple[DataSetRow, ...]
     missing: Mapping[str, str]
-    """Data sets without an accuracy of this judge, each with the reason."""
 
     @property
     def accuracy_mean(self) -> float | None:
@@ -96,7 +91,6 @@ class JudgeOverall:
 
 
 def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
-    """Every judge of these folders; at least one of them has an accuracy."""
     places = [folder.resolve() for folder in folders]
     for number, folder in enumerate(folders):
         if places[number] in places[:number]:
@@ -120,7 +114,6 @@ def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
 
 
 def _names(folders: Sequence[Path], sheets: Sequence[Datasheet]) -> list[str]:
-    """The studies' names, or else those of their folders, or else the paths: the first that differ."""
     studies, places = [sheet.name for sheet in sheets], [folder.resolve() for folder in folders]
     for names in (studies, [place.name for place in places]):
         if len(set(names)) == len(names):
@@ -183,7 +176,6 @@ def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
 
 
 def _why(judge: str, sheet: Datasheet) -> str:
-    """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
         return "not a judge of this run"
     if _labels_itself(judge, sheet):

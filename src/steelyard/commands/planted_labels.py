@@ -17,7 +17,6 @@ from steelyard.tasks.scale import scale_name
 
 
 def pack_stimuli(seed: int) -> Iterator[Stimulus]:
-    """What ships inside, and its edits by every suite, on every scale and at every profile."""
     # Suites about runs of agents have items of their own.
     runs = [
         name for name, suite in SUITES.items() if any(reads_runs(PROBES.build(Spec(p))) for p in suite.probes)

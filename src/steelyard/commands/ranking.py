@@ -19,13 +19,10 @@ from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
 POINTS = 0.02
-"""The difference that people ask about: two points of a hundred."""
 
 
 @dataclass(frozen=True)
 class RankingPower:
-    """What one judge leaves of a difference between two systems, and what it can show of it."""
-
     judge: str
     kept: float
     """Share of a true difference that its verdicts show."""
@@ -50,7 +47,6 @@ class RankingPower:
     calls: int = 0
 
     def sentence(self) -> str:
-        """The answer in words, and what it says nothing of."""
         left_out = f"; {self.lost:,} of {pluralize(self.calls, 'call')} without a verdict left out"
         return self._answer() + (left_out if self.lost else "")
 

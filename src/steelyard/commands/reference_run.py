@@ -30,7 +30,6 @@ from steelyard.verdicts.verdict import Decided
 
 
 def with_expected_labels(study: Study, folder: RunFolder) -> Study:
-    """The study for a plan: with the labels that its folder has, and stand-ins for the others."""
     if study.reference is None or not folder.database.exists():
         return with_placeholder_labels(study)
     with folder.store(read_only=True) as store:
@@ -102,7 +101,6 @@ def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> N
 
 
 def _stored_labels(study: Study, store: RunStore) -> dict[str, str]:
-    """Labels whose replies lie under the labelled item."""
     answered = store.answered()
     return {
         item.id: label

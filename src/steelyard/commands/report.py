@@ -32,7 +32,6 @@ class RebuiltDatasheet:
 
 
 def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
-    """The datasheet of a run folder or an import; `verify` re-hashes the run file first."""
     run, imported = RunFolder(path), ImportFolder.at(path)
     if imported is not None:
         loaded = imported.load()

@@ -37,7 +37,6 @@ SEED = 8
 WIDTH = 2.576
 """Half-width of the gates in standard errors: 99 %."""
 REPLICATES = 3
-"""Repeats of each call from which the instrument model is recovered."""
 TOLERANCES = {
     RESOLUTION.id: 0.18,
     POSITION_BIAS.id: 0.15,
@@ -50,7 +49,6 @@ TOLERANCES = {
 @dataclass(frozen=True)
 class SelftestCheck:
     judge: str
-    """Planted judge, with its protocol where that is not `base`."""
     figure: str
     planted: str
     accepted: str
@@ -84,7 +82,6 @@ def _unmoved(sheet: Datasheet, judge: Judge) -> SelftestCheck:
 
 
 def _instrument(folder: Path) -> Iterator[SelftestCheck]:
-    """The joint fit of three replicates of the ladder must find the planted parameters."""
     config = StudyConfig(
         name="instrument",
         seed=SEED,

@@ -31,9 +31,7 @@ class ShowRequest:
 class JudgeExamples:
     judge: str
     matching: int
-    """How many stimuli there are to choose from."""
     exhibits: Sequence[FindingExample]
-    """The chosen ones, most informative first."""
 
 
 def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:

@@ -35,7 +35,6 @@ def unwritable(columns: Iterable[object]) -> None:
 
 
 def distinct(numbers: Ints) -> Ints:
-    """The numbers that occur, each once, in order."""
     seen = _seen(numbers)
     return np.unique(numbers) if seen is None else np.flatnonzero(seen)
 

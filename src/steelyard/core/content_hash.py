@@ -31,7 +31,6 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """Reduce dataclasses, mappings, tuples and sets to plain JSON values."""
     if type(value) in _LEAVES:
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -82,7 +81,6 @@ class ContentHasher:
 
 
 def short_hash(digest: str) -> str:
-    """The first letters of a digest, for those who compare two by eye."""
     return digest.removeprefix(PREFIX)[:12]
 
 
@@ -117,8 +115,6 @@ def hash_of(digest: bytes) -> str:
 
 
 class HashIndex:
-    """Index of a column of digests, searched by bisection."""
-
     def __init__(self, digests: Digests) -> None:
         self._digests, heads = digests, _heads(digests)
         order = np.argsort(heads, kind="stable")
@@ -126,7 +122,6 @@ class HashIndex:
         # Two digests with one head are rare; only where there are any is more looked at than heads.
         self._distinct = bool((self._heads[1:] != self._heads[:-1]).all())
         self.order: Ints = order if self._distinct else np.argsort(digests, kind="stable")
-        """Places in the order of the digests."""
 
     def lookup(self, sought: Digests) -> Ints:
         """Row of each sought digest; -1 where it is not there."""

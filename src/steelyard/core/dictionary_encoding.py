@@ -19,14 +19,11 @@ Part = tuple[Sequence[str], Ints]
 """Spellings, and which of them each line has."""
 
 FEW = 4096
-"""Combinations that are spelled in advance."""
 CHUNK = 20_000
 """Lines that are made at a time: a million are never texts at once."""
 
 
 class DictionaryWriter:
-    """Lines, each put together from its parts in order."""
-
     def __init__(self, parts: Iterable[Part]) -> None:
         every = list(parts)
         self._rows = len(every[0][1])
@@ -55,7 +52,6 @@ def encode(numbers: Ints) -> Part:
 
 
 def coded(words: Iterable[str], codes: Ints) -> Part:
-    """The same part, with each spelling once."""
     known = list(words)
     number = {word: place for place, word in enumerate(dict.fromkeys(known))}
     if len(number) == len(known):

@@ -24,14 +24,12 @@ _KEY = "key"
 
 
 def from_body(kind: type[T], body: object, where: str = "") -> T:
-    """The dataclass that a JSON object holds; `where` leads to it in the file."""
     return kind(**read_fields(kind, body, where))
 
 
 def read_fields(
     kind: Any, body: object, where: str = "", names: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """The fields of a dataclass that a JSON object holds: all of them, or the named ones."""
     held = mapping(body, where)
     values: dict[str, Any] = {}
     for each in _declared(kind):
@@ -46,7 +44,6 @@ def read_fields(
 
 
 def written_fields(body: Any, names: Collection[str]) -> dict[str, Any]:
-    """The named fields of a dataclass under their keys, in the order of the names."""
     keys = {each.name: _key(each) for each in fields(body)}
     return {keys[name]: getattr(body, name) for name in names}
 
@@ -94,7 +91,6 @@ def _declared(kind: Any) -> tuple[_Declared, ...]:
 
 @cache
 def _reader(expected: Any) -> Reader:
-    """How a value of an annotated type is read."""
     kinds = get_args(expected) if get_origin(expected) in (Union, UnionType) else (expected,)
     plain = {kind for kind in kinds if kind in _PLAIN} | ({int} if float in kinds else set())
     others = [_nested(kind) for kind in kinds if kind not in _PLAIN]

@@ -29,8 +29,6 @@ class Spec:
 
 
 class Registry(Generic[T]):
-    """Names to factories, of one kind."""
-
     def __init__(self, kind: str, builtin: Mapping[str, str] | None = None) -> None:
         """`builtin` maps names to `module:attribute`, imported at first use."""
         self.kind = kind
@@ -57,7 +55,6 @@ class Registry(Generic[T]):
         return name not in self._builtin and name in self.names()
 
     def factory(self, name: str) -> Callable[..., T]:
-        """The factory of a name, imported if need be."""
         if name not in self._factories and name not in self._lazy:
             self._search()
         if name not in self._factories:

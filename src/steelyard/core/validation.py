@@ -137,9 +137,7 @@ class _Place:
     path: tuple[str, ...]
     """Keys and positions as they stand in the mapping, without the branches of unions."""
     keys: tuple[str, ...]
-    """What the innermost mapping takes."""
     expected: str | None
-    """What the innermost field says of itself."""
 
 
 def _place(kind: type[BaseModel], problem: ErrorDetails) -> _Place:
@@ -195,7 +193,6 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
 
 
 def _expected(problem: ErrorDetails) -> str:
-    """What would have been right, in the words of this project where they are known."""
     context = problem.get("ctx", {}).items()
     if problem["type"] in _EXPECTED:
         limits = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context}

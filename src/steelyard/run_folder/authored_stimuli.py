@@ -20,8 +20,6 @@ from steelyard.tasks.scale import parse_scale
 
 @dataclass(frozen=True)
 class AuthoredStimulus:
-    """A stimulus that somebody wrote, with the tries that were rejected."""
-
     stimulus: Stimulus
     """As it was made; what a person decided later is not in it."""
     tries: tuple[Rejection, ...] = ()
@@ -31,11 +29,9 @@ class AuthoredStimulus:
 
     @property
     def rejected(self) -> bool:
-        """True where no try was good enough."""
         return self.stimulus.lineage.review == REJECTED
 
     def row(self, brief: str, roles: str) -> AuthoredRow:
-        """How it lies in the run file."""
         return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(self._body))
 
     def arrival(self, original: Stimulus) -> str:

@@ -36,8 +36,6 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RunCalls:
-    """Every call of a run folder or an import, from which examples are made."""
-
     observations: Observations
     seed: int
     """Seed of the study, which breaks ties between examples."""
@@ -68,7 +66,6 @@ class RunCalls:
 
     @classmethod
     def of_import(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> RunCalls:
-        """The calls of an import: verdicts without texts and replies."""
         return cls(observations, seed, baselines)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:

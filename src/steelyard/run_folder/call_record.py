@@ -16,10 +16,7 @@ from steelyard.verdicts.observations import Observation
 
 
 class MemberCall(NamedTuple):
-    """A call of a member of a composite judge."""
-
     name: str
-    """Judge, order and repeat."""
     reply: str | None
     message: str | None
 

@@ -44,7 +44,6 @@ def positional_words(words: Sequence[str]) -> Iterator[str]:
 
 
 def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
-    """Words of a command without these options and their values."""
     skip = False
     for word in words:
         if not skip and word not in options:
@@ -54,10 +53,7 @@ def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RemedyJudge:
-    """A judge with its remedy, made of judges of the study."""
-
     definition: str
-    """As a study file has it."""
     title: str
     judge: Judge
 
@@ -124,7 +120,6 @@ def with_recorded_steps(sheet: Datasheet) -> Datasheet:
 
 
 def _recording_step(sheet: Datasheet, verdict: Conclusion) -> str:
-    """What to record: after a change, else what the record lacks."""
     if verdict.word in (UNFIT, CARE):
         return RECORD_AGAIN
     both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
@@ -189,7 +184,6 @@ class _NextSteps:
         return mine if needs_change and mine != "quick" else LARGER.get(mine)
 
     def _remedy_step(self, verdict: Conclusion, remedy: RemedyJudge, profile: str) -> Conclusion:
-        """The judge with its remedy, measured in a folder of its own."""
         study, words = self._study, self._study.command
         file = None if words is None else next(iter(positional_words(words)), None)
         address = (
@@ -279,7 +273,6 @@ class _NextSteps:
         return replace(self._study, profile=profile, items=tuple(self._items(profile)))
 
     def _items(self, profile: str) -> Iterator[Item]:
-        """Items of the pack, on the scales that this run has."""
         if any(stimulus.transcript is not None for stimulus in self.plan.stimuli):
             yield from runs_draw(profile, self._study.seed)
         elif form_of(self._study.task) == POINTWISE:
@@ -327,7 +320,6 @@ def new_folder(study: Study) -> str:
 
 
 def _of_failures(verdict: Conclusion) -> bool:
-    """Whether calls without a verdict are among what it rests on."""
     return any(fact.title == titles.FAILURES for fact in verdict.facts)
 
 

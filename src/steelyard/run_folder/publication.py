@@ -26,7 +26,6 @@ from steelyard.verdicts.observations import Observations
 
 
 def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | None:
-    """Build the datasheet from the record and write every format; without a reply there is none."""
     if record.coverage(plan.trials).own.answered:
         datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
         write_results(folder.path, results_of(plan, record))

@@ -140,7 +140,6 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _bits(values: Iterable[bool]) -> Any:
-    """Yes or no as pyarrow's, eight in a byte."""
     import pyarrow
 
     return pyarrow.py_buffer(np.packbits(np.array(list(values), dtype=np.bool_), bitorder="little"))

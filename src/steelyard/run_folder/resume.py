@@ -107,7 +107,6 @@ def _is_unreadable(arm: Sequence[Trial], record: RunRecord, most: int | None) ->
 def _moves(
     arms: Iterable[list[Trial]], judges: dict[str, Judge], record: RunRecord, store: RunStore
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Trials that have a reply or a failure, each with what it becomes."""
     failures = store.failures()
     for arm in arms:
         replies = record.replies(arm)
@@ -119,7 +118,6 @@ def _moves(
 
 
 def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:
-    """Nothing but the reader of the trial's protocol is another."""
     protocol = judge.protocols.get(trial.protocol)
     if protocol is None:
         return False
@@ -204,7 +202,6 @@ def check_replies(folder: RunFolder) -> None:
 
 
 def _check_written(folder: RunFolder, plan: Plan) -> None:
-    """Refuse to judge other written stimuli than those that were frozen."""
     if not plan.study.authored:
         return
     with folder.store(read_only=True) as store:

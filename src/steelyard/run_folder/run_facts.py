@@ -73,7 +73,6 @@ def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:
 
 
 def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:
-    """Calls of each judge that has any of these, in the order in which they come."""
     calls = answers.calls.take(rows)
     for judge in calls.judges:
         yield judge.name, rows[calls.of_judge(judge.name)]
@@ -108,7 +107,6 @@ def _rejected(answers: Answers, mine: Ints) -> dict[str, Any]:
 
 
 def rejected_fields(answers: Answers, rows: Ints) -> Counter[str]:
-    """Calls of these rows by the sampling field that their server would not take."""
     refused: Counter[str] = Counter()
     numbers, first, calls = np.unique(answers.service[rows], return_index=True, return_counts=True)
     for place in np.argsort(first).tolist():

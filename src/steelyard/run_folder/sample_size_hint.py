@@ -29,11 +29,9 @@ FIRST_ROWS = 100
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
 MERIT_METRICS = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
-"""Figures that say whether a judge tells good from bad."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
-"""Why they then are undefined."""
 BY_LABEL = (MERIT.id, KAPPA.id, LENIENCY.id)
 """Figures that both labels weigh in, whose rows of the rarer label decide."""
 UNEVEN = 3

@@ -38,7 +38,6 @@ def save_snapshot(path: Path, study: Study) -> None:
 
 
 def snapshot_text(study: Study) -> str:
-    """`study.yaml` of the run folder: every effective value, prompts included."""
     body = {
         **FROZEN,
         "name": study.name,

@@ -24,7 +24,6 @@ from steelyard.trials.judge import Composition, Judge
 Given = str | Mapping[str, Any]
 CONSENSUS, MAJORITY, MEAN, JURY = "consensus", "majority", "mean", "jury"
 KINDS = (CONSENSUS, MAJORITY, MEAN, JURY)
-"""Keys that begin the definition of a judge made of others."""
 MOST_REPEATS = 99
 _RULES = {"vote": "plurality", "mean": "average"}
 _EXAMPLES = {
@@ -39,7 +38,6 @@ EXAMPLES = {
     _EXAMPLES[MEAN]: "the mean of 3 scores of the same text, rounded",
     _EXAMPLES[JURY]: "the most frequent answer of several judges; jury/mean averages their scores",
 }
-"""How such judges are written, and what they are."""
 
 _Member = Annotated[str | dict[str, Any], Expected("a judge")]
 _Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
@@ -59,8 +57,6 @@ class CompositeConfig(BaseModel):
 
 @dataclass(frozen=True)
 class CompositeJudge:
-    """What was written, taken apart."""
-
     where: str
     kind: str
     config: CompositeConfig

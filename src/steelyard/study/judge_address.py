@@ -17,7 +17,6 @@ DEEPEST = 20
 """Depth of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
 
 _WORDS = {"null": None, "none": None, "": None, "true": True, "false": False}
-"""Values of a query that are no numbers and no text."""
 
 
 class QueryValue(str):
@@ -104,7 +103,6 @@ def _stray(key: str, known: Collection[str], under: str) -> str:
 
 
 def _owners(key: str) -> Iterator[str]:
-    """Whose judges have such a key, as the class that brings it says."""
     for name in PROVIDERS.in_order():
         try:
             info = provider_info(name)

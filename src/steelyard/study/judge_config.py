@@ -101,7 +101,6 @@ def parse_judge(
 
 
 def judge_info(address: str, where: str) -> ProviderInfo:
-    """What the model `provider/model` is; an address without one is refused."""
     if not address.partition("/")[2]:
         raise ConfigError(f"{where}: found no '/', expected {ADDRESS}.")
     try:
@@ -132,7 +131,6 @@ def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> 
 
 
 def _instead(address: str, ability: str) -> str:
-    """A judge of the same provider that can."""
     examples = provider_info(address.partition("/")[0]).every_example()
     able = [example.address for example in examples if getattr(model_info(example.address), ability)]
     return f"use {able[0]}, or " if able else ""

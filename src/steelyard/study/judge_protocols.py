@@ -79,7 +79,6 @@ USUAL = ("base", "strict")
 TEXT_READERS = ("choice", "json", "logprob")
 _READER_FORMS = f"{', '.join(TEXT_READERS)}, {{json: key}} or {{regex: pattern}}"
 _ARGUMENTS = {"json": "key", "regex": "pattern"}
-"""Readers that are given as a mapping, with the name of their argument."""
 
 
 class ProtocolConfig(BaseModel):
@@ -186,7 +185,6 @@ class ProtocolMaker:
         return Protocol(user, system, reader, base.settings)
 
     def _check_prompt(self, protocol: Protocol, name: str) -> None:
-        """Refuse a template that is wrong, and one that does not show the judge what it is to judge."""
         where = self.where if name == "base" else f"{self.where}: protocol {name!r}"
         pairwise = isinstance(self.scale, Pairwise)
         allowed = PAIRWISE_VARIABLES if pairwise else POINTWISE_VARIABLES

@@ -48,8 +48,6 @@ SHOWN = {PLANNER: {"transcript"}, EDITOR: {"message", "goal"}, SUMMARIZER: {"mes
 
 
 class EditingConfig(BaseModel):
-    """`editing`: each role is a model, or a mapping with what differs from author or validator."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     planner: str | dict[str, Any] | None = None
@@ -61,7 +59,6 @@ class EditingConfig(BaseModel):
 
 
 def read_prompts(config: EditingConfig, folder: Path, where: str) -> EditingConfig:
-    """The `editing` key with its prompt files read."""
     read = {}
     for role in EDITING_ROLES:
         given = getattr(config, role)
@@ -99,8 +96,6 @@ def _off(given: object) -> object:
 
 
 class ModelConfig(BaseModel):
-    """A model; how it is reached are its provider's own keys."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     model: Annotated[str, Expected(ADDRESS)]
@@ -114,8 +109,6 @@ class RoleConfig(ModelConfig):
 
 
 class AuthorConfig(RoleConfig):
-    """`author`: what writes, how warm, how often, and how texts are compared."""
-
     temperature: float | None = Field(default=0.7, ge=0)
     temperature_cap: float = Field(default=1.2, ge=0)
     max_tokens: int = Field(default=2048, gt=0, le=10**9)
@@ -128,8 +121,6 @@ class AuthorConfig(RoleConfig):
 
 
 class ValidatorConfig(RoleConfig):
-    """`validator`: what confirms, and what is asked where it gives no readable answer."""
-
     fallback: str | dict[str, Any] | None = None
 
 
@@ -153,7 +144,6 @@ Config = TypeVar("Config", bound=ModelConfig)
 
 
 def parse_roles(author: Given, validator: Given | None, editing: EditingConfig | None = None) -> Roles:
-    """The roles of a study file; what is wrong with them is said in one sentence."""
     if validator is None:
         raise ConfigError(
             "validator: found none, expected a model that confirms what the author writes; "

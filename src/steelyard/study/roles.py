@@ -32,8 +32,6 @@ SHOWN_BEFORE = 8
 
 @dataclass(frozen=True)
 class Editing:
-    """The models that edit runs, each with one question of its own."""
-
     planner: Judge
     """Says which messages to edit, and to what end."""
     editor: Judge
@@ -43,9 +41,7 @@ class Editing:
     verifier: Judge
     """Grades the edited run, and does not know what it was to become."""
     steps: int = STEPS
-    """Messages that one plan may edit, at most."""
     summary_words: int = SUMMARY_WORDS
-    """Words of a summary, at most."""
     prompts: tuple[tuple[str, str], ...] = ()
     """Roles whose prompt the study brings, with its text."""
     stated: bool = False
@@ -68,7 +64,6 @@ score is open."""
 QUESTIONS = {VERIFIER: GRADE}
 """Roles of editing whose question is called otherwise than they are."""
 EMBED = "embedding"
-"""What an embedding model is asked."""
 
 
 @cache
@@ -77,7 +72,6 @@ def prompt_file(name: str) -> str:
 
 
 AUTHOR_VARIABLES = frozenset({"exemplars", "expected", "fence", "high", "label", "low", "variant", "words"})
-"""What the part of an author's prompt that says what to write may name."""
 
 
 def author_protocols(own: Mapping[str, str] | None = None) -> dict[str, Protocol]:
@@ -121,8 +115,6 @@ EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Roles:
-    """The models of a study that are no judges, and how hard they try."""
-
     author: Judge
     """Writes; one protocol for each goal."""
     validator: Judge
@@ -162,7 +154,6 @@ class Roles:
 
     @property
     def templates(self) -> dict[str, str]:
-        """Role and question to the prompt that asks it, as it is filled for each text."""
         editing = () if self.editing is None else self.editing.models
         return {
             f"{model.name}: {question}": "\n\n".join(filter(None, (protocol.system, protocol.user)))
@@ -171,7 +162,6 @@ class Roles:
         }
 
     def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
-        """What a reader of the figures should know of who wrote and who confirmed."""
         author, validator = _served(self.author), _served(self.validator)
         if validator == author:
             yield (
@@ -213,7 +203,6 @@ class Roles:
         return content_hash(settings)
 
     def settings(self) -> dict[str, Any]:
-        """Author and validator with every value in force, and the hash that tells them from others."""
         author = {
             **_settings(self.author),
             "temperature_cap": self.temperature_cap,

@@ -26,10 +26,7 @@ from steelyard.trials.judge import Judge
 
 @dataclass(frozen=True)
 class DataSource:
-    """The data of a study, as its run folder remembers them."""
-
     settings: Mapping[str, Any]
-    """The `data` key as it was given."""
     files: Mapping[str, str]
     """File to the hash of its content."""
 
@@ -89,11 +86,9 @@ class Study:
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
     authored: tuple[Stimulus, ...] = ()
     source: DataSource | None = None
-    """Where the items came from, where they are the user's."""
     reference: str | None = None
     """Judge whose verdicts on the items are their labels, where nobody else gave any."""
     writers: Mapping[str, Any] | None = None
-    """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
     command: tuple[str, ...] | None = field(default=None, compare=False)
@@ -109,7 +104,6 @@ class Study:
 
     @cached_property
     def design(self) -> Design:
-        """What the probes build from, with every text that was written for them."""
         design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
         asking = [probe for probe in self.build_probes() if isinstance(probe, AuthoredProbe)]
         packed = pack_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
@@ -129,7 +123,6 @@ class Study:
 
     @property
     def frame(self) -> dict[str, object]:
-        """What every judge and probe of the study shares."""
         frame: dict[str, object] = {
             "name": self.name,
             "seed": self.seed,
@@ -147,7 +140,6 @@ class Study:
 
     @property
     def instruments(self) -> dict[str, dict[str, str]]:
-        """Judge names to the fingerprints of their protocols."""
         return {j.name: {name: j.fingerprint(name) for name in j.protocols} for j in self.judges}
 
     def extends(self, other: Study) -> bool:
@@ -167,7 +159,6 @@ class Study:
         return self.extends(replace(other, profile=self.profile, items=(), frozen_items=self.items_hash))
 
     def build_probes(self) -> list[Probe]:
-        """The probes, ready to use; one that does not fit the study's scale is refused."""
         probes = [self.kit.build(spec) for spec in self.probes]
         form = form_of(self.task)
         for probe in probes:

@@ -188,7 +188,6 @@ def build_study(
 def _items(
     config: StudyConfig, folder: Path, task: Task, runs: bool, rubrics: Sequence[RubricEntry]
 ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
         chosen, others = config.data.split_items(folder, task.scale, config.seed, rubrics)
         failing = _failing(config)
@@ -241,7 +240,6 @@ def _check_rubric(study: Study) -> None:
 
 
 def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfig:
-    """What was not said follows from what is measured."""
     data = config.data is not None
     defaults: dict[str, Any] = {"probes": list(RUN_PROBES if of_runs else default_probes(task, data))}
     if form_of(task) == POINTWISE:
@@ -255,7 +253,6 @@ def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfi
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML file, or one sentence about what is there instead."""
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

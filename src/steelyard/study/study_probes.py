@@ -17,9 +17,7 @@ from steelyard.study.study import ProbeCache, Study
 from steelyard.tasks.task import Task
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
-"""Probes on the built-in catalogue of pairs."""
 RUN_PROBES = ("agentic",)
-"""Probes on runs of agents."""
 
 
 def default_probes(task: Task, data: bool) -> tuple[str, ...]:
@@ -30,7 +28,6 @@ def default_probes(task: Task, data: bool) -> tuple[str, ...]:
 
 
 def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeCache) -> tuple[Spec, ...]:
-    """The probes as they are written, each once; one that can not be built is refused."""
     specs = [_spec(one, kit) for one in given]
     for spec in specs:
         if specs.count(spec) > 1:

@@ -80,12 +80,9 @@ INSTRUCTIONS = {
 """What is asked where nobody says it: of pairs, and of single texts."""
 
 FILE_ENDINGS = (".md", ".markdown", ".txt")
-"""Endings of files that hold an instruction or a rubric."""
 
 
 class TaskConfig(BaseModel):
-    """The question; each part may be left out."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     instruction: str | None = Field(default=None, min_length=1)
@@ -109,7 +106,6 @@ class TaskConfig(BaseModel):
 
 
 def read_texts(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, str]:
-    """Instruction and rubric of the `task` key: the text itself, or that of the file it names."""
     return {
         part: read_part(body[part], folder, f"{where}: task.{part}")
         for part in ("instruction", "rubric")

@@ -49,8 +49,6 @@ def _secret() -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """The secrets of one server, and the names it answers to."""
-
     host: str
     port: int
     token: str = field(default_factory=_secret)
@@ -92,7 +90,6 @@ class Guard:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on with the limit on the body and the headers of every answer."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)

@@ -53,7 +53,6 @@ def environment() -> Environment:
 
 
 def page(request: Request, template: str, **content: Any) -> Response:
-    """A template as a page, or as the part of one that a script asked for."""
     text = environment().get_template(template).render(csrf=request.scope.get("csrf", ""), **content)
     return HTMLResponse(replace_lone_surrogates(text))
 
@@ -97,7 +96,6 @@ EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
     405: _error_handler(405, "That page takes no such request."),
     Exception: _internal_error,
 }
-"""Exception or status to the page that shows it."""
 
 
 REVIEWER = "steelyard-reviewer"
@@ -107,8 +105,6 @@ NAME_LIMIT = 80
 
 
 def json_route(handler: Callable[[Request, dict[str, Any]], Response]) -> Callable[[Request], Any]:
-    """A route that takes a JSON object and answers an error with a sentence."""
-
     async def endpoint(request: Request) -> Response:
         try:
             body = json.loads(await request.body())
@@ -159,6 +155,5 @@ def edited_text(body: dict[str, Any], key: str, held: str) -> str | None:
 
 
 def as_browser_text(text: str) -> str:
-    """A text as the field of a browser gives it back."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return replace_lone_surrogates(lines.replace("\0", "\ufffd"))

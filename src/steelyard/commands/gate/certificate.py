@@ -58,13 +58,10 @@ class Certificate(_Body):
 
 @dataclass(frozen=True)
 class Instruments:
-    """What a certificate is compared with: the judges about to be used, and their stimuli."""
-
     where: str
     judges: tuple[JudgeEntry, ...]
     stimulus_set: str
     version: str
-    """Version of Steelyard that made, or would make, the figures."""
 
     @classmethod
     def of(cls, target: Path) -> Instruments:
@@ -105,7 +102,6 @@ def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> di
 
 
 def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) -> None:
-    """A measurement that is older than a ruling may be is not decided on again."""
     measured = sheet.run.get("finished")
     if policy.valid_for is None or not isinstance(measured, str):
         return
@@ -148,7 +144,6 @@ def verify(
     now: datetime,
     policy: Policy | None = None,
 ) -> None:
-    """Refuse a certificate that does not speak for these judges today."""
     if certificate.expires is not None and _aware(certificate.expires) <= now:
         raise CertificateError(
             f"{where}: expired on {certificate.expires.isoformat(timespec='seconds')}; "

@@ -32,7 +32,6 @@ RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 def drift_checks(
     folder: Path, reference: Path, policy: Policy, ruling: Ruling, margin: float
 ) -> tuple[list[Check], list[str]]:
-    """One check per figure of the policy that can be paired, and per other figure that moved; and notes."""
     new, old = load_verdicts(folder), load_verdicts(reference)
     if new.stimulus_set != old.stimulus_set:
         raise DataError(
@@ -69,7 +68,6 @@ def drift_checks(
 
 
 def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
-    """The reference's judge of the same name, or its only one."""
     named = [entry for entry in old.judges if entry.name == judge]
     own = [entry for entry in old.judges if not entry.baseline]
     if named or len(own) == 1:
@@ -83,7 +81,6 @@ def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
 def _select(
     policy: Policy, rows: Sequence[Comparison], asked: Collection[str]
 ) -> tuple[list[Comparison], list[str]]:
-    """Figures of the policy that can be paired, and those of what was asked that can not."""
     selected: dict[int, Comparison] = {}
     unpaired: dict[str, None] = {}
     for rule in policy.rules:

@@ -39,8 +39,6 @@ NAMED_BY: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Flag:
-    """Something that the datasheet flags, or leaves open."""
-
     title: str
     sentence: str
     metrics: tuple[str, ...]
@@ -73,7 +71,6 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
 
 
 def _flags(sheet: Datasheet, judge: str) -> Iterator[Flag]:
-    """What makes a judge faulty: flagged readings, merit refuted, limits of plug-ins."""
     yield from _readings(sheet, judge, FLAGGED)
     mine = sheet.look_up.of_judge(judge)
     refuted = [e for e in mine if e.metric == MERIT.id and e.status == FLAGGED]

@@ -74,7 +74,6 @@ def check_certificate(
     judges: Sequence[str] = (),
     given: PolicyLike | None = None,
 ) -> Certificate:
-    """Verify a certificate for the judges of a run folder or of a study file."""
     instruments = Instruments.of(target)
     names = select_judges(instruments.judges, judges, str(target))
     certificate = read_certificate(certificate_file)

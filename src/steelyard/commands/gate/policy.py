@@ -24,7 +24,6 @@ from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.stimuli.original import ORIGINAL
 
 SHIPPED = ("smoke", "default", "strict")
-"""Policies that come with the laboratory, from lenient to strict."""
 VALID_FOR, FLAGS = "valid_for", "flags"
 CLEAR_ON_SHEET = "clear"
 """In the place of limits: those of the datasheet, which has to call the figure clear."""
@@ -33,7 +32,6 @@ UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
 
 
 PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
-"""A file, the name of a policy that is shipped, or rules as they stand in a file."""
 
 
 class RuleConfig(BaseModel):
@@ -52,8 +50,6 @@ class RuleConfig(BaseModel):
 
 @dataclass(frozen=True)
 class PolicyRule:
-    """A figure and the limits it must keep."""
-
     metric: str
     low: float | None
     high: float | None
@@ -92,7 +88,6 @@ class Policy:
 
 
 def find_policy(given: PolicyLike) -> Policy:
-    """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
     if isinstance(given, Mapping):
         return parse_policy(given, "policy")
     if not isinstance(given, (str, Path)):
@@ -108,7 +103,6 @@ def find_policy(given: PolicyLike) -> Policy:
 
 
 def load_policy(path: Path) -> Policy:
-    """Read a policy file; everything that is not understood is refused in one sentence."""
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
@@ -167,8 +161,6 @@ def _valid_for(text: object, where: str) -> timedelta | None:
 
 
 class MetricValue(Protocol):
-    """What an estimate and a comparison have in common."""
-
     @property
     def probe(self) -> str: ...
 

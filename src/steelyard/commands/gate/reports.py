@@ -52,7 +52,6 @@ def _counts(checks: tuple[Check, ...]) -> dict[str, str]:
 
 
 def sentence(check: Check) -> str:
-    """The reason, with the calls that are still needed."""
     return check.reason if check.more is None else f"{check.reason}; {check.more}"
 
 
@@ -78,7 +77,6 @@ def render_markdown(ruling: Ruling) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays text in a Markdown table."""
     shown = escape_control_chars(text)
     for sign in "\\`*_[]<>|#":
         shown = shown.replace(sign, f"\\{sign}")

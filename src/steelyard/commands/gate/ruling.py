@@ -46,13 +46,10 @@ EXIT_CODES = {PASS: 0, FAIL: 3, GATE_INCONCLUSIVE: 4}
 
 @dataclass(frozen=True)
 class Check:
-    """One rule applied to one figure of one judge."""
-
     judge: str
     rule: str
     figure: str
     result: str
-    """`PASS`, `FAIL` or `INCONCLUSIVE`."""
     found: str
     reason: str
     calls_needed: int | None = None
@@ -62,13 +59,11 @@ class Check:
     """The same in words, as clusters or rows where those are what is missing."""
     metric: str = ""
     value: float | None = None
-    """The figure, or the drift; None where it is undefined."""
     low: float | None = None
     high: float | None = None
 
     @property
     def name(self) -> str:
-        """What the figure is called; of a check over all figures, the rule."""
         return self.rule.partition(":")[0]
 
     def to_json(self) -> dict[str, Any]:
@@ -77,19 +72,15 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Ruling:
-    """Every check of every judge."""
-
     study: str
     judges: tuple[str, ...]
     checks: tuple[Check, ...]
-    """In the order of the policy, judge by judge; drift last."""
     notes: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
         return f"<Ruling on {', '.join(self.judges)}: {self.result}, {pluralize(len(self.checks), 'check')}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the result, then every check, the worst first."""
         cells = [
             (check.result, check.judge, check.rule, check.found, check.reason)
             for check in sorted(self.checks, key=lambda check: ORDER.index(check.result))
@@ -107,7 +98,6 @@ class Ruling:
         return [check for check in self.checks if check.judge == judge]
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `gate --json`."""
         return {
             "schema": "steelyard.gate/1",
             "study": self.study,

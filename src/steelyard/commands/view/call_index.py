@@ -23,7 +23,6 @@ class CallFilter:
     """Conditions that a call must meet; an empty one lets everything pass."""
 
     figure: str = ""
-    """Name of a figure: the calls behind it."""
     judge: str = ""
     probe: str = ""
     protocol: str = ""
@@ -32,13 +31,10 @@ class CallFilter:
     delta: str = ""
     """Quality step of a pair."""
     outcome: str = ""
-    """`wrong`, `flip`, `positional`, `unreadable` or `failed`."""
     text: str = ""
-    """Words that stimulus or reply contain."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> CallFilter:
-        """The filter of an address; what it does not know is left alone."""
         return cls(**{field.name: given.get(field.name, "")[:300] for field in fields(cls)})
 
     def parts(self) -> Iterator[tuple[str, str]]:
@@ -51,7 +47,6 @@ NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
 def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
-    """A short name of a call, the same whenever it is looked at."""
     words = ",".join(_json_text(word) for word in (judge, protocol, stimulus, order))
     return hashlib.sha256(f"[{words},{replicate}]".encode()).hexdigest()[:16]
 
@@ -64,8 +59,6 @@ def _json_text(word: str) -> str:
 
 @dataclass(frozen=True)
 class CallCounts:
-    """Calls of judges under test, and calls of the baselines beside them."""
-
     judges: int
     baselines: int
 
@@ -160,7 +153,6 @@ class CallIndex:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Judges under test, then baselines, each by name."""
         return tuple(sorted(self.calls.judges, key=self.is_baseline))
 
     def is_baseline(self, name: str) -> bool:
@@ -172,11 +164,9 @@ class CallIndex:
         return places[self.calls.judge] if len(places) else np.zeros(len(self.calls), dtype=np.bool_)
 
     def counts(self, keep: Mask) -> dict[str, CallCounts]:
-        """Outcome to the number of calls that pass."""
         return {outcome: self.count(mask & keep) for outcome, mask in self.outcomes.items()}
 
     def count(self, keep: Mask) -> CallCounts:
-        """How many calls a mask keeps, those of baselines apart."""
         baselines = int((keep & self.by_baseline).sum())
         return CallCounts(int(keep.sum()) - baselines, baselines)
 
@@ -186,7 +176,6 @@ class CallIndex:
         return self.baselines_last(np.flatnonzero(chosen))
 
     def baselines_last(self, rows: Ints) -> Ints:
-        """The same rows, those of judges under test first."""
         return rows[np.argsort(self.by_baseline[rows], kind="stable")]
 
     def of_stimulus(self, name: str) -> Ints:

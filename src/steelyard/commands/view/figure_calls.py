@@ -24,13 +24,11 @@ def figure_name(estimate: Estimate) -> str:
 
 
 def calls_behind(estimate: Estimate, index: CallIndex) -> Mask:
-    """Which calls of a run a figure of its datasheet was counted from."""
     summed_up = str(estimate.group.get("of", estimate.metric))
     return _CallSelector(estimate, metric_named(summed_up), index).mask()
 
 
 def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, tuple[str, ...]]:
-    """Name of a figure to the names of all that are counted from the same calls, in their order."""
     groups: dict[bytes, list[str]] = {}
     for name, estimate in figures.items():
         groups.setdefault(calls_behind(estimate, index).tobytes(), []).append(name)
@@ -39,8 +37,6 @@ def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, t
 
 @dataclass(frozen=True, eq=False)
 class _CallSelector:
-    """The choice of calls by what a figure says of itself."""
-
     estimate: Estimate
     metric: Metric
     index: CallIndex
@@ -117,7 +113,6 @@ class _CallSelector:
         return np.isin(np.arange(len(calls.shown.stimuli)), np.concatenate(seen))
 
     def _better_in(self, slot: int) -> Mask:
-        """Calls in which the better text stood in this slot."""
         calls = self.index.calls
         better = calls.shown.better[calls.stimulus]
         place = np.where(calls.order == 1, 3 - better, better)

@@ -42,13 +42,9 @@ PAUSE = 3.0
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run as it was at one moment."""
-
     index: CallIndex
     plan: Plan | None
-    """What was planned; None for an import."""
     state: tuple[int, int]
-    """Replies and failures that were there."""
     searches: dict[str, Ints] = field(default_factory=dict)
     """Words to the rows of calls whose reply holds them: every page of a search asks for the same."""
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
@@ -58,7 +54,6 @@ class LoadedRun:
 
     @cached_property
     def planned_rows(self) -> Ints:
-        """Where each call stands in the plan; nothing for an import."""
         if self.plan is None:
             return NO_ROWS
         trials, calls = self.plan.trials, self.index.calls
@@ -93,7 +88,6 @@ class LoadedRun:
 
     @property
     def planned(self) -> int:
-        """Calls that the plan has; for an import those that it holds."""
         return len(self.index.calls) if self.plan is None else len(self.plan.trials)
 
 
@@ -130,7 +124,6 @@ class ViewedRun:
 
     @property
     def ready(self) -> bool:
-        """True where a page need not wait."""
         return self._loaded is not None
 
     def open(self) -> None:
@@ -151,7 +144,6 @@ class ViewedRun:
             self._opening.clear()
 
     def load(self) -> LoadedRun:
-        """The run, read when it is first wanted and again when it has grown."""
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
@@ -190,7 +182,6 @@ class ViewedRun:
 
     @property
     def answered(self) -> int:
-        """Calls with a reply or a failure, as of now; for an import those that it holds."""
         return len(self.load().index.calls) if self._import is not None else sum(self._state())
 
     @contextmanager
@@ -259,7 +250,6 @@ def call_detail(run: ViewedRun, loaded: LoadedRun, name: str) -> CallDetail | No
 def details(
     run: ViewedRun, loaded: LoadedRun, rows: Sequence[int], *, explained: bool = True
 ) -> list[CallDetail]:
-    """The calls of these rows, by one read of the run file; a list needs no explanations."""
     index = loaded.index
     trials = [loaded.trial(row) for row in rows]
     with run.store() as store:
@@ -279,7 +269,6 @@ def details(
 
 
 def reason_of_count(loaded: LoadedRun, row: int) -> str:
-    """Why the call counts as it does, in the words of an example of its group."""
     calls = loaded.index.calls
     mine = calls.of_judge(calls.judges[int(calls.judge[row])])
     item, stimulus = calls.shown.item, int(calls.stimulus[row])

@@ -91,7 +91,6 @@ class ReviewPages:
     # Pages
 
     def whole(self, request: Request) -> Response:
-        """The queue and one stimulus."""
         queue = self._queue(request)
         name = request.query_params.get("item") or following(queue.rows, None)
         return page(request, "review.html.j2", **{**self._content(queue), **self._item(queue, name)})
@@ -108,7 +107,6 @@ class ReviewPages:
         )
 
     def templates(self, request: Request) -> Response:
-        """The prompts of everybody who wrote or confirmed, before they are filled."""
         return page(request, "review_templates.html.j2", templates=self.session.log.noted(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
@@ -258,7 +256,6 @@ class ReviewPages:
 
 
 def _turns(given: Any) -> dict[int, ReviewerEdit]:
-    """What was typed at the messages of a run; what is no such thing is left out."""
     if not isinstance(given, dict):
         return {}
     edits = {}

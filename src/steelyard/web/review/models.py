@@ -18,7 +18,6 @@ from steelyard.tasks.transcripts.transcript import SYSTEM, TOOL, Turn
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
 WAITING = "waiting"
-"""Filter: whatever is not decided."""
 REFUSED = "rejected by checks"
 """Status of a text that the checks rejected and nobody has looked at."""
 
@@ -29,14 +28,11 @@ class QueueFilters:
 
     probe: str = ""
     status: str = ""
-    """A status, or `waiting`."""
     stratum: str = ""
     doubt: str = ""
     """`yes` where an attempt was rejected, `no` where none was."""
     likeness: str = ""
-    """`near` the original, `far` from it."""
     text: str = ""
-    """Words that the text, its request or its name contains."""
 
     @classmethod
     def of(cls, query: QueryParams) -> QueueFilters:
@@ -64,22 +60,18 @@ class QueueFilters:
 
 @dataclass(frozen=True)
 class QueueRow:
-    """A stimulus in the queue, as one reviewer sees it."""
-
     item: ReviewItem
     review_status: ReviewStatus
     """What was decided, as far as the reviewer may know."""
 
     @property
     def status(self) -> str:
-        """One word for where it stands."""
         if self.item.refused and self.review_status.status == PENDING:
             return REFUSED
         return self.review_status.status
 
     @property
     def waiting(self) -> bool:
-        """True where somebody still has to decide."""
         return self.item.waits and self.status in (PENDING, DEFERRED, DISPUTED)
 
 
@@ -107,9 +99,7 @@ def rows_of(
 @dataclass(frozen=True)
 class QueueProgress:
     decided: int
-    """Texts that wait no longer."""
     total: int
-    """Texts that are or were to be decided."""
     counts: Mapping[str, int]
 
     @classmethod
@@ -159,7 +149,6 @@ class EditableTurn:
     error: str
     calls: tuple[EditableCall, ...]
     edited: bool
-    """True where author or reviewer changed it."""
 
     @property
     def folded(self) -> bool:

@@ -16,14 +16,12 @@ STEPS = (0.05, 0.15, 0.3, 0.5)
 @dataclass(frozen=True)
 class Tile:
     wrong: int
-    """Calls that gave another answer than the reference."""
     held: int
     """Calls with a verdict that is held against a reference."""
     calls: int
 
     @property
     def share(self) -> float | None:
-        """Share of wrong calls; None where no call is held against a reference."""
         return self.wrong / self.held if self.held else None
 
     @property
@@ -35,7 +33,6 @@ class Tile:
 @dataclass(frozen=True)
 class AccuracyMap:
     judges: tuple[str, ...]
-    """Rows, baselines last."""
     probes: tuple[str, ...]
     tiles: Mapping[tuple[str, str], Tile]
     baselines: frozenset[str] = frozenset()

@@ -100,7 +100,6 @@ class ViewPages:
         )
 
     def sheet(self, request: Request) -> Response:
-        """The datasheet, each number a link to its calls."""
         run, links = self._run(request)
         published = run.published
         if published is None:
@@ -175,7 +174,6 @@ class ViewPages:
         )
 
     def stimulus(self, request: Request) -> Response:
-        """One stimulus with what every judge said of it, both orders side by side."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
@@ -202,7 +200,6 @@ class ViewPages:
         )
 
     def map(self, request: Request) -> Response:
-        """Judges by probes: the share of wrong calls, each a link to them."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
@@ -230,7 +227,6 @@ class ViewPages:
         return Target(self.runs[int(number)].path, judge or None)
 
     def _opening(self, request: Request, run: ViewedRun) -> Response:
-        """A page that comes back by itself while a run is opened."""
         run.open()
         return page(request, "view_opening.html.j2", run=run, still=self._still)
 
@@ -273,7 +269,6 @@ def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
 
 
 def _about(sheet: Datasheet) -> str:
-    """How large a run was, what it cost and when it ended."""
     facts = sheet.facts
     calls = pluralize(facts.calls, "call") if facts.calls else ""
     return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)

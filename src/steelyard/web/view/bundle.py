@@ -29,7 +29,6 @@ _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
 
 
 def write_bundle(folders: Sequence[Path], out: Path) -> int:
-    """Write every page that can be reached from the overview; return how many."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ConfigError(f"{out}: is not empty and holds no bundle, expected a new folder; name another.")
     alike: dict[int, dict[str, tuple[str, ...]]] = {}

@@ -21,12 +21,10 @@ from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation
 
 REMEMBERED = 20
-"""Searches that are kept at hand."""
 PART = 500
 
 
 def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
-    """The calls that pass a filter, whatever their outcome."""
     keep = loaded.index.mask(wanted, lambda text: _rows_with_reply(run, loaded, text))
     return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 

@@ -14,8 +14,6 @@ from steelyard.metrics.metric import Metric
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses of the pages of one run."""
-
     run: int
     """Its place among the folders that were named."""
 
@@ -32,7 +30,6 @@ class Links:
         return self.calls(CallFilter(figure=figure_name(estimate), outcome=metric.behind))
 
     def together(self, figure: str) -> tuple[str, ...]:
-        """Names of the figures whose calls one page lists."""
         return (figure,)
 
     def call(self, name: str, stimulus: str) -> str:
@@ -40,11 +37,9 @@ class Links:
         return f"/run/{self.run}/call/{name}"
 
     def stimulus(self, name: str) -> str:
-        """Everything that was said about one stimulus."""
         return f"/run/{self.run}/stimulus?id={quote(name, safe='')}"
 
     def file(self, name: str, wanted: CallFilter | None = None) -> str:
-        """A download: `calls.csv`, `calls.json`, `datasheet.json`."""
         query = "" if wanted is None else urlencode(dict(wanted.parts()))
         return f"/run/{self.run}/files/{name}" + (f"?{query}" if query else "")
 
