@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.api import measure
-from steelyard.commands.gate.flags import NAMED_BY, with_flags
 from steelyard.commands.gate.gate import gate
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
-from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, apply_policy, check
+from steelyard.commands.gate.ruling import EXIT_CODES, NAMED_BY, Ruling, apply_policy, check, with_flags
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.glossary import declared, metric_named

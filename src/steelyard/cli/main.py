@@ -75,14 +75,12 @@ def cli() -> None:
     """
     from pathlib import Path
 
-    from steelyard.commands.dotenv import load_dotenv
-
     try:
         folder = Path.cwd()
     except FileNotFoundError as error:
         raise RunError("the working folder does not exist any more; change to another one.") from error
     try:
-        load_dotenv(folder)
+        process.load_dotenv(folder)
     except OSError as error:
         raise RunError(
             f"the .env in or above {folder} cannot be read ({error.strerror}); make it readable or remove it."

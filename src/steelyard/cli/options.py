@@ -75,7 +75,7 @@ def complete_probes(context: click.Context, parameter: click.Parameter, start: s
     return [name for name in (*SUITES, *PROBES.names()) if name.startswith(start)]
 
 
-STUDY_OPTIONS: tuple[Decorator, ...] = (
+_STUDY_OPTIONS: tuple[Decorator, ...] = (
     click.argument(
         "study", required=False, metavar="[STUDY.yaml]", type=click.Path(dir_okay=False, path_type=Path)
     ),
@@ -97,6 +97,40 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         help="Probe or suite to run; repeatable.",
         shell_complete=complete_probes,
     ),
+    option(
+        "--data",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
+    ),
+    option("--columns", metavar="MAP", help="Column mapping: request=q,response=a,label=l."),
+    option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
+    option(
+        "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."
+    ),
+    option("--stratify", metavar="COLUMN", help="Column that defines the strata."),
+    option("--sample", type=COUNT, metavar="N", help="Rows to sample, balanced over the strata [all]."),
+    option("--where", metavar="MAP", help="Keep only rows with these column values: epoch=1."),
+    option(
+        "--preprocess",
+        multiple=True,
+        metavar="NAME",
+        help="Strip parts of transcripts before judging, e.g. drop_system; repeatable.",
+    ),
+    option("--failing", type=int, metavar="N", help="Score that means 'failed' for an agent run [lowest]."),
+    option(
+        "--rubric",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Rubric file (text or Markdown).",
+    ),
+    option(
+        "--prompt",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Prompt template file, or 'paper' for the published prompt.",
+    ),
+    option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
     option("--scale", metavar="SCALE", help="Scale: pairwise, binary or a range such as 1-6 [from probes]."),
     option(
         "--profile",
@@ -143,44 +177,6 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
-DATA_OPTIONS: tuple[Decorator, ...] = (
-    option(
-        "--data",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
-    ),
-    option("--columns", metavar="MAP", help="Column mapping: request=q,response=a,label=l."),
-    option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
-    option(
-        "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."
-    ),
-    option("--stratify", metavar="COLUMN", help="Column that defines the strata."),
-    option("--sample", type=COUNT, metavar="N", help="Rows to sample, balanced over the strata [all]."),
-    option("--where", metavar="MAP", help="Keep only rows with these column values: epoch=1."),
-    option(
-        "--preprocess",
-        multiple=True,
-        metavar="NAME",
-        help="Strip parts of transcripts before judging, e.g. drop_system; repeatable.",
-    ),
-    option("--failing", type=int, metavar="N", help="Score that means 'failed' for an agent run [lowest]."),
-    option(
-        "--rubric",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Rubric file (text or Markdown).",
-    ),
-    option(
-        "--prompt",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Prompt template file, or 'paper' for the published prompt.",
-    ),
-    option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
-)
-
-
 until_option = option(
     "--until",
     type=click.Choice(["verdict"]),
@@ -190,7 +186,7 @@ until_option = option(
 
 
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
+    for decorate in reversed(_STUDY_OPTIONS):
         command = decorate(command)
     return command
 

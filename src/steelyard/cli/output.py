@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from steelyard.errors import SteelyardError
     from steelyard.runner.session import RunSession
 
-ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
-"""What to do when a model or server has changed under the same name."""
-
 
 def print_error(message: object) -> None:
     from steelyard.datasheet.words.text import escape_control_chars
@@ -68,7 +65,7 @@ def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
         return f"{pluralize(session.calls, 'call')} in this run{spent}."
     if session.failures or session.stop_errors:
         return f"No call of this run was answered{spent}."
-    return f"No calls: every trial was answered before. {ASK_AFRESH}"
+    return "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR."
 
 
 full_option = option("--full", is_flag=True, help="Print every figure instead of one screen.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,11 +13,6 @@ from steelyard.cli.options import option, study_options, until_option
 from steelyard.cli.study import open_study
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
-
-if TYPE_CHECKING:
-    from steelyard.metrics.stats.sample_size import LabelPrecision
-
-MOST_ITEMS = 1_000_000_000
 
 
 @click.command(short_help="Estimate the cost of a measurement; makes no calls.")
@@ -32,7 +27,7 @@ MOST_ITEMS = 1_000_000_000
 )
 @option(
     "--items",
-    type=click.IntRange(2, MOST_ITEMS),
+    type=click.IntRange(2, 1_000_000_000),
     default=500,
     metavar="N",
     help="Items per system, for --rank.",
@@ -83,15 +78,11 @@ def print_label_precision(given: str, as_json: bool) -> None:
     click.echo("smallest difference between two judges that 80 % of studies detect.\n")
     click.echo("    rows  accuracy   kappa   false passes   between two judges")
     for row in rows:
-        click.echo(_line(row))
+        accuracy, kappa, error = (f"±{share:.3f}" for share in (row.accuracy, row.kappa, row.error_rate))
+        between = f"{row.between_judges:>18.3f}"
+        click.echo(f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {between}")
     click.echo("\nAssumes a judge that is right in 0.85 of the rows and passes 0.10 of those")
     click.echo("that should fail (half of them), and a second one that differs in 0.15.")
-
-
-def _line(row: LabelPrecision) -> str:
-    shares = (row.accuracy, row.kappa, row.error_rate)
-    accuracy, kappa, error = (f"±{share:.3f}" for share in shares)
-    return f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {row.between_judges:>18.3f}"
 
 
 def _counts(given: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,11 +90,8 @@ def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
     if name not in RERUN_PARAMETERS or source in (None, ParameterSource.DEFAULT):
         return
     option = min(parameter.opts, key=len)
-    for value in _each(context.params[name]):
+    value = context.params[name]
+    for each in value if isinstance(value, tuple) else (value,):
         if isinstance(parameter, click.Option):
             yield option
-        yield str(value)
-
-
-def _each(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, tuple) else (value,)
+        yield str(each)

@@ -30,12 +30,6 @@ from steelyard.verdicts.advice import advice, quoted, spoken
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
-EXTRAS = (
-    ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
-    ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
-)
-"""Check, package, extra that brings it, and what it is for; providers say of theirs themselves."""
-
 
 def machine_checks() -> Iterator[DoctorCheck]:
     yield DoctorCheck(
@@ -49,7 +43,10 @@ def machine_checks() -> Iterator[DoctorCheck]:
     yield DoctorCheck(
         "Parquet", "absent" if missing else "ok", missing_text if missing else f"runs have {PARQUET}"
     )
-    for name, package, extra, purpose in EXTRAS:
+    for name, package, extra, purpose in (
+        ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
+        ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
+    ):  # providers say of theirs themselves
         there = find_spec(package) is not None
         missing_text = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
         yield DoctorCheck(name, "ok" if there else "absent", purpose if there else missing_text)

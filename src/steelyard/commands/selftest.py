@@ -62,9 +62,7 @@ def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
     sheet = measure(study, RunFolder(folder), RunLimits()).require()
     probit = study.judges[0]
     return [
-        *_first(sheet),
-        *_tie(sheet),
-        *_coin(sheet),
+        *_baselines(sheet),
         *_probit(sheet, probit),
         _unmoved(sheet, probit),
         *_instrument(folder / "instrument"),
@@ -103,7 +101,7 @@ def _instrument(folder: Path) -> Iterator[SelftestCheck]:
         )
 
 
-def _first(sheet: Datasheet) -> Iterator[SelftestCheck]:
+def _baselines(sheet: Datasheet) -> Iterator[SelftestCheck]:
     yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
     yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
     net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
@@ -111,14 +109,10 @@ def _first(sheet: Datasheet) -> Iterator[SelftestCheck]:
         "first", "position test", "slot 1", "flagged", str(net.status), net.status == "flagged"
     )
 
-
-def _tie(sheet: Datasheet) -> Iterator[SelftestCheck]:
     dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
     yield SelftestCheck("tie", DARK_CURRENT.id, "0", "0", _with_counts(dark), dark.value == 0)
     yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
 
-
-def _coin(sheet: Datasheet) -> Iterator[SelftestCheck]:
     for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
         estimate = _between_equals(sheet, "coin", metric)
         interval = estimate.interval

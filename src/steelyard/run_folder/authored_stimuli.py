@@ -96,12 +96,8 @@ def _buckets(stimuli: Iterable[Stimulus]) -> tuple[Bucket, ...]:
     filled: Counter[str] = Counter()
     for stimulus in stimuli:
         if isinstance(stimulus.expectation, Label):
-            wanted[_requested_level(stimulus)] += 1
+            # The level that it was written for, which need not be the one it is kept at.
+            answers = parse_scale(stimulus.scale or "").answers
+            wanted[answers[int(stimulus.id.rpartition("/")[2]) % len(answers)]] += 1
             filled[stimulus.expectation.value] += stimulus.lineage.review != REJECTED
     return tuple(Bucket(level, filled[level], wanted[level]) for level in sorted(wanted, key=int))
-
-
-def _requested_level(stimulus: Stimulus) -> str:
-    """The level that a text was written for, which need not be the one it is kept at."""
-    answers = parse_scale(stimulus.scale or "").answers
-    return answers[int(stimulus.id.rpartition("/")[2]) % len(answers)]

@@ -96,9 +96,6 @@ GATE = "compare it with limits of your own: write a policy and run `steelyard ga
 """What is left where nothing larger is built in."""
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 """Before more is paid for a judge that cannot be read."""
-RECORD_AGAIN = "after the change, record its verdicts again and import them"
-RECORD_MORE = "record its verdicts on more rows, and import them with these"
-RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
@@ -113,18 +110,17 @@ def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datashee
 
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
-    return replace(
-        sheet,
-        verdicts=tuple(replace(each, next=NextStep(_recording_step(sheet, each))) for each in sheet.verdicts),
-    )
-
-
-def _recording_step(sheet: Datasheet, verdict: Conclusion) -> str:
-    if verdict.word in (UNFIT, CARE):
-        return RECORD_AGAIN
-    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
-    one_order = any(e.value is None and not sum(e.excluded.values()) for e in both)
-    return RECORD_SWAPPED if one_order else RECORD_MORE
+    verdicts = []
+    for verdict in sheet.verdicts:
+        both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
+        if verdict.word in (UNFIT, CARE):
+            step = "after the change, record its verdicts again and import them"
+        elif any(e.value is None and not sum(e.excluded.values()) for e in both):
+            step = "record its verdicts on the same pairs in the other order, and import them with these"
+        else:
+            step = "record its verdicts on more rows, and import them with these"
+        verdicts.append(replace(verdict, next=NextStep(step)))
+    return replace(sheet, verdicts=tuple(verdicts))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from steelyard.datasheet.sequential import look_at
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.call_examples import RunCalls, with_examples
-from steelyard.run_folder.instrument_cards import instrument_cards, services
 from steelyard.run_folder.next_step import with_next_steps
 from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
-from steelyard.run_folder.run_facts import run_facts
+from steelyard.run_folder.run_facts import instrument_cards, run_facts, services
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of

@@ -1,36 +1,202 @@
-"""`gate`: read the datasheet, decide by the policy, issue a certificate; or verify one."""
+"""`certificate.json`: which judge was found fit for what, by which policy, and until when."""
 
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from steelyard.commands.gate.certificate import (
-    NAME,
-    Certificate,
-    Instruments,
-    issue,
-    read_certificate,
-    refuse_stale,
-    verify,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from steelyard.commands.gate.drift import drift_checks
-from steelyard.commands.gate.flags import with_flags
-from steelyard.commands.gate.policy import PolicyLike, find_policy
+from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
 from steelyard.commands.gate.ruling import (
     GATE_INCONCLUSIVE,
+    PASS,
     Ruling,
     apply_policy,
     select_judges,
+    with_flags,
     withhold_partial,
+    worst,
 )
 from steelyard.core.atomic_write import atomic_write_text
-from steelyard.errors import StoreError
+from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.validation import reason
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
+from steelyard.runner.planner import make_plan
+from steelyard.study.study_file import build_study, load_config
+from steelyard.version import __version__
+
+SCHEMA = "steelyard.certificate/1"
+NAME = "certificate.json"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class CertifiedJudge(_Body):
+    name: str
+    model: str
+    protocols: dict[str, str]
+    result: str
+
+
+class Versions(_Body):
+    steelyard: str
+    python: str
+
+
+class Certificate(_Body):
+    schema_name: str = Field(alias="schema")
+    result: str
+    judges: list[CertifiedJudge]
+    stimulus_set: str
+    policy: dict[str, Any]
+    versions: Versions
+    measured: str | None = None
+    issued: datetime = Field(strict=False)
+    expires: datetime | None = Field(default=None, strict=False)
+
+
+@dataclass(frozen=True)
+class Instruments:
+    where: str
+    judges: tuple[JudgeEntry, ...]
+    stimulus_set: str
+    version: str
+
+    @classmethod
+    def of(cls, target: Path) -> Instruments:
+        """Those that a run folder measured, or that a study file describes; no call is made."""
+        if not target.is_file():
+            sheet = read_datasheet(target)
+            return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)
+        study = build_study(load_config(target, {}), target.parent)
+        judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
+        return cls(str(target), judges, make_plan(study).stimuli.hash, __version__)
+
+
+def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> dict[str, Any]:
+    """The certificate of a ruling that passes, or the record of one that fails, which nothing accepts."""
+    entries = {judge.name: judge for judge in sheet.judges}
+    measured = sheet.run.get("finished")
+    return {
+        "schema": SCHEMA,
+        "study": sheet.name,
+        "result": ruling.result,
+        "judges": [
+            {
+                "name": name,
+                "model": entries[name].model,
+                "protocols": dict(entries[name].protocols),
+                "result": worst(check.result for check in ruling.of(name)),
+            }
+            for name in ruling.judges
+        ],
+        "stimulus_set": sheet.stimulus_set,
+        "policy": dict(policy.body),
+        "checks": [check.to_json() for check in ruling.checks],
+        "versions": {"steelyard": sheet.version, "python": platform.python_version()},
+        "measured": measured if isinstance(measured, str) else None,
+        "issued": now.isoformat(timespec="seconds"),
+        "expires": (now + policy.valid_for).isoformat(timespec="seconds") if policy.valid_for else None,
+    }
+
+
+def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) -> None:
+    measured = sheet.run.get("finished")
+    if policy.valid_for is None or not isinstance(measured, str):
+        return
+    try:
+        finished = _aware(datetime.fromisoformat(measured))
+    except ValueError:
+        return
+    if finished + policy.valid_for < now:
+        raise CertificateError(
+            f"{where}: measured on {measured}, longer ago than the policy's {policy.body['valid_for']}; "
+            "measure again into another --out."
+        )
+
+
+def read_certificate(path: Path) -> Certificate:
+    try:
+        certificate = Certificate.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}), expected a certificate; write one with "
+            "`steelyard gate DIR --policy FILE`."
+        ) from error
+    except ValidationError as error:
+        why = reason(error, Certificate)
+        raise ConfigError(f"{path}: not a certificate ({why}); gate the run again.") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not a certificate ({error}); gate the run again.") from error
+    if certificate.schema_name != SCHEMA:
+        raise ConfigError(
+            f"{path}: found schema {certificate.schema_name!r}, expected {SCHEMA!r}; gate again."
+        )
+    return certificate
+
+
+def verify(
+    certificate: Certificate,
+    where: str,
+    instruments: Instruments,
+    judges: Sequence[str],
+    now: datetime,
+    policy: Policy | None = None,
+) -> None:
+    if certificate.expires is not None and _aware(certificate.expires) <= now:
+        raise CertificateError(
+            f"{where}: expired on {certificate.expires.isoformat(timespec='seconds')}; "
+            "measure again and gate the new run."
+        )
+    if certificate.stimulus_set != instruments.stimulus_set:
+        raise CertificateError(
+            f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
+            f"{short_hash(instruments.stimulus_set)} in {instruments.where}; gate that run."
+        )
+    if certificate.versions.steelyard != instruments.version:
+        raise CertificateError(
+            f"{where}: issued on figures of version {certificate.versions.steelyard}, found "
+            f"{instruments.version} in {instruments.where}; measure and gate with one version."
+        )
+    given = None if policy is None else json.loads(json.dumps(policy.body))  # as JSON has it
+    if given is not None and content_hash(given) != content_hash(certificate.policy):
+        raise CertificateError(f"{where}: issued by another policy than the one given; gate the run again.")
+    for name in judges:
+        _verify_judge(certificate, where, instruments, name)
+
+
+def _verify_judge(certificate: Certificate, where: str, instruments: Instruments, name: str) -> None:
+    certified = next((judge for judge in certificate.judges if judge.name == name), None)
+    if certified is None:
+        names = ", ".join(judge.name for judge in certificate.judges)
+        raise CertificateError(f"{where}: does not speak of judge {name!r}, only of {names}; gate it.")
+    present = next(judge for judge in instruments.judges if judge.name == name).protocols
+    for protocol, fingerprint in certified.protocols.items():
+        if present.get(protocol) != fingerprint:
+            raise CertificateError(
+                f"{where}: judge {name!r} has another fingerprint under protocol {protocol!r} "
+                f"({short_hash(fingerprint)} certified, {short_hash(present.get(protocol, 'none'))} in "
+                f"{instruments.where}); measure and gate the judge as it is."
+            )
+    if certified.result != PASS:
+        raise CertificateError(f"{where}: says {certified.result} of judge {name!r}, expected PASS.")
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def gate(

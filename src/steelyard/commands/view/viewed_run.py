@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.commands.view.call_index import NO_ROWS, CallIndex
-from steelyard.commands.view.figure_calls import figure_name
+from steelyard.commands.view.call_index import NO_ROWS, CallIndex, figure_name
 from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
@@ -23,8 +22,7 @@ from steelyard.datasheet.examples.explain import explain as reason_to_count
 from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.metrics.estimate import Estimate
-from steelyard.run_folder.call_examples import RunCalls
-from steelyard.run_folder.call_record import CallRecord, call_records
+from steelyard.run_folder.call_examples import CallRecord, RunCalls, call_records
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import load_plan

@@ -14,8 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import calls_behind
+from steelyard.commands.view.call_index import CallFilter, calls_behind
 from steelyard.commands.view.viewed_run import (
     NotFoundError,
     ViewedRun,

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
-from steelyard.commands.view.figure_calls import same_calls
+from steelyard.commands.view.call_index import same_calls
 from steelyard.core.atomic_write import write_error
 from steelyard.errors import ConfigError
 from steelyard.web.pages import ASSETS, asset_text

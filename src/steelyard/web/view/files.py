@@ -10,8 +10,7 @@ from itertools import islice
 
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import calls_behind
+from steelyard.commands.view.call_index import CallFilter, calls_behind
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import figure_name
+from steelyard.commands.view.call_index import CallFilter, figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 
