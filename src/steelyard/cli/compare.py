@@ -126,7 +126,6 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
 
 
 def _gaps(judges: list[JudgeOverall]) -> Iterator[str]:
-    """Data sets on which a judge has no accuracy, and those whose accuracy is over other probes."""
     without: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for judge in judges:
         if judge.missing:

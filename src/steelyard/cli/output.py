@@ -58,7 +58,6 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
-    """Calls and cost of the session; `estimated` if a server did not report all tokens."""
     about = "about " if estimated else ""
     spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
     if session.calls:

@@ -135,7 +135,6 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
 
 def price_list(study: Study) -> dict[str, str]:
-    """Dollars per million tokens of every judge that costs something, and whose list they are from."""
     prices = {}
     measured = [judge for judge in study.judges if not judge.baseline]
     for judge in (one for each in measured for one in each.asked):

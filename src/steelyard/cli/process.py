@@ -73,7 +73,6 @@ def use_one_blas_thread() -> None:
 
 
 def load_dotenv(start: Path) -> Path | None:
-    """Set what the nearest `.env` defines and the environment does not; return its path."""
     for folder in (start, *start.parents):
         path = folder / ".env"
         if path.is_file():

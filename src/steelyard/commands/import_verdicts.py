@@ -46,8 +46,6 @@ class ImportResult:
 
 
 class ImportFolder:
-    """Where an import keeps its calls, and the name, seed and hash of its datasheet."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.observations = self.path / "observations.jsonl"
@@ -94,7 +92,6 @@ class ImportFolder:
         return recorded.observations, seed, baselines
 
     def _read_source(self) -> tuple[str, int, str, tuple[str, ...]]:
-        """Name, seed, hash of the calls, and baselines."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
             baselines = tuple(str(name) for name in body.get("baselines") or ())

@@ -166,7 +166,6 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
 
 
 def _labels_itself(judge: str, sheet: Datasheet) -> bool:
-    """The labels are verdicts of this judge, or of one that it is made of."""
     plain = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
     return judge == sheet.reference or (plain is not None and plain.reason == OWN_LABELS.code)
 

@@ -49,7 +49,6 @@ def plan_before_judges(
 def with_reference_labels(
     study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
 ) -> Study:
-    """The study with the reference judge's verdicts as labels; its notes say what is missing."""
     if study.reference is None:
         return study
     check_prices(study.judges, limits)

@@ -58,13 +58,10 @@ def content_hash(value: Any) -> str:
 
 
 def hash_json(canonical: str) -> str:
-    """Content hash of a value that is canonical JSON already."""
     return PREFIX + hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 class ContentHasher:
-    """Incremental `content_hash` of a list that comes in parts."""
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256(b"[")
         self._empty = True

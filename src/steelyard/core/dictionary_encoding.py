@@ -79,7 +79,6 @@ def joined(parts: Iterable[Part], most: int) -> list[Part]:
 
 
 def _together(first: Part, second: Part, most: int) -> Part | None:
-    """Both as one part; None where too many combinations occur."""
     (before, code), (after, other) = first, second
     if len(after) == 1:
         return [f"{word}{after[0]}" for word in before], code

@@ -16,7 +16,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
-"""A value of JSON and the way to it, to the value that it holds."""
 
 _PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "null"}
 _LONGEST = 60

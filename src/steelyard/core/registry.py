@@ -51,7 +51,6 @@ class Registry(Generic[T]):
         return [*self._builtin, *others]
 
     def added(self, name: str) -> bool:
-        """True for a name that a plug-in brought."""
         return name not in self._builtin and name in self.names()
 
     def factory(self, name: str) -> Callable[..., T]:

@@ -35,7 +35,6 @@ class AuthoredStimulus:
         return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(self._body))
 
     def arrival(self, original: Stimulus) -> str:
-        """How it is shown to reviewers while others are written."""
         return canonical_json({**self._body, "original": original.to_json()})
 
     @property

@@ -272,7 +272,6 @@ def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[Fin
 
 
 def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterator[FindingExample]:
-    """An example of each reason why calls have no verdict."""
     calls = selector.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):
         for number in distinct(calls.verdict[calls.ended(kind)]).tolist():

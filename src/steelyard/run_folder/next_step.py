@@ -93,9 +93,7 @@ class RemedyJudge:
 
 LARGER = {"quick": "standard", "standard": "full"}
 GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
-"""What is left where nothing larger is built in."""
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
-"""Before more is paid for a judge that cannot be read."""
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
@@ -129,7 +127,6 @@ class _NextSteps:
     plan: Plan
     record: RunRecord
     known: dict[str, int | None] = field(default_factory=dict)
-    """Profile to the calls that it takes, once they were counted."""
 
     def with_step(self, verdict: Conclusion) -> Conclusion:
         run = self.sheet.facts

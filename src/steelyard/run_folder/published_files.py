@@ -88,7 +88,6 @@ def write_results(folder: Path, results: Results) -> None:
 
 
 def remove_published(folder: Path) -> None:
-    """Remove files of an earlier run, behind which no reply stands."""
     for name in (*SHEETS, *RESULTS):
         with suppress(OSError):
             (folder / name).unlink(missing_ok=True)
@@ -153,5 +152,4 @@ def _numbers(codes: Ints) -> Any:
 
 
 def valid_text(value: object) -> object:
-    """Text that UTF-8 can spell."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -68,7 +68,6 @@ def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None)
 
 
 def _with_readers(held: Judge, wanted: Judge | None) -> Judge:
-    """The judge with the other's readers, where its protocols differ in nothing else."""
     others = {} if wanted is None else wanted.protocols
     protocols = {
         name: replace(protocol, reader=others[name].reader) if name in others else protocol
@@ -84,7 +83,6 @@ def _replaced(held: Judge, wanted: Judge | None) -> Judge:
 
 
 def _by_protocol(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
-    """Trials by judge and protocol, of those that are to be read in another way."""
     arms: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         name, protocol = trial.judge.name, trial.protocol

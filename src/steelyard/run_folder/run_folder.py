@@ -20,14 +20,10 @@ JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.ht
 
 
 class RunFolder:
-    """Where a run keeps its files."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.study = path / "study.yaml"
-        """The frozen study."""
         self.stimuli = path / "stimuli.jsonl"
-        """The frozen stimulus set."""
         self.database = path / "run.db"
         """Trials, replies and failures."""
         self.decisions = path / "decision.json"

@@ -63,7 +63,6 @@ class CompositeJudge:
 
     @classmethod
     def of(cls, given: Given) -> CompositeJudge | None:
-        """The definition, where it is one of a judge made of others."""
         body = _from_text(given) if isinstance(given, str) else dict(given)
         kinds = [kind for kind in KINDS if kind in body]
         if not kinds or "model" in body:
@@ -92,7 +91,6 @@ class CompositeJudge:
         return self.kind == MEAN or (self.kind == JURY and self.config.by == "mean")
 
     def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
-        """The judge; a member is one of the known by its name, or else parsed."""
         self._check_scale(scale)
         parsed = [known[one] if isinstance(one, str) and one in known else parse(one) for one in self.written]
         members = _disambiguate(self.written, parsed)

@@ -43,7 +43,6 @@ from steelyard.verdicts.readers import READERS
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
 
 Word = str | int | float | bool
-"""A word as YAML may have read it."""
 
 
 def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> dict[str, str]:

@@ -15,7 +15,6 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
 Labels = Mapping[str, str]
-"""Item to the answer that the reference judge gave it."""
 
 
 def check_reference(study: Study) -> None:
@@ -58,7 +57,6 @@ def reference_judge(study: Study) -> Judge:
 
 
 def reference_trial(study: Study, item: Item) -> Trial:
-    """The one showing of an item whose verdict becomes its label."""
     return Trial(reference_judge(study), "base", original_of(item, study.task), study.task)
 
 

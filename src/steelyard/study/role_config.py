@@ -81,7 +81,6 @@ def _read_prompt(file: object, role: str, folder: Path, place: str) -> str:
 
 
 TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
-"""Settings that every model takes, whoever its provider is."""
 
 Given = str | Mapping[str, Any]
 
@@ -178,7 +177,6 @@ def parse_roles(author: Given, validator: Given | None, editing: EditingConfig |
 
 
 def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
-    """What a study would have its author told, goal by goal; one that nobody asks for is refused."""
     for goal, text in given.items():
         if goal not in GOALS:
             raise ConfigError(
@@ -214,7 +212,6 @@ def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
 
 
 def _inherited(given: Given, kind: type[RoleConfig]) -> dict[str, Any]:
-    """A role's model as it is reached and sampled, without what only that role has."""
     own = set(kind.model_fields) - set(RoleConfig.model_fields)
     return {key: value for key, value in as_mapping(given, "").items() if key not in own}
 

@@ -25,7 +25,6 @@ from steelyard.trials.presentation import Decoding
 STEPS = 4
 """Messages that one plan may edit, where a study says nothing else."""
 SUMMARY_WORDS = 200
-"""Words of a summary, at most, where a study says nothing else."""
 SHOWN_BEFORE = 8
 """Messages before the edited one that an editor sees as they are; earlier ones are summed up."""
 
@@ -33,11 +32,8 @@ SHOWN_BEFORE = 8
 @dataclass(frozen=True)
 class Editing:
     planner: Judge
-    """Says which messages to edit, and to what end."""
     editor: Judge
-    """Edits one message at a time."""
     summarizer: Judge
-    """Sums up what an editor does not see as it is."""
     verifier: Judge
     """Grades the edited run, and does not know what it was to become."""
     steps: int = STEPS
@@ -110,7 +106,6 @@ def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protoco
 
 
 EXAMPLES = 2
-"""Examples in one prompt, at most, where the author's settings say nothing else."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +117,11 @@ class Roles:
     fallback: Judge | None = None
     """Asked where the validator gives no readable answer."""
     attempts: int = 3
-    """Texts that the author may write for one brief."""
     temperature_cap: float = 1.2
     """Temperature of the author's last try."""
     embedder: Judge | None = None
     """Embedding model that compares texts; None compares runs of signs."""
     exemplars: int = EXAMPLES
-    """Examples of a score that the author is shown, at most."""
     similarity: float | None = None
     """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
     compared: bool = True

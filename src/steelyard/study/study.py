@@ -28,7 +28,6 @@ from steelyard.trials.judge import Judge
 class DataSource:
     settings: Mapping[str, Any]
     files: Mapping[str, str]
-    """File to the hash of its content."""
 
     def changed(self, other: DataSource) -> str | None:
         """A file of this source whose content the other does not have; a file may move."""
@@ -100,7 +99,6 @@ class Study:
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
     kit: ProbeCache = field(default_factory=ProbeCache, compare=False, repr=False)
-    """Where its probes are built; decides nothing."""
 
     @cached_property
     def design(self) -> Design:

@@ -200,7 +200,6 @@ def _items(
 
 
 def _failing(config: StudyConfig) -> int | None:
-    """The answer of a failing run, where the study or its adapter says it."""
     stated = config.task.failing
     return stated if stated is not None or config.data is None else config.data.failing()
 
@@ -216,7 +215,6 @@ def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Ite
 
 
 def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
-    """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
     failing = {item.failing for item in items if item.failing is not None}
     if config.data is not None and _failing(config) is None and failing:
         answers = " or ".join(sorted(failing))
@@ -227,7 +225,6 @@ def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
 
 
 def _check_rubric(study: Study) -> None:
-    """Refuse to show a prompt whose rubric would be empty."""
     if study.task.rubric or all(item.rubric for item in study.items):
         return
     for judge in study.judges:

@@ -112,7 +112,6 @@ def without_unwritten(study: Study, named: Collection[str]) -> Study:
 
 
 def open_briefs(study: Study) -> tuple[Brief, ...]:
-    """What a study needs somebody to write: every brief that the built-in pack does not fulfil."""
     return tuple(brief for probe in study.build_probes() for brief in _open_briefs(probe, study))
 
 

@@ -77,7 +77,6 @@ INSTRUCTIONS = {
     True: "Decide which of two responses to a request is better.",
     False: "Score the response to a request.",
 }
-"""What is asked where nobody says it: of pairs, and of single texts."""
 
 FILE_ENDINGS = (".md", ".markdown", ".txt")
 
@@ -94,7 +93,6 @@ class TaskConfig(BaseModel):
     rubrics: str | None = Field(default=None, min_length=1)
     """A file with several rubrics, by each of which every item is judged, in the place of `rubric`."""
     target_rubric_ids: list[str] | None = Field(default=None, min_length=1)
-    """Those of them that are used; all where it is not said."""
     failing: int | None = None
     """Answer of an agent's run that breaks the rubric; the lowest where it is not said."""
 

@@ -103,7 +103,6 @@ class Guard:
         await self._app(scope, _limited(receive), _with_headers(send))
 
     def _check_origin(self, request: Request) -> Response | None:
-        """Where a request comes from a place that nothing is served to."""
         host = request.headers.get("host", "")
         if not self._access.knows(host):
             return error_page(421, "This server does not answer to that name.")
@@ -141,7 +140,6 @@ class Guard:
         return None
 
     def _check_change(self, request: Request) -> Response | None:
-        """Why a change is refused; None where it may be made."""
         if request.method != "POST":
             return error_page(405, "Only GET and POST are answered.")
         if request.headers.get("origin") is None or not _same(

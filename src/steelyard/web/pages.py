@@ -74,8 +74,6 @@ ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def _error_handler(status: int, sentence: str = "") -> ExceptionHandler:
-    """A page with this sentence, or with the message of the error."""
-
     async def handle(_: Request, error: Exception) -> Response:
         return error_page(status, sentence or str(error))
 
@@ -99,7 +97,6 @@ EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
 
 
 REVIEWER = "steelyard-reviewer"
-"""Cookie with the name that votes carry."""
 NAME_LIMIT = 80
 """Signs of a name, at most."""
 

@@ -77,7 +77,6 @@ class Instruments:
 
     @classmethod
     def of(cls, target: Path) -> Instruments:
-        """Those that a run folder measured, or that a study file describes; no call is made."""
         if not target.is_file():
             sheet = read_datasheet(target)
             return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)

@@ -34,7 +34,6 @@ class CallFilter:
     kind: str = ""
     stratum: str = ""
     delta: str = ""
-    """Quality step of a pair."""
     outcome: str = ""
     text: str = ""
 
@@ -72,7 +71,6 @@ class CallCounts:
         return self.judges + self.baselines
 
     def __str__(self) -> str:
-        """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
         if not self.baselines:
             return pluralize(self.judges, "call")
         if not self.judges:
@@ -218,7 +216,6 @@ def _number(text: str) -> float:
 
 
 def figure_name(estimate: Estimate) -> str:
-    """A short name of a figure in addresses, the same whenever its datasheet is written anew."""
     place = [estimate.judge, estimate.probe, estimate.metric, dict(estimate.group), estimate.unit]
     return content_hash(place)[7:19]
 
@@ -298,7 +295,6 @@ class _CallSelector:
         return keep
 
     def _own(self) -> Mask:
-        """Stimuli that the probe shows; all where the figure is of no single probe."""
         probe, items = self.estimate.probe, self.metric.basis.items
         if probe in self.index.probes and items is not Items.RUN:
             return self._of([probe])

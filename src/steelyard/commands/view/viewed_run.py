@@ -79,7 +79,6 @@ class LoadedRun:
         return np.flatnonzero(np.isin(self.planned_rows, planned[planned >= 0]))
 
     def price(self, judge: Judge) -> Callable[[Usage], float] | None:
-        """Dollars of a call of a judge, looked up once; None where a price is not known."""
         if judge.name not in self._prices:
             self._prices[judge.name] = dollars_of(judge)
         return self._prices[judge.name]
@@ -184,7 +183,6 @@ class ViewedRun:
 
     @contextmanager
     def store(self) -> Iterator[RunStore | None]:
-        """The run file, read-only; None for an import."""
         if self._import is not None:
             yield None
         else:
@@ -198,7 +196,6 @@ class ViewedRun:
 
     @property
     def published(self) -> PublishedSheet | None:
-        """The datasheet with its figures by name, read again when it is written anew."""
         path = self.path / JSON
         if not path.exists():
             return None

@@ -19,7 +19,6 @@ NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
 WAITING = "waiting"
 REFUSED = "rejected by checks"
-"""Status of a text that the checks rejected and nobody has looked at."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ class QueueFilters:
 class QueueRow:
     item: ReviewItem
     review_status: ReviewStatus
-    """What was decided, as far as the reviewer may know."""
 
     @property
     def status(self) -> str:
@@ -129,9 +127,7 @@ class EditableCall:
     id: str
     function: str
     made: str
-    """Arguments as the author left them."""
     now: str
-    """Arguments as they stand on the page."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,6 @@ class EditableTurn:
 def editable_turns(
     made: Stimulus, final_vote: Vote | None, draft: Mapping[str, str] | None
 ) -> tuple[EditableTurn, ...]:
-    """The messages of a run as they stand; empty for a stimulus that is no run."""
     if made.transcript is None:
         return ()
     edited = final_vote.text if final_vote is not None and final_vote.decision == EDITED else None

@@ -10,7 +10,6 @@ import numpy as np
 from steelyard.commands.view.call_index import CallFilter, CallIndex
 
 STEPS = (0.05, 0.15, 0.3, 0.5)
-"""Shares of wrong calls at which a tile grows darker."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class Tile:
 
     @property
     def depth(self) -> int:
-        """0 to 4, how dark the tile is."""
         return 0 if self.share is None else sum(self.share >= step for step in STEPS)
 
 

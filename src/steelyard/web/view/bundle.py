@@ -22,7 +22,6 @@ from steelyard.web.view.app import ViewPages
 from steelyard.web.view.links import StillLinks
 
 PAGE_SIZE = 500
-"""Calls on a page that nobody can filter."""
 MARK = "bundle.txt"
 """File by which a bundle is known, so that it may be written anew."""
 _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')

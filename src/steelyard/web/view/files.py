@@ -34,7 +34,6 @@ def passing_rows(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> list[
 
 
 def _rows_with_reply(run: ViewedRun, loaded: LoadedRun, text: str) -> Ints:
-    """Rows of the calls whose reply holds a text."""
     if text not in loaded.searches:
         with run.store() as store:
             keys = [] if store is None else store.keys_containing(text)

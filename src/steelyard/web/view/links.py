@@ -62,7 +62,6 @@ class StillLinks(Links):
     """Name of a figure to all that are counted from the same calls: one list serves them."""
 
     def behind(self, estimate: Estimate, metric: Metric) -> str:
-        """Calls behind a figure, on the page of the first that has the same."""
         first = self.together(figure_name(estimate))[0]
         return self.calls(CallFilter(figure=first, outcome=metric.behind))
 
