@@ -1,14 +1,15 @@
-"""`certificate.json`: which judge was found fit for what, by which policy, and until when."""
+"""`gate`: decide by the policy and issue `certificate.json` (who is fit, by which policy, until when), or verify one."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +18,7 @@ from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
 from steelyard.commands.gate.ruling import (
     GATE_INCONCLUSIVE,
     PASS,
+    Check,
     Ruling,
     apply_policy,
     select_judges,
@@ -215,11 +217,8 @@ def gate(
     sheet = read_datasheet(folder)
     names = select_judges(sheet.judges, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
-    ruling = apply_policy(sheet, policy, names, policy.name or "policy")
-    if reference is not None:
-        checks, notes = drift_checks(folder, reference, policy, ruling, margin)
-        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
-    ruling = withhold_partial(with_flags(ruling, sheet, policy), sheet)
+    drift = partial(drift_checks, folder, reference, policy, margin=margin) if reference is not None else None
+    ruling = rule_on(sheet, policy, names, drift)
     certificate = folder / NAME
     try:
         if ruling.result == GATE_INCONCLUSIVE:
@@ -230,6 +229,21 @@ def gate(
     except (StoreError, OSError):
         return ruling, None
     return ruling, certificate
+
+
+DriftChecks: TypeAlias = Callable[[Ruling], tuple[list[Check], list[str]]]
+"""Checks against a reference, and notes, given the ruling by the policy."""
+
+
+def rule_on(
+    sheet: Datasheet, policy: Policy, judges: Sequence[str], drift: DriftChecks | None = None
+) -> Ruling:
+    """Everything that decides: the rules, drift from a reference, flagged readings, missing calls."""
+    ruling = apply_policy(sheet, policy, judges, policy.name or "policy")
+    if drift is not None:
+        checks, notes = drift(ruling)
+        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
+    return withhold_partial(with_flags(ruling, sheet, policy), sheet)
 
 
 def check_certificate(
