@@ -1,4 +1,4 @@
-"""`gate`: decide by the policy and issue `certificate.json` (who is fit, by which policy, until when), or verify one."""
+"""`gate`: decide by the policy and issue `certificate.json`, or verify one that was issued."""
 
 from __future__ import annotations
 
