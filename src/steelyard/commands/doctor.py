@@ -26,7 +26,7 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.advice import advice, quoted, spoken
+from steelyard.verdicts.advice import advice, quote_reply, verdict_words
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
@@ -141,8 +141,8 @@ async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
     cost = "price unknown" if dollars is None else f"${dollars:.6f}" if dollars else "free"
     verdict = READERS.build(spec)(reply, scale)
     lines = (
-        ("replied", quoted(reply.text)),
-        ("read as", f"{spoken(verdict)}, by reader {spec.name}"),
+        ("replied", quote_reply(reply.text)),
+        ("read as", f"{verdict_words(verdict)}, by reader {spec.name}"),
         ("cost", f"{cost}, {reply.latency_ms:,.0f} ms"),
     )
     fault = advice(spec, scale, [reply]) if isinstance(verdict, Unreadable) else None
