@@ -139,7 +139,7 @@ def _log_factorial_table(size: int) -> Floats:
 NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
     "net slot preference",
-    "Calls that name slot 1 minus calls that name slot 2, per call; above zero the judge leans to slot 1.",
+    "Slot-1 preferences minus slot-2 preferences, per call; above zero the judge leans to the first slot.",
     plain="leans to slot 1",
     signed=True,
     direction=ZERO,
