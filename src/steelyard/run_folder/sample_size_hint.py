@@ -27,8 +27,8 @@ FIRST_ROWS = 100
 """Rows to label where none is labelled."""
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
-MERIT_METRICS = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
-"""Figures that say whether a judge tells good from bad."""
+GAINS = (ACCURACY_GAIN.id, ERROR_GAIN.id)
+"""Figures beside merit that decide no finding: on uneven labels a good judge may gain nothing."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
@@ -68,9 +68,9 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
         )
     if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
         return SampleSizeHint("add rows of the label that is missing, as many as there are of the other", 2.0)
-    open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
+    open_ones = [(rows, e) for e in own if e.metric not in GAINS and (rows := _rows(e)) is not None]
     merit = [each for each in open_ones if each[1].metric == MERIT.id]
-    main = merit or [each for each in open_ones if each[1].metric in MERIT_METRICS]
+    main = merit or [each for each in open_ones if each[1].metric == KAPPA.id]
     if not open_ones:
         return None
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
