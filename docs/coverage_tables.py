@@ -104,9 +104,9 @@ class Row:
 
     @property
     def held(self) -> bool:
-        """Every cell has the nominal level, and an interval in nearly every run."""
+        """Every cell reaches the floor, and has an interval in nearly every run."""
         return all(
-            share is not None and round(share, 2) >= NOMINAL and given >= SELDOM * self.figures * runs
+            share is not None and share >= FLOOR and given >= SELDOM * self.figures * runs
             for share, given, runs in zip(self.shares, self.given, self.runs, strict=True)
         )
 
@@ -199,7 +199,7 @@ def page() -> str:
 
 
 def _rows(sheets: dict[str, Any]) -> Iterator[str]:
-    """A row for each figure that has a cell below the nominal level, and one for all others of a sheet."""
+    """A row for each figure that has a cell below the floor, and one for all others of a sheet."""
     for name, title in TITLES.items():
         if name in sheets:
             yield f"| *{title}* |" + " |" * len(CLUSTERS) * len(CORRELATIONS)
@@ -242,7 +242,7 @@ def _runs(sheets: dict[str, Any]) -> str:
 
 
 LOW = """\
-Figures whose every cell is at least .95 share one row, with the least of them. Bold cells lie below .93. The
+Figures whose every cell is at least .93 share one row, with the least of them. Bold cells lie below .93. The
 list explains those that two standard errors of the simulation do not explain. A ° marks cells where fewer
 than nine runs in ten had an interval, because clusters did not differ; the others are left out."""
 
@@ -265,8 +265,7 @@ Simulated {date} with `{command}`, which `make calibrate` runs at full size: Ste
 .95: {runs}.
 
 - **Clusters.** Two pairs or items of a cluster share their behaviour with probability ρ and are independent
-  otherwise, so every event has exactly the intra-cluster correlation ρ. Clusters are a random draw; the truth
-  is that of all there could be.
+  otherwise, so every event has the intra-cluster correlation ρ. Clusters are a random sample.
 - **Pairs.** The `standard` design of a cluster: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
   controls, both orders once, under two prompts; 4 natural pairs, both orders three times. The judge follows
   the instrument model: resolution 0.8 (1.2 for the judge it is compared with), position bias 0.4, tie

@@ -266,6 +266,13 @@ Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` nam
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
 """
 
+COMMANDS_HEAD = """\
+## Commands
+
+| command | does |
+| :-- | :-- |
+"""
+
 OPTIONS_HEAD = """\
 ## Options
 
@@ -303,12 +310,10 @@ STUDY_DEFAULTS = {
 
 
 def cli_page() -> str:
-    """The whole page: a section for each command, one table of all options, the exit codes."""
-    listed = " · ".join(f"[`{name}`](#steelyard-{name})" for name in COMMANDS)
+    """The whole page: a table of the commands, one of all options, one of the exit codes."""
+    commands = "".join(map(_command_row, COMMANDS))
     table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in _rows().items())
-    return "\n".join(
-        [HEAD, f"Commands: {listed}.", "", *map(_section, COMMANDS), OPTIONS_HEAD + table, _exit_codes()]
-    )
+    return "\n".join([HEAD, COMMANDS_HEAD + commands, OPTIONS_HEAD + table, _exit_codes()])
 
 
 def _rows() -> dict[str, list[str]]:
@@ -375,14 +380,13 @@ def _command(name: str) -> click.Command:
     return command
 
 
-def _section(name: str) -> str:
-    command, rows = _command(name), _option_rows(name)
+def _command_row(name: str) -> str:
+    """Usage and help of a command, as a row of the table of commands."""
+    command = _command(name)
     arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
-    usage = " ".join([name, *(["[OPTIONS]"] if rows else []), *arguments])
-    names = ", ".join(row.partition(" | ")[0].rpartition("`, ")[2].split(" ")[0] for row in rows)
-    options = f" [Options](#options): {names}." if rows else ""
+    usage = " ".join([name, *(["[OPTIONS]"] if _option_rows(name) else []), *arguments])
     text = " ".join((command.help or "").split())
-    return f"## steelyard {name}\n\n{text} Usage: `{usage}`.{options}\n"
+    return f"| `{usage}` | {text} |\n"
 
 
 def _metavar(argument: click.Argument) -> str:
