@@ -16,12 +16,15 @@ import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep
-from steelyard.datasheet.conclusions.conclude import NO_SERVER, STILL_UNKNOWN
+from steelyard.datasheet.conclusions.conclude import NO_SERVER, NOTHING_OPEN, STILL_UNKNOWN
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
+from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
@@ -119,6 +122,7 @@ TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 """Before more is paid for a judge that cannot be read."""
 RECORD_AGAIN = "after the change, record its verdicts again and import them"
 RECORD_MORE = "record its verdicts on more rows, and import them with these"
+RECORD_NAMED = "name the prompt that is to be judged “base”, and import its calls again"
 RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
@@ -142,8 +146,11 @@ def _recording_step(sheet: Datasheet, verdict: Conclusion) -> str:
     """What to record: after a change, else what the record lacks."""
     if verdict.word in (UNFIT, CARE):
         return RECORD_AGAIN
+    prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
+    if prompts and "base" not in prompts:
+        return RECORD_NAMED
     both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
-    one_order = any(e.value is None and not sum(e.excluded.values()) for e in both)
+    one_order = any(e.reason == ONE_ORDER.code for e in both)
     return RECORD_SWAPPED if one_order else RECORD_MORE
 
 
@@ -185,7 +192,7 @@ class _NextSteps:
                 return replace(verdict, next=NextStep(GATE))
             purpose = f"{rows.advice}, and measure again"
             return self._measure_step(verdict, purpose, self._study.profile, rows.growth)
-        if profile is None and verdict.so != STILL_UNKNOWN:
+        if verdict.so == NOTHING_OPEN or (profile is None and verdict.so != STILL_UNKNOWN):
             return replace(verdict, next=NextStep(GATE))
         if profile in (None, self._study.profile):
             # Merit that the largest profile leaves open lies on its limit: only a change decides it.
