@@ -314,6 +314,27 @@ def test_a_gain_over_the_commonest_label_asks_for_no_rows() -> None:
     assert sample_size_hint(sheet, "j") is None
 
 
+def test_a_slot_preference_that_is_open_asks_for_rows_without_labels() -> None:
+    figures = [
+        Estimate("j", "position", "accuracy", {"protocol": "base"}, "call", 1.0, n_calls=160, n_units=80),
+        Estimate(
+            "j",
+            "position",
+            "net_slot_preference",
+            {"protocol": "base"},
+            "pair",
+            0.0,
+            n_calls=160,
+            n_units=80,
+            status="inconclusive",
+            calls_needed=440,
+        ),
+    ]
+    hint = sample_size_hint(Datasheet("s", 7, "sha256:0", "0", "quick", (), tuple(figures)), "j")
+    assert hint is not None
+    assert hint.advice.startswith("add about 140 rows, which would decide “")
+
+
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "none", "planted/constant?value=1", "- " * 12, command)
     # Wilson's half-width at .8 of 100 rows: 1.96·√(.16/100 + 1.96²/40000)/(1 + 1.96²/100) = .0777.

@@ -14,6 +14,7 @@ from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
@@ -76,9 +77,8 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
-    rows_text = (
-        pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
-    )
+    kind = "labelled row" if figure.metric in LABELLED else "row"
+    rows_text = pluralize(wanted, kind) if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
     return SampleSizeHint(
         f"add about {rows_text}, which would decide “{metric_named(figure.metric).short}” in four runs of "
         "five if the share stays",
@@ -134,8 +134,8 @@ def _size(each: tuple[int, Estimate]) -> int:
 
 
 def _rows(estimate: Estimate) -> int | None:
-    """Further rows that decide an inconclusive figure against labels (sample size); None where none do."""
-    if estimate.status != INCONCLUSIVE or estimate.metric not in LABELLED:
+    """Further rows that decide an inconclusive figure of own rows (sample size); None where none do."""
+    if estimate.status != INCONCLUSIVE or estimate.metric not in (*LABELLED, NET_SLOT_PREFERENCE.id):
         return None
     if estimate.calls_missing is None or not estimate.n_calls:
         return None
