@@ -215,16 +215,16 @@ def _rows(sheets: dict[str, Any]) -> Iterator[str]:
 
 
 def _single(sheets: dict[str, Any]) -> list[str]:
-    """Rows of single probes and conditions that are low where their figure as a whole is not."""
+    """Single probes and conditions that are low where their figure as a whole is not."""
     told = [
-        f"| {TITLES[name]}: {' | '.join(row.line().split(' | ', 1)).removeprefix('| ')}"
+        f"{TITLES[name]}, {row.label} {_decimal(min(share for share in row.shares if share is not None))}"
         for name in TITLES
         if name in sheets
         for body in sheets[name]["rows"]
         if (row := _pooled(_named(body), [body], sheets[name]["runs"])).low
         and (name, body["metric"]) not in marked()
     ]
-    return [SINGLE, "", *_head(), *told, ""] if told else []
+    return [f"{SINGLE} {'; '.join(told)}.", ""] if told else []
 
 
 def _named(row: dict[str, Any]) -> str:
@@ -247,10 +247,8 @@ list explains those that two standard errors of the simulation do not explain. A
 than nine runs in ten had an interval, because clusters did not differ; the others are left out."""
 
 SINGLE = """\
-## Single probes and conditions
-
 A figure above is pooled over its probes and conditions; `docs/calibration.json` has each of them. These lie
-below .93 by more than two standard errors although their figure as a whole does not:"""
+below .93 by more than two standard errors although their figure as a whole does not (lowest cell):"""
 
 HEAD = """\
 # Calibration
