@@ -409,8 +409,8 @@ def test_a_verdict_says_that_only_other_prompts_were_recorded(tmp_path: Path) ->
     rows = [{**BOTH, "item_id": f"s#{n}", "winner_BA": "1"} for n in range(40)]
     (verdict,) = import_verdicts([write(tmp_path / "a.jsonl", rows)]).datasheet.verdicts
     assert [fact.sentence for fact in verdict.facts] == [
-        "whether it tells good from bad was not measured with the prompt “base”, which a verdict is of; it was "
-        "with others (CoT)"
+        "whether it tells good from bad was not measured with the prompt “base”, which a verdict is of; "
+        "it was with others (CoT)"
     ]
     assert verdict.next is not None
     assert "name the prompt that is to be judged “base”" in verdict.next.purpose
