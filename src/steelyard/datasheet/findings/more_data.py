@@ -40,7 +40,6 @@ ON_LIMIT = "it lies on the limit, so no number of calls would decide"
 FAR = 100_000
 """Calls that nobody makes to tell a figure from its limit."""
 WHENCE = "a larger profile, or {} of your own"
-"""What buys more than there is."""
 
 
 def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
