@@ -17,6 +17,7 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
+from steelyard.metrics.estimate import Reason
 from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, shown
@@ -98,6 +99,9 @@ NO_PREFERENCE = Metric(
 )
 
 CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
+ONE_ORDER = Reason("one_order", "shown in one order only: not decomposed")
+
+INCOMPLETE = "no pair has a verdict in both orders"
 SLOTS = {1: Answer.FIRST, 2: Answer.SECOND}
 
 
@@ -178,8 +182,8 @@ def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
     if not len(pairs):
         return NO_CALLS
     if not len(parts.pairs):
-        return "shown in one order only: not decomposed"
-    return "no pair has a verdict in both orders"
+        return ONE_ORDER
+    return INCOMPLETE
 
 
 def chance_lines(parts: Decomposition) -> dict[tuple[Metric, int | None], float]:
