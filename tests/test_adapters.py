@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
-from steelyard.stimuli.surface import rewrite_range
+from steelyard.stimuli.rubric_edits import rewrite_range
 from steelyard.study.study_file import load_config
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.layouts import category, human_majority_vote

@@ -8,12 +8,10 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from pydantic import Field
-
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.adapters.layouts import behaviours, items_of_votes, read_folders
-from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
+from steelyard.tasks.builtin_yaml import load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.cells import Labels, plain_text
@@ -75,7 +73,9 @@ class Adapter:
                     "benchmark's own layout; remove them."
                 )
             return self.reader(table)
-        table = _constant(self._joined(table), self.always)
+        table = self._joined(table)
+        if self.always is not None:
+            table = _with_column(table, _ALWAYS, lambda _: self.always)
         return items_of(
             table,
             self.resolve(table, columns),
@@ -121,27 +121,23 @@ class Adapter:
         for name in sorted({name for names in self.columns.values() for name in names if "/" in name}):
             parts = name.split("/")
             if all(part in table.columns for part in parts):
-                table = _with(table, name, partial(_join, parts))
+                table = _with_column(table, name, partial(_join, parts))
         return table
 
 
 _ALWAYS = "always"
 
 
-def _constant(table: Table, label: str | None) -> Table:
-    return table if label is None else _with(table, _ALWAYS, lambda _: label)
+def _join(parts: list[str], record: TableRecord) -> str:
+    return "/".join(plain_text(record.values.get(part)) for part in parts)
 
 
-def _with(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
+def _with_column(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
     records = tuple(
         TableRecord(record.number, record.where, {**record.values, column: value(record)})
         for record in table.records
     )
     return Table(table.name, (*table.columns, column), records)
-
-
-def _join(parts: list[str], record: TableRecord) -> str:
-    return "/".join(plain_text(record.values.get(part)) for part in parts)
 
 
 def _first(names: tuple[str, ...], table: Table) -> str | None:
@@ -161,55 +157,25 @@ NAMES = (
 )
 
 _OPENERS: dict[str, Opener] = {"table": read_table, "folders": read_folders}
-_READERS: dict[str, Reader] = {"votes": items_of_votes, "behaviours": behaviours}
-
-
-class AdapterFile(BuiltinModel):
-    """One YAML file; the fields of `Adapter`, hooks by name."""
-
-    title: str
-    judged: str
-    file: str
-    licence: str
-    scale: str
-    instruction: str
-    rubric: str
-    columns: dict[str, list[str]]
-    optional: list[str] = Field(default_factory=list)
-    stratify: list[str] = Field(default_factory=list)
-    always: str | None = None
-    labels: dict[str | int | float | bool, str | int | float | bool] | None = None
-    key: str | None = None
-    opener: str = "table"
-    reader: str | None = None
-    note: str | None = None
-    pending: str | None = None
-    failing: int | None = None
-    asks_for_truth: bool = True
+_READERS: dict[str | None, Reader] = {"votes": items_of_votes, "behaviours": behaviours}
 
 
 def read_adapter(name: str) -> Adapter:
-    text = files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8")
-    body = AdapterFile.model_validate(load_builtin(text))
+    """The adapter of one file: its keys are the fields of `Adapter`, hooks by name; others raise an error."""
+    body = load_builtin(files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8"))
+    task = Task(body.pop("instruction").strip(), body.pop("rubric").strip(), parse_scale(body.pop("scale")))
+    opener, reader = _OPENERS[body.pop("opener", "table")], _READERS.get(body.pop("reader", None))
+    columns = {part: tuple(names) for part, names in body.pop("columns").items()}
+    stratify, optional = tuple(body.pop("stratify", ())), frozenset(body.pop("optional", ()))
     return Adapter(
         name=name,
-        title=body.title,
-        task=Task(body.instruction.strip(), body.rubric.strip(), parse_scale(body.scale)),
-        judged=body.judged,
-        file=body.file,
-        licence=body.licence,
-        columns={part: tuple(names) for part, names in body.columns.items()},
-        optional=frozenset(body.optional),
-        stratify=tuple(body.stratify),
-        always=body.always,
-        labels=body.labels,
-        key=body.key,
-        opener=_OPENERS[body.opener],
-        reader=None if body.reader is None else _READERS[body.reader],
-        note=body.note,
-        pending=body.pending,
-        failing=body.failing,
-        asks_for_truth=body.asks_for_truth,
+        task=task,
+        opener=opener,
+        reader=reader,
+        columns=columns,
+        stratify=stratify,
+        optional=optional,
+        **body,
     )
 
 

@@ -21,17 +21,10 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED = 20
 
 
-def read_csv(path: Path) -> Table:
-    return _read(path, None)
-
-
-def read_tsv(path: Path) -> Table:
-    return _read(path, "\t")
-
-
-def _read(path: Path, delimiter: str | None) -> Table:
+def read_csv(path: Path, delimiter: str | None = None) -> Table:
+    """A table with one header row; a delimiter that is not given is found in the first rows."""
     text = read_text(path)
-    rows = _rows(text, delimiter or _delimiter(text), str(path))
+    rows = _rows(text, delimiter or _find_delimiter(text), str(path))
     header = tuple(name.strip() for name in next(rows, ()))
     records = [_record(str(path), header, row, number) for number, row in enumerate(rows, start=1)]
     return table_of(str(path), header, records)
@@ -103,12 +96,12 @@ def _ends_with_cr(text: str) -> bool:
     return False
 
 
-def _delimiter(text: str) -> str:
+def _find_delimiter(text: str) -> str:
     """The one that cuts the first rows into the most cells, the same number in each."""
-    return max(_DELIMITERS, key=lambda sign: _fit(text, sign))
 
+    def fit(delimiter: str) -> tuple[bool, int]:
+        rows = list(islice(_rows(text, delimiter, "", strict=False), _SNIFFED))
+        widths = {len(row) for row in rows}
+        return len(widths) == 1 and max(widths) > 1, len(rows[0]) if rows else 0
 
-def _fit(text: str, delimiter: str) -> tuple[bool, int]:
-    rows = list(islice(_rows(text, delimiter, "", strict=False), _SNIFFED))
-    widths = {len(row) for row in rows}
-    return len(widths) == 1 and max(widths) > 1, len(rows[0]) if rows else 0
+    return max(_DELIMITERS, key=fit)

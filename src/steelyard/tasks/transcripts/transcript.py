@@ -66,21 +66,20 @@ class Turn:
         return replace(self, blocks=(*before, *words, *after))
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"role": self.role, "content": [_block_json(block) for block in self.blocks]}
-        if self.calls:
-            body["tool_calls"] = [_call_json(call) for call in self.calls]
-        rest = {
-            "tool_call_id": self.call,
-            "function": self.function,
-            "error": self.error,
-            "id": self.id,
-            "model": self.model,
-        }
-        return {**body, **{key: value for key, value in rest.items() if value is not None}}
+        return _present(
+            role=self.role,
+            content=[_present(type=b.kind, text=b.text, body=b.body) for b in self.blocks],
+            tool_calls=[_present(**vars(call)) for call in self.calls] or None,
+            tool_call_id=self.call,
+            function=self.function,
+            error=self.error,
+            id=self.id,
+            model=self.model,
+        )
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Turn:
-        """The inverse of `to_json`; other chat forms are `chat.turn_of`'s to read."""
+        """The inverse of `to_json`; `chat.turns_of` reads other chat forms."""
         return cls(
             role=body["role"],
             blocks=tuple(Block(block["type"], block["text"], block.get("body")) for block in body["content"]),
@@ -114,10 +113,6 @@ class RunScore:
     scorer: str
     history: tuple[ScoreEntry, ...]
     """Every value, the scorer's own first; never empty."""
-
-    @property
-    def original(self) -> ScoreEntry:
-        return self.history[0]
 
     @property
     def current(self) -> ScoreEntry:
@@ -173,19 +168,20 @@ class Transcript:
         return replace(self, turns=tuple(turns.get(place, turn) for place, turn in enumerate(self.turns)))
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"id": self.id, "messages": [turn.to_json() for turn in self.turns]}
-        if self.epoch != 1:
-            body["epoch"] = self.epoch
-        if self.scores:
-            body["scores"] = {score.scorer: [_entry_json(e) for e in score.history] for score in self.scores}
-        for key, value in (("metadata", self.metadata), ("model", self.model), ("task", self.task)):
-            if value:
-                body[key] = value
-        if self.raw:
-            body["raw"] = [turn.to_json() for turn in self.raw]
-        if self.removals:
-            body["removals"] = [{"preprocessor": r.preprocessor, **r.counts} for r in self.removals]
-        return body
+        scores = {
+            s.scorer: [{"value": e.value} | _present(**vars(e)) for e in s.history] for s in self.scores
+        }
+        return _present(
+            id=self.id,
+            messages=[turn.to_json() for turn in self.turns],
+            epoch=None if self.epoch == 1 else self.epoch,
+            scores=scores or None,
+            metadata=self.metadata or None,
+            model=self.model or None,
+            task=self.task or None,
+            raw=[turn.to_json() for turn in self.raw] or None,
+            removals=[{"preprocessor": r.preprocessor, **r.counts} for r in self.removals] or None,
+        )
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Transcript:
@@ -201,36 +197,15 @@ class Transcript:
             model=body.get("model"),
             task=body.get("task"),
             raw=tuple(map(Turn.from_json, body.get("raw", ()))),
-            removals=tuple(map(_removal, body.get("removals", ()))),
+            removals=tuple(
+                Removal(r["preprocessor"], {key: count for key, count in r.items() if key != "preprocessor"})
+                for r in body.get("removals", ())
+            ),
         )
 
 
-def _block_json(block: Block) -> dict[str, Any]:
-    body = {"type": block.kind, "text": block.text}
-    return body if block.body is None else {**body, "body": block.body}
-
-
-def _call_json(call: ToolCall) -> dict[str, Any]:
-    body = {"id": call.id, "function": call.function, "arguments": call.arguments}
-    return body if call.fault is None else {**body, "fault": call.fault}
-
-
-def _entry_json(entry: ScoreEntry) -> dict[str, Any]:
-    rest = {
-        "answer": entry.answer,
-        "explanation": entry.explanation,
-        "author": entry.author,
-        "reason": entry.reason,
-    }
-    return {"value": entry.value, **{key: value for key, value in rest.items() if value is not None}}
-
-
-def _removal(body: Mapping[str, Any]) -> Removal:
-    counts = {key: value for key, value in body.items() if key != "preprocessor"}
-    return Removal(body["preprocessor"], counts)
-
-
-_NO_WORDS = "(says nothing)"
+def _present(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def render_transcript(transcript: Transcript) -> str:
@@ -242,14 +217,11 @@ def message(number: int, turn: Turn, arguments: int | None = None) -> str:
     parts = [*map(_block, turn.blocks), *(_call(call, arguments) for call in turn.calls)]
     if turn.error is not None:
         parts.append(f"[error] {turn.error}")
-    return "\n".join([f"[{number:03d}] {_head(turn)}", *(parts or [_NO_WORDS])])
-
-
-def _head(turn: Turn) -> str:
-    if turn.role != TOOL:
-        return turn.role.upper()
-    tool = f" {turn.function}" if turn.function else ""
-    return f"TOOL RESULT{tool}" + (f" (call {turn.call})" if turn.call else "")
+    head = turn.role.upper()
+    if turn.role == TOOL:
+        tool = f" {turn.function}" if turn.function else ""
+        head = f"TOOL RESULT{tool}" + (f" (call {turn.call})" if turn.call else "")
+    return "\n".join([f"[{number:03d}] {head}", *(parts or ["(says nothing)"])])
 
 
 def _block(block: Block) -> str:
@@ -257,13 +229,9 @@ def _block(block: Block) -> str:
         return block.text
     if block.kind == REASONING:
         return f"[reasoning] {block.text}" if block.text.strip() else "[reasoning that can not be read]"
-    return f"[{block.kind.replace('_', ' ')}{_described(block)}]"
-
-
-def _described(block: Block) -> str:
     body = block.body or {}
     name = next((body[key] for key in ("name", "filename", "title", "document") if body.get(key)), "")
-    return f" {str(name)[:80]}" if name else ""
+    return f"[{block.kind.replace('_', ' ')}{f' {str(name)[:80]}' if name else ''}]"
 
 
 def clip_text(text: str, characters: int) -> str:
