@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from steelyard.review.review_writer import start_review
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import under_review, write_stimuli
+from steelyard.review.votes import start_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief

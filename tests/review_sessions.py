@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp
 
 from authoring_server import TASK, AuthorRequest, items, obey
-from steelyard.review.review_writer import start_review
 from steelyard.review.stimuli_file import under_review, write_stimuli
+from steelyard.review.votes import start_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import Brief, flip_label

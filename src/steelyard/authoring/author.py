@@ -13,8 +13,8 @@ from steelyard.authoring.run_edits import RunEdits
 from steelyard.authoring.validation import Diversity, Validation, originals
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, RunError
-from steelyard.review.review_writer import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.review.stimuli_file import under_review
+from steelyard.review.votes import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices

@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar, Union, get_args, get_type_hints
 
 import numpy as np
-from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, structs
 from msgspec.structs import astuple
-from msgspec.structs import replace as changed
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from steelyard.core.arrays import Ints, in_order
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Body, Lines, parse_object, text_lines
+from steelyard.importing.jsonl import Body, Lines, Name, parse_object, text_lines
 
 BASE = "base"
 HEAD = 5
@@ -32,9 +32,35 @@ WIDTH = 6
 class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
     """What every line holds: a call; two fields of its outcome and those of its subject follow."""
 
-    judge: str
-    protocol: str | UnsetType = UNSET
-    replicate: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
+    judge: Name
+    protocol: Name | UnsetType = UNSET
+    replicate: Annotated[int, Meta(ge=0, le=1_000_000), Field(ge=0, le=1_000_000)] | UnsetType = UNSET
+
+
+def line_model(line: type[RecordedLine], disagreement: Callable[[Any], str | None]) -> type[BaseModel]:
+    """The fields of a line as a pydantic model, which words what is wrong with one.
+
+    `disagreement` is the sentence about fields that do not agree with each other.
+    """
+
+    def agree(model: Any) -> Any:
+        if fault := disagreement(model):
+            raise ValueError(fault)
+        return model
+
+    members: dict[str, Any] = {}
+    hints = get_type_hints(line, include_extras=True)
+    for field in sorted(structs.fields(line), key=lambda field: not field.required):
+        parts = get_args(hints[field.name]) if UnsetType in get_args(hints[field.name]) else ()
+        kind = Union[tuple(part for part in parts if part is not UnsetType)] if parts else hints[field.name]  # noqa: UP007
+        default = {"protocol": BASE, "replicate": 0}.get(field.name)
+        members[field.name] = kind, (... if field.required else default)
+    return create_model(
+        line.__name__,
+        __config__=ConfigDict(extra="forbid", strict=True),
+        __validators__={"agree": model_validator(mode="after")(agree)},
+        **members,
+    )
 
 
 class RecordedSubject(Protocol):
@@ -286,7 +312,7 @@ def _given(values: Collection[object]) -> int:
 def _filled(line: RecordedLine) -> RecordedLine:
     """The line with None for each field that is left out."""
     values = zip(line.__struct_fields__, astuple(line), strict=True)
-    return changed(line, **{name: None for name, value in values if value is UNSET})
+    return structs.replace(line, **{name: None for name, value in values if value is UNSET})
 
 
 def _first_rows(columns: Sequence[Ints]) -> Ints:

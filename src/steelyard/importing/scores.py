@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.json import Decoder
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from steelyard.core.arrays import Ints, distinct
 from steelyard.core.dictionary_encoding import encode_values, spell
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
 from steelyard.importing.pairs import REASON
-from steelyard.importing.reader import Outcome, RecordedLine, read_recorded_calls
+from steelyard.importing.reader import Outcome, RecordedLine, line_model, read_recorded_calls
 from steelyard.importing.recorded_table import Members, RecordedTable
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -114,61 +114,32 @@ def _scale(text: str) -> str:
     return text
 
 
-Score = Annotated[int, Field(ge=0, le=999_999)]
-Whole = Annotated[int, Meta(ge=0, le=999_999)]
+Whole = Annotated[int, Meta(ge=0, le=999_999), Field(ge=0, le=999_999)]
+Share = Annotated[float, Meta(ge=0, le=1), Field(ge=0, le=1)]
+Level = Annotated[float, Field(allow_inf_nan=False)]
+ScaleName = Annotated[str, AfterValidator(_scale)]
 
 
 class ScoreCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
-    """One call, as msgspec decodes it; `ScoreLine` words what is wrong with a line."""
+    """One call; msgspec decodes it, and the pydantic model of the same fields words what is wrong with it."""
 
     score: Whole | UnsetType | None = UNSET
     outcome: Literal["abstain", "unreadable", "failed"] | UnsetType | None = UNSET
-    scale: str | UnsetType | None = UNSET
-    probe: str
-    item: str
+    scale: ScaleName | UnsetType | None = UNSET
+    probe: Name
+    item: Name
     expected: Whole | UnsetType | None = UNSET
     variant: Literal["original", "perturbed"] | UnsetType | None = UNSET
     kind: str | UnsetType | None = UNSET
     edit: str | UnsetType | None = UNSET
-    level: float | UnsetType | None = UNSET
-    task: str | UnsetType | None = UNSET
-    stratum: str | UnsetType | None = UNSET
+    level: Level | UnsetType | None = UNSET
+    task: Name | UnsetType | None = UNSET
+    stratum: Name | UnsetType | None = UNSET
     failing: Whole | UnsetType | None = UNSET
     words: Whole | UnsetType | None = UNSET
     run: bool | UnsetType | None = UNSET
-    change_depth: Annotated[float, Meta(ge=0, le=1)] | UnsetType | None = UNSET
+    change_depth: Share | UnsetType | None = UNSET
     changed_words: Whole | UnsetType | None = UNSET
-
-
-class ScoreLine(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    judge: Name
-    probe: Name
-    item: Name
-    score: Score | None = None
-    outcome: Literal["abstain", "unreadable", "failed"] | None = None
-    expected: Score | None = None
-    variant: Literal["original", "perturbed"] | None = None
-    kind: str | None = None
-    protocol: Name = "base"
-    edit: str | None = None
-    level: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    task: Name | None = None
-    stratum: Name | None = None
-    scale: Annotated[str, AfterValidator(_scale)] | None = None
-    failing: Score | None = None
-    words: Score | None = None
-    run: bool | None = None
-    change_depth: Annotated[float, Field(ge=0, le=1)] | None = None
-    changed_words: Score | None = None
-    replicate: int = Field(default=0, ge=0, le=1_000_000)
-
-    @model_validator(mode="after")
-    def _agree(self) -> ScoreLine:
-        if fault := disagreement(self):
-            raise ValueError(fault)
-        return self
 
 
 def disagreement(line: Any) -> str | None:
@@ -193,12 +164,15 @@ def disagreement(line: Any) -> str | None:
     return None
 
 
+SCORE_MODEL = line_model(ScoreCall, disagreement)
+
+
 class ScoreFormat:
     def __init__(self) -> None:
         self.decode: Callable[[str], RecordedLine] = Decoder(ScoreCall).decode
 
     def parse(self, where: str, body: Body) -> Iterator[ScoreCall]:
-        yield ScoreCall(**dict(parse(ScoreLine, where, body)))
+        yield ScoreCall(**dict(parse(SCORE_MODEL, where, body)))
 
     def agrees(self, line: ScoreCall) -> bool:
         names = (line.judge, line.protocol, line.probe, line.item, line.task, line.stratum)

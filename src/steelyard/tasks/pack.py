@@ -64,7 +64,7 @@ class PackTask(BuiltinModel):
     instruction: str
     rubric: str
     scale: Annotated[Scale, BeforeValidator(parse_scale)]
-    items: tuple[PackItem, ...]
+    items: Annotated[tuple[PackItem, ...], BeforeValidator(tuple)]
 
     @property
     def task(self) -> Task:
