@@ -22,7 +22,7 @@ from steelyard.review.votes import start_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import Brief, flip_label
-from steelyard.stimuli.authored.rejection import OTHER_SCORE, Rejection
+from steelyard.stimuli.authored.checks import OTHER_SCORE, Rejection
 from steelyard.stimuli.original import original_of
 from steelyard.web.server import Server
 

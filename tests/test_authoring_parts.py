@@ -24,15 +24,18 @@ from steelyard.authoring.questions import (
 )
 from steelyard.authoring.validation import COMPARED, Diversity, originals
 from steelyard.stimuli.authored.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
-from steelyard.stimuli.authored.rejection import (
+from steelyard.stimuli.authored.checks import (
     AUTHOR_REFUSED,
     EMPTY,
+    LOCAL_LIMIT,
     NO_TEXT,
     TOO_SIMILAR,
     TRUNCATED,
     Rejection,
+    closest,
+    crowd,
+    local_vector,
 )
-from steelyard.stimuli.authored.similarity import LOCAL_LIMIT, closest, crowd, local_vector
 from steelyard.stimuli.stimulus import REJECTED
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study

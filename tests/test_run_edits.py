@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.authored.rejection import COPY, NO_PLAN, REPEATED, UNREADABLE, WRONG_CALL, Rejection
+from steelyard.stimuli.authored.checks import COPY, NO_PLAN, REPEATED, UNREADABLE, WRONG_CALL, Rejection
 from steelyard.stimuli.authored.run_edits import (
     EditPlan,
     TurnEdit,

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.authoring.drafts import Draft
+from steelyard.authoring.drafts import Draft, DraftT
 from steelyard.authoring.questions import question_of
 from steelyard.errors import SteelyardError
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.run_messages import TRANSIENT_REASONS
 from steelyard.runner.runner import Runner
-from steelyard.stimuli.authored.checks import is_refusal
-from steelyard.stimuli.authored.rejection import (
+from steelyard.stimuli.authored.checks import (
     AUTHOR_REFUSED,
+    CALL_FAILED,
     EMPTY,
     NO_TEXT,
     TRUNCATED,
     UNREADABLE,
     WRONG_CALL,
     Rejection,
+    is_refusal,
 )
 from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
 from steelyard.store.replies import StoredFailure
@@ -65,6 +66,24 @@ class AuthorClient:
             if key in failures and failures[key].reason in TRANSIENT_REASONS:
                 self.waiting[key] = failures[key]
         return {key: stored[key].reply for key in wanted if key in stored}
+
+    async def ask_each(
+        self,
+        drafts: Sequence[DraftT],
+        exchange_of: Callable[[DraftT], Exchange],
+        take: Callable[[DraftT, Reply], None],
+    ) -> None:
+        """Put a question about every draft at once; a call that failed for good ends the attempt."""
+        asked = {draft.brief.name: exchange_of(draft) for draft in drafts}
+        replies = await self.ask(asked.values())
+        for draft in drafts:
+            exchange = asked[draft.brief.name]
+            if exchange.key in self.waiting:
+                draft.waiting = self.waiting[exchange.key].message
+            elif exchange.key not in replies:
+                draft.reject(Rejection(CALL_FAILED, f"the {exchange.role}'s call failed for good"))
+            else:
+                take(draft, replies[exchange.key])
 
     def _queues(self, exchanges: list[Exchange], on_reply: OnAuthorReply) -> list[JudgeQueue]:
         answered = self._store.exchanges([exchange.key for exchange in exchanges])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
-from steelyard.stimuli.authored.rejection import Rejection
+from steelyard.stimuli.authored.checks import Rejection
 from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep, find_contradictions
 from steelyard.stimuli.stimulus import NOBODY, REJECTED, Stimulus
 from steelyard.study.roles import SHOWN_BEFORE, Roles
@@ -61,13 +62,21 @@ class Draft:
     def written(self) -> AuthoredStimulus:
         """What came of it: the accepted text, or the last one with the reason it was rejected."""
         stimulus = self.stimulus
-        told, review = self.validation, stimulus.lineage.review
+        validation, review = self.validation, stimulus.lineage.review
         if not self.accepted:
             last, count = self.tries[-1], len(self.tries)
-            told, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
-        told = f"{told}; {self.remarks}" if self.remarks else told
-        lineage = replace(stimulus.lineage, validation=told, review=review)
+            validation, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
+        validation = f"{validation}; {self.remarks}" if self.remarks else validation
+        lineage = replace(stimulus.lineage, validation=validation, review=review)
         return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries), self.by_validator)
+
+
+DraftT = TypeVar("DraftT", bound=Draft)
+
+
+def alive(drafts: Iterable[DraftT], attempt: int) -> list[DraftT]:
+    """Drafts whose attempt has not been rejected yet."""
+    return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 
 CHUNK = 40_000

@@ -15,7 +15,7 @@ from steelyard.authoring.questions import (
     validator_exchange,
 )
 from steelyard.stimuli.authored.brief import ORDINAL
-from steelyard.stimuli.authored.rejection import (
+from steelyard.stimuli.authored.checks import (
     CALL_FAILED,
     MEANING_CHANGED,
     NO_VERDICT,
@@ -23,8 +23,12 @@ from steelyard.stimuli.authored.rejection import (
     OTHER_SCORE,
     TOO_SIMILAR,
     Rejection,
+    Vector,
+    closest,
+    crowd,
+    local_vector,
+    unit,
 )
-from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
 from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items

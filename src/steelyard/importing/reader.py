@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Generic, Protocol, TypeVar, Union, get_args, get_type_hints
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_args, get_type_hints
 
 import numpy as np
 from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, structs
@@ -43,10 +43,14 @@ def line_model(line: type[RecordedLine], disagreement: Callable[[Any], str | Non
     `disagreement` is the sentence about fields that do not agree with each other.
     """
 
-    def agree(model: Any) -> Any:
-        if fault := disagreement(model):
-            raise ValueError(fault)
-        return model
+    class Line(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True)
+
+        @model_validator(mode="after")
+        def _agree(self) -> Self:
+            if fault := disagreement(self):
+                raise ValueError(fault)
+            return self
 
     members: dict[str, Any] = {}
     hints = get_type_hints(line, include_extras=True)
@@ -55,12 +59,7 @@ def line_model(line: type[RecordedLine], disagreement: Callable[[Any], str | Non
         kind = Union[tuple(part for part in parts if part is not UnsetType)] if parts else hints[field.name]  # noqa: UP007
         default = {"protocol": BASE, "replicate": 0}.get(field.name)
         members[field.name] = kind, (... if field.required else default)
-    return create_model(
-        line.__name__,
-        __config__=ConfigDict(extra="forbid", strict=True),
-        __validators__={"agree": model_validator(mode="after")(agree)},
-        **members,
-    )
+    return create_model(line.__name__, __base__=Line, **members)
 
 
 class RecordedSubject(Protocol):

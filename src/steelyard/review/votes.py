@@ -25,8 +25,7 @@ from steelyard.review.stimuli_file import (
 )
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.rejection import Rejection
-from steelyard.stimuli.authored.similarity import local_vector
+from steelyard.stimuli.authored.checks import Rejection, local_vector
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet

@@ -161,8 +161,8 @@ def _turns(messages: list[_Message]) -> Iterator[Turn]:
             answered, *waiting = waiting
             result = message.result
             text = result.strip() if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-            blocks = () if result is None else (Block(TEXT, text),)
-            yield Turn(TOOL, blocks, call=answered.id, function=answered.function, error=message.error)
+            output = () if result is None else (Block(TEXT, text),)
+            yield Turn(TOOL, output, call=answered.id, function=answered.function, error=message.error)
         elif message.system is not None or message.user is not None:
             role = USER if message.system is None else SYSTEM
             yield Turn(role, (Block(TEXT, (message.user or message.system or "").strip()),))

@@ -10,8 +10,7 @@ from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.stimuli.agent_edits import occurs
-from steelyard.stimuli.authored.checks import check_leak, check_script, is_refusal, shared_pairs, words
-from steelyard.stimuli.authored.rejection import (
+from steelyard.stimuli.authored.checks import (
     COPY,
     EMPTY,
     NO_PLAN,
@@ -21,6 +20,11 @@ from steelyard.stimuli.authored.rejection import (
     UNREADABLE,
     WRONG_CALL,
     Rejection,
+    check_leak,
+    check_script,
+    is_refusal,
+    shared_pairs,
+    words,
 )
 from steelyard.tasks.transcripts.transcript import ASSISTANT, Transcript, Turn, render_transcript
 
