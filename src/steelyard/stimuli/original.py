@@ -7,7 +7,7 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.changes import TurnChange, changes
+from steelyard.tasks.transcripts.changes import changes
 from steelyard.tasks.transcripts.transcript import Transcript
 
 ORIGINAL = "original"
@@ -77,6 +77,8 @@ def pointwise_stimulus(
     authors: tuple[str, ...] | None = None,
     transcript: Transcript | None = None,
 ) -> Stimulus:
+    before = item.transcript
+    unchanged = before is None or before is transcript
     return Stimulus(
         id=name,
         probe=probe,
@@ -95,14 +97,8 @@ def pointwise_stimulus(
         authors=authors,
         failing=item.failing,
         transcript=transcript,
-        changes=_changes(item, transcript),
+        changes=None if unchanged or transcript is None else changes(before, transcript),
     )
-
-
-def _changes(item: Item, transcript: Transcript | None) -> tuple[TurnChange, ...] | None:
-    if item.transcript is None or transcript is None or transcript is item.transcript:
-        return None
-    return changes(item.transcript, transcript)
 
 
 def reference_of(item: Item) -> Expectation:

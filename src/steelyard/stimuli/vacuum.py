@@ -16,7 +16,10 @@ BLANKS = ("   ", "\n\n")
 
 def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimulus:
     """A vacuum pair of one kind; `which` (0 or 1) picks the blank or the text, and is 0 for empty."""
-    text = _text(checklist, kind, which, seed)
+    if kind == "identical":
+        text = compose(checklist, seed)[which].prefix((3, 5)[which])
+    else:
+        text = BLANKS[which] if kind == "blank" else ""
     return Stimulus(
         id=f"{checklist.id}/vacuum/{kind}-{which}",
         probe="vacuum",
@@ -28,14 +31,6 @@ def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimu
         expectation=NoPreference(),
         lineage=Lineage(parent=checklist.id, edit=f"both candidates {kind}"),
     )
-
-
-def _text(checklist: Checklist, kind: str, which: int, seed: int) -> str:
-    if kind == "empty":
-        return ""
-    if kind == "blank":
-        return BLANKS[which]
-    return compose(checklist, seed)[which].prefix((3, 5)[which])
 
 
 TEXTS: dict[str, tuple[str, ...]] = {

@@ -171,35 +171,26 @@ def find_fault(
     edited: Turn, place: int, transcript: Transcript, original: Transcript, rubric: str
 ) -> Rejection | None:
     """The first thing that is wrong with an edited message; `transcript` is the run before this edit."""
-    source = render_transcript(original)
-    for rejection in _faults(edited, place, transcript, original, source, rubric):
-        if rejection is not None:
-            return rejection
-    return None
+    faults = _faults(edited, place, transcript, original, rubric)
+    return next((rejection for rejection in faults if rejection is not None), None)
 
 
 def _faults(
-    edited: Turn, place: int, transcript: Transcript, original: Transcript, source: str, rubric: str
+    edited: Turn, place: int, transcript: Transcript, original: Transcript, rubric: str
 ) -> Iterator[Rejection | None]:
+    source = render_transcript(original)
     text, before = edited.text, original.turns[place]
     spoken = "\n".join(turn.text for turn in original.turns if turn.role == ASSISTANT)
-    yield Rejection(EMPTY, "the message says nothing and calls nothing") if _silent(edited) else None
-    yield _same(edited, before)
-    if words(text) != words(before.text):
+    if not edited.calls and not words(text):
+        yield Rejection(EMPTY, "the message says nothing and calls nothing")
+    same_words = words(text) == words(before.text)
+    if same_words and edited.calls == before.calls:
+        yield Rejection(COPY, "the message is as it was, word for word")
+    if not same_words:
         yield _others(text, transcript, spoken)
         yield _again(text, place, transcript, original)
         yield check_script(text, source)
         yield check_leak(text, source, rubric)
-
-
-def _silent(turn: Turn) -> bool:
-    return not turn.calls and not words(turn.text)
-
-
-def _same(edited: Turn, before: Turn) -> Rejection | None:
-    if words(edited.text) == words(before.text) and edited.calls == before.calls:
-        return Rejection(COPY, "the message is as it was, word for word")
-    return None
 
 
 def _others(text: str, transcript: Transcript, spoken: str) -> Rejection | None:
@@ -210,14 +201,11 @@ def _others(text: str, transcript: Transcript, spoken: str) -> Rejection | None:
     if len(words(text)) < LONGEST_ECHO:
         return None
     for number, turn in enumerate(transcript.turns, start=1):
-        if turn.role != ASSISTANT and _echoes(text, turn.text):
+        # Nearly word for word, and not merely a part of it.
+        shared = min(shared_pairs(text, turn.text), shared_pairs(turn.text, text))
+        if turn.role != ASSISTANT and shared >= MOST_ECHOED:
             return Rejection(OTHER_ROLE, f"the message repeats message {number}, of the role {turn.role}")
     return None
-
-
-def _echoes(text: str, other: str) -> bool:
-    """Whether a text is another, nearly word for word, and not merely holds a part of it."""
-    return min(shared_pairs(text, other), shared_pairs(other, text)) >= MOST_ECHOED
 
 
 def _again(text: str, place: int, transcript: Transcript, original: Transcript) -> Rejection | None:
@@ -230,7 +218,7 @@ def _again(text: str, place: int, transcript: Transcript, original: Transcript) 
 
 SHORTEST = 2
 """Signs below which a value may stand in a message by chance."""
-_SHOWN = 60
+_QUOTED = 60
 
 
 def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, ...]:
@@ -239,11 +227,16 @@ def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, 
     Tool results are never edited, and a result that answers another call than the one that stands there
     gives the edit away.
     """
-    return tuple(
-        f"message {number} speaks of {_shown(old)}, which message {place + 1} asks for no longer"
-        for place, old, new in _changed_arguments(original, edited)
-        for number in _messages_naming(edited, place, old, new)
-    )
+    found = []
+    for place, old, new in _changed_arguments(original, edited):
+        named = old if len(old) <= _QUOTED else f"{old[:_QUOTED]}…"
+        for number, turn in enumerate(edited.turns, start=1):
+            later = number > place + 1 and turn.role != ASSISTANT
+            if later and not occurs(old, new) and occurs(old, turn.text):
+                found.append(
+                    f"message {number} speaks of {named!r}, which message {place + 1} asks for no longer"
+                )
+    return tuple(found)
 
 
 def _changed_arguments(original: Transcript, edited: Transcript) -> Iterator[tuple[int, str, str]]:
@@ -258,14 +251,6 @@ def _changed_arguments(original: Transcript, edited: Transcript) -> Iterator[tup
                         yield place, value, spelled
 
 
-def _messages_naming(edited: Transcript, place: int, old: str, new: str) -> Iterator[int]:
-    if occurs(old, new):
-        return
-    for number, turn in enumerate(edited.turns, start=1):
-        if number > place + 1 and turn.role != ASSISTANT and occurs(old, turn.text):
-            yield number
-
-
 def _leaves(value: Any) -> Iterator[str]:
     """Every value in arguments, spelled as it would stand in a text; yes and no are no values."""
     if isinstance(value, dict):
@@ -276,7 +261,3 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(inner)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")

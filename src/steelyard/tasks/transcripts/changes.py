@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -30,7 +30,9 @@ class TurnChange:
 
     @property
     def words(self) -> int:
-        before, after = (_words(turn) for turn in (self.before, self.after))
+        before, after = (
+            [] if turn is None else message(0, turn).split() for turn in (self.before, self.after)
+        )
         blocks = SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
         return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in blocks if tag != "equal")
 
@@ -46,7 +48,15 @@ class TurnChange:
 
 
 def changes(before: Transcript, after: Transcript) -> tuple[TurnChange, ...]:
-    return tuple(_changes(before.turns, after.turns))
+    found: list[TurnChange] = []
+    keys = [[canonical_json(turn.to_json()) for turn in run.turns] for run in (before, after)]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(a=keys[0], b=keys[1], autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        for step, (old, new) in enumerate(zip_longest(before.turns[i1:i2], after.turns[j1:j2])):
+            place = min(i1 + step, i2) if old is None else i1 + step
+            found.append(TurnChange(place, len(before.turns), old, new))
+    return tuple(found)
 
 
 def unedited(after: Transcript, found: Iterable[TurnChange]) -> Transcript:
@@ -67,16 +77,3 @@ def unedited(after: Transcript, found: Iterable[TurnChange]) -> Transcript:
 
 def changed_words(found: Iterable[TurnChange]) -> int:
     return sum(change.words for change in found)
-
-
-def _changes(before: tuple[Turn, ...], after: tuple[Turn, ...]) -> Iterator[TurnChange]:
-    keys = [[canonical_json(turn.to_json()) for turn in turns] for turns in (before, after)]
-    for tag, i1, i2, j1, j2 in SequenceMatcher(a=keys[0], b=keys[1], autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        for step, (old, new) in enumerate(zip_longest(before[i1:i2], after[j1:j2])):
-            yield TurnChange(min(i1 + step, i2) if old is None else i1 + step, len(before), old, new)
-
-
-def _words(turn: Turn | None) -> list[str]:
-    return [] if turn is None else message(0, turn).split()

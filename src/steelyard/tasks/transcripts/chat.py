@@ -111,6 +111,9 @@ def _turns(message: Any, where: str) -> Iterable[Turn]:
         else:
             blocks.append(_block(part, where))
     yield from results
+    error = message.get("error")
+    if isinstance(error, Mapping):
+        error = error.get("message") or error.get("type")
     if blocks or calls or not results:
         yield Turn(
             role=role,
@@ -118,7 +121,7 @@ def _turns(message: Any, where: str) -> Iterable[Turn]:
             calls=tuple(calls),
             call=_text(message.get("tool_call_id")) if role == TOOL else None,
             function=_text(message.get("function") or message.get("name")) if role == TOOL else None,
-            error=_error(message.get("error")),
+            error=_text(error),
             id=_text(message.get("id")),
             model=_text(message.get("model")),
         )
@@ -155,19 +158,16 @@ def _block(part: Mapping[str, Any], where: str) -> Block:
     kind = str(part.get("type", "text"))
     rest = {key: value for key, value in part.items() if key != "type" and value is not None}
     if kind in _WORDS:
-        return Block(TEXT, str(rest.pop(_WORDS[kind], "") or ""), _body(rest))
-    if kind in _THOUGHTS:
+        kind, words = TEXT, rest.pop(_WORDS[kind], "")
+    elif kind in _THOUGHTS:
         hidden = bool(rest.get("redacted")) or kind == "redacted_thinking"
-        words = rest.pop(_THOUGHTS[kind], "") if not hidden else rest.get("summary", "")
-        return Block(REASONING, str(words or ""), _body(rest))
-    if kind in _OTHERS:
-        return Block(_OTHERS[kind], "", _body(rest))
-    known = ", ".join(sorted({*_WORDS, *_THOUGHTS, *_OTHERS, "tool_result"}))
-    raise DataError(f"{where}: unknown block {kind!r}, expected one of {known}; correct or remove it.")
-
-
-def _body(rest: dict[str, Any]) -> dict[str, Any] | None:
-    return json_value(rest) if rest else None
+        kind, words = REASONING, rest.get("summary", "") if hidden else rest.pop(_THOUGHTS[kind], "")
+    elif kind in _OTHERS:
+        kind, words = _OTHERS[kind], ""
+    else:
+        known = ", ".join(sorted({*_WORDS, *_THOUGHTS, *_OTHERS, "tool_result"}))
+        raise DataError(f"{where}: unknown block {kind!r}, expected one of {known}; correct or remove it.")
+    return Block(kind, str(words or ""), json_value(rest) if rest else None)
 
 
 def _call(call: Any, number: int, where: str) -> ToolCall:
@@ -226,12 +226,6 @@ def _listed(value: Any, where: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         raise DataError(f"{where}: found a {type(value).__name__}, expected a list; correct it.")
     return list(value)
-
-
-def _error(value: Any) -> str | None:
-    if isinstance(value, Mapping):
-        value = value.get("message") or value.get("type")
-    return _text(value)
 
 
 def _text(value: Any) -> str | None:
