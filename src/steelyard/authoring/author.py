@@ -26,7 +26,7 @@ from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
-from steelyard.stimuli.authored.checks import REPEATED, Rejection, check_text, words
+from steelyard.stimuli.authored.checks import Rejection, check_text, words
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
@@ -129,7 +129,7 @@ class Rounds:
             writers.setdefault((draft.brief.goal, *words(draft.text)), set()).add(source)
         for draft in drafts:
             if len(writers.get((draft.brief.goal, *words(draft.text)), ())) > 1:
-                draft.reject(Rejection(REPEATED, "the same text was written for another item"))
+                draft.reject(Rejection("same text again", "the same text was written for another item"))
 
     def _take(self, draft: Draft, text: str | Rejection) -> None:
         if isinstance(text, Rejection):

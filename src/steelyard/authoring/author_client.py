@@ -13,17 +13,7 @@ from steelyard.errors import SteelyardError
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.run_messages import TRANSIENT_REASONS
 from steelyard.runner.runner import Runner
-from steelyard.stimuli.authored.checks import (
-    AUTHOR_REFUSED,
-    CALL_FAILED,
-    EMPTY,
-    NO_TEXT,
-    TRUNCATED,
-    UNREADABLE,
-    WRONG_CALL,
-    Rejection,
-    is_refusal,
-)
+from steelyard.stimuli.authored.checks import Rejection, is_refusal
 from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
 from steelyard.store.replies import StoredFailure
 from steelyard.tasks.transcripts.transcript import Transcript
@@ -81,7 +71,7 @@ class AuthorClient:
             if exchange.key in self.waiting:
                 draft.waiting = self.waiting[exchange.key].message
             elif exchange.key not in replies:
-                draft.reject(Rejection(CALL_FAILED, f"the {exchange.role}'s call failed for good"))
+                draft.reject(Rejection("call failed", f"the {exchange.role}'s call failed for good"))
             else:
                 take(draft, replies[exchange.key])
 
@@ -112,17 +102,19 @@ def text_of(reply: Reply) -> str | Rejection:
     words = _marked(reply)
     match = None if reply.finish in WITHHELD else _TEXT.search(words)
     if match is None:
-        missing = Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
+        missing = Rejection("no text", "the reply held no text between <text> and </text>")
         return _lack(reply, words, missing)
     text = match[1].strip()
-    return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
+    return text or Rejection("empty", "there was nothing between <text> and </text>")
 
 
 def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
     words = without_reasoning(reply.text)
     body = None if reply.finish in WITHHELD else find_object(words, "steps")
     if body is None:
-        missing = Rejection(UNREADABLE, "the reply held no plan: one JSON object with steps was expected")
+        missing = Rejection(
+            "unreadable reply", "the reply held no plan: one JSON object with steps was expected"
+        )
         return _lack(reply, words, missing)
     return parse_plan(body, transcript, most)
 
@@ -132,14 +124,14 @@ def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
     text = None if reply.finish in WITHHELD else _TEXT.search(words)
     calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
     if text is None and not calls:
-        missing = Rejection(NO_TEXT, "the reply held neither words nor arguments between their marks")
+        missing = Rejection("no text", "the reply held neither words nor arguments between their marks")
         return _lack(reply, words, missing)
     arguments: dict[str, Any] = {}
     for name, body in calls:
         try:
             arguments[name] = json.loads(body, strict=False)
         except (ValueError, RecursionError):
-            return Rejection(WRONG_CALL, f"the arguments of the tool call {name!r} are no valid JSON")
+            return Rejection("wrong tool call", f"the arguments of the tool call {name!r} are no valid JSON")
     return TurnEdit(None if text is None else text[1].strip(), arguments)
 
 
@@ -150,11 +142,11 @@ def _marked(reply: Reply) -> str:
 
 def _lack(reply: Reply, words: str, otherwise: Rejection) -> Rejection:
     if reply.finish in WITHHELD:
-        return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
+        return Rejection("author refused", f"the provider reported {reply.finish!r}")
     if reply.finish == "length":
-        return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
+        return Rejection("cut off", "the reply ended at the token limit before the text was complete")
     if is_refusal(words):
-        return Rejection(AUTHOR_REFUSED, "the author declined to write")
+        return Rejection("author refused", "the author declined to write")
     return otherwise
 
 

@@ -15,20 +15,7 @@ from steelyard.authoring.questions import (
     validator_exchange,
 )
 from steelyard.stimuli.authored.brief import ORDINAL
-from steelyard.stimuli.authored.checks import (
-    CALL_FAILED,
-    MEANING_CHANGED,
-    NO_VERDICT,
-    NOT_AT_BORDER,
-    OTHER_SCORE,
-    TOO_SIMILAR,
-    Rejection,
-    Vector,
-    closest,
-    crowd,
-    local_vector,
-    unit,
-)
+from steelyard.stimuli.authored.checks import Rejection, Vector, closest, crowd, local_vector, unit
 from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items
@@ -72,7 +59,7 @@ class Diversity:
                     f"the text is too close to one that is there already "
                     f"(cosine {cosine:.2f}, at most {self._limit:g}): write something of its own"
                 )
-                draft.reject(Rejection(TOO_SIMILAR, detail))
+                draft.reject(Rejection("too similar", detail))
             else:
                 kept.append(vector)
 
@@ -82,7 +69,7 @@ class Diversity:
         if key in self._client.waiting:
             draft.waiting = self._client.waiting[key].message
         else:
-            draft.reject(Rejection(CALL_FAILED, "the text could not be compared: its embedding failed"))
+            draft.reject(Rejection("call failed", "the text could not be compared: its embedding failed"))
 
     async def _vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         if self._embedder is None:
@@ -103,7 +90,7 @@ Ask = Callable[[Judge, str, Draft], Exchange]
 
 
 _MEANING = Rejection(
-    MEANING_CHANGED, "the text does not say what the given response says: something was added or lost"
+    "meaning changed", "the text does not say what the given response says: something was added or lost"
 )
 _YES_QUESTIONS = {
     MEANING: ("same", "the meaning kept", _MEANING),
@@ -111,7 +98,7 @@ _YES_QUESTIONS = {
     BORDER: (
         "open",
         "the score open, as intended",
-        Rejection(NOT_AT_BORDER, "the rubric gives the text a plain score"),
+        Rejection("not at the border", "the rubric gives the text a plain score"),
     ),
 }
 """Question to the key of its answer, what a yes finds, and what a no comes to."""
@@ -166,7 +153,7 @@ class Validation:
                 draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
             else:
                 detail = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
-                draft.reject(Rejection(OTHER_SCORE, detail))
+                draft.reject(Rejection("validator gave another score", detail))
                 return
             kept.add(draft.brief.name)
             self._passed(draft, GRADE)
@@ -218,7 +205,9 @@ class Validation:
             for name in [name for name in still if asked[name].key in self._client.waiting]:
                 still.pop(name).waiting = self._client.waiting[asked[name].key].message
         for draft in still.values():
-            draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
+            draft.reject(
+                Rejection("no validator verdict", f"no readable answer to the question about its {protocol}")
+            )
 
 
 def _on_reply(

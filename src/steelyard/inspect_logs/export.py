@@ -19,7 +19,7 @@ from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.tasks.transcripts.transcript import ASSISTANT, TEXT, USER, Block, Turn
+from steelyard.tasks.transcripts.transcript import Block, Turn
 from steelyard.verdicts.call_answers import reason_of
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided
@@ -169,7 +169,7 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
 
     turns = stimulus.transcript.turns if stimulus.transcript is not None else _spoken(stimulus)
     messages = chat_messages(turns, [c.after for c in stimulus.changes or () if c.after is not None])
-    last = next((m for m in reversed(messages) if m.role == ASSISTANT), None)
+    last = next((m for m in reversed(messages) if m.role == "assistant"), None)
     output = ModelOutput() if last is None else ModelOutput.from_message(last)
     return EvalSample(
         id=stimulus.id,
@@ -184,8 +184,8 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
 
 
 def _spoken(stimulus: Stimulus) -> tuple[Turn, ...]:
-    asked = (Turn(USER, (Block(TEXT, stimulus.request),)),) if stimulus.request else ()
-    return (*asked, Turn(ASSISTANT, (Block(TEXT, stimulus.texts[0]),)))
+    asked = (Turn("user", (Block("text", stimulus.request),)),) if stimulus.request else ()
+    return (*asked, Turn("assistant", (Block("text", stimulus.texts[0]),)))
 
 
 def _metadata(stimulus: Stimulus) -> dict[str, Any]:

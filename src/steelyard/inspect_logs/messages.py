@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from steelyard.errors import ConfigError
-from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, SYSTEM, TEXT, TOOL, USER, Block, Turn
+from steelyard.tasks.transcripts.transcript import Block, Turn
 from steelyard.verdicts.verdict import Abstained, Unreadable
 
 UNSCORED = {Abstained: "refusal", Unreadable: "invalid_response_format"}
@@ -32,20 +32,15 @@ def chat_messages(turns: Collection[Turn], edited: Collection[Turn] = ()) -> lis
 
 
 def _message(turn: Turn, name: str, metadata: dict[str, Any] | None) -> Any:
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageSystem,
-        ChatMessageTool,
-        ChatMessageUser,
-    )
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageTool, ChatMessageUser
 
-    plain = {SYSTEM: ChatMessageSystem, USER: ChatMessageUser}
+    plain = {"system": ChatMessageSystem, "user": ChatMessageUser}
     common: dict[str, Any] = {"id": name, "content": _content(turn), "metadata": metadata}
-    if turn.role == TOOL:
+    if turn.role == "tool":
         return ChatMessageTool(
             **common, tool_call_id=turn.call, function=turn.function, error=_error(turn.error)
         )
-    if turn.role == ASSISTANT:
+    if turn.role == "assistant":
         return ChatMessageAssistant(**common, tool_calls=_calls(turn) or None, model=turn.model)
     return plain[turn.role](**common)
 
@@ -54,7 +49,7 @@ def _content(turn: Turn) -> Any:
     if not turn.blocks:
         return ""
     lone = turn.blocks[0]
-    if len(turn.blocks) == 1 and lone.kind == TEXT and lone.body is None:
+    if len(turn.blocks) == 1 and lone.kind == "text" and lone.body is None:
         return lone.text
     return [_block(block) for block in turn.blocks]
 
@@ -63,9 +58,9 @@ def _block(block: Block) -> Any:
     from inspect_ai.model import ContentReasoning, ContentText
 
     body = dict(block.body or {})
-    if block.kind == TEXT:
+    if block.kind == "text":
         return _fitting(ContentText, {**body, "text": block.text}) or ContentText(text=block.text)
-    if block.kind == REASONING:
+    if block.kind == "reasoning":
         words = {} if body.get("redacted") and "reasoning" in body else {"reasoning": block.text}
         return _fitting(ContentReasoning, {**body, **words}) or ContentReasoning(reasoning=block.text)
     return _other(block) or ContentText(text=f"[{block.kind.replace('_', ' ')}]")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from steelyard.stimuli.composition import compose
 from steelyard.stimuli.expectation import Label, NoPreference
-from steelyard.stimuli.original import pointwise_stimulus
+from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.item import Item
@@ -62,16 +64,15 @@ TEXTS: dict[str, tuple[str, ...]] = {
 
 def vacuum_response(item: Item, task: Task, kind: str, which: int) -> Stimulus:
     """One response without content in the place of the item's own."""
-    scale = item.scale or task.scale
-    return pointwise_stimulus(
-        item,
-        task,
-        name=f"{item.id}/vacuum/{kind}-{which}",
+    edit = f"{kind.replace('_', ' ')} in place of the response"
+    return replace(
+        original_of(item, task),
+        id=f"{item.id}/vacuum/{kind}-{which}",
         probe="vacuum",
         kind=kind,
-        text=TEXTS[kind][which],
-        expectation=Label(scale.answers[0]),
-        lineage=Lineage(
-            parent=item.id, edit=f"{kind.replace('_', ' ')} in place of the response", author="catalogue"
-        ),
+        texts=(TEXTS[kind][which],),
+        expectation=Label((item.scale or task.scale).answers[0]),
+        lineage=Lineage(parent=item.id, edit=edit, author="catalogue"),
+        authors=None,
+        transcript=None,
     )

@@ -18,19 +18,7 @@ from steelyard.tasks.builtin_yaml import BuiltinModel, builtin_texts, load_built
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.transcript import (
-    ASSISTANT,
-    REASONING,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    USER,
-    Block,
-    ToolCall,
-    Transcript,
-    Turn,
-    render_transcript,
-)
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
 
 FAILS, PASSES = Binary().answers
 
@@ -161,12 +149,12 @@ def _turns(messages: list[_Message]) -> Iterator[Turn]:
             answered, *waiting = waiting
             result = message.result
             text = result.strip() if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-            output = () if result is None else (Block(TEXT, text),)
-            yield Turn(TOOL, output, call=answered.id, function=answered.function, error=message.error)
+            output = () if result is None else (Block("text", text),)
+            yield Turn("tool", output, call=answered.id, function=answered.function, error=message.error)
         elif message.system is not None or message.user is not None:
-            role = USER if message.system is None else SYSTEM
-            yield Turn(role, (Block(TEXT, (message.user or message.system or "").strip()),))
+            role = "user" if message.system is None else "system"
+            yield Turn(role, (Block("text", (message.user or message.system or "").strip()),))
         else:
-            spoken = ((REASONING, message.think), (TEXT, message.say))
+            spoken = (("reasoning", message.think), ("text", message.say))
             blocks = tuple(Block(kind, text.strip()) for kind, text in spoken if text is not None)
-            yield Turn(ASSISTANT, blocks, tuple(waiting) if message.call else ())
+            yield Turn("assistant", blocks, tuple(waiting) if message.call else ())

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,37 +25,34 @@ from steelyard.stimuli.authored.brief import (
     Brief,
 )
 
-AUTHOR_REFUSED = "author refused"
-"""The author declined to write, or its provider filtered the reply."""
-NO_TEXT = "no text"
-TRUNCATED = "cut off"
-EMPTY = "empty"
-COPY = "copy"
-TOO_LONG = "too long"
-TOO_SHORT = "too short"
-REFUSAL_TEXT = "refusal phrase"
-OTHER_SCRIPT = "other script"
-REPEATED = "same text again"
-"""The author wrote these words for another item too, and they can not say what both say."""
-LEAK = "talks about the task"
-TOO_SIMILAR = "too similar"
-OTHER_SCORE = "validator gave another score"
-MEANING_CHANGED = "meaning changed"
-NOT_AT_BORDER = "not at the border"
-NO_VERDICT = "no validator verdict"
-"""Neither the validator nor its fallback gave a readable answer."""
-NO_PLAN = "no plan"
-"""The planner says that the run can not be edited so, or no step of its plan can be used."""
-UNREADABLE = "unreadable reply"
-OTHER_ROLE = "another role's words"
-WRONG_CALL = "wrong tool call"
-CALL_FAILED = "call failed"
-"""A call can not succeed, however often it is tried: the prompt is too long, or the server refuses it."""
+Reason: TypeAlias = Literal[
+    "author refused",  # the author declined to write, or its provider filtered the reply
+    "no text",
+    "cut off",
+    "empty",
+    "copy",
+    "too long",
+    "too short",
+    "refusal phrase",
+    "other script",
+    "same text again",  # the author wrote these words for another item too
+    "talks about the task",
+    "too similar",
+    "validator gave another score",
+    "meaning changed",
+    "not at the border",
+    "no validator verdict",  # neither the validator nor its fallback gave a readable answer
+    "no plan",  # the planner says that the run can not be edited so, or no step of its plan can be used
+    "unreadable reply",
+    "another role's words",
+    "wrong tool call",
+    "call failed",  # no retry can help: the prompt is too long, or the server refuses it
+]
 
 
 @dataclass(frozen=True)
 class Rejection:
-    reason: str
+    reason: Reason
     detail: str
     """What was found, in a sentence for the author's next try and for the reader of the stimulus."""
 
@@ -121,11 +118,11 @@ def check_text(brief: Brief, text: str, rubric: str) -> Rejection | None:
 
 
 def _rejections(goal: str, text: str, source: str, rubric: str) -> Iterable[Rejection | None]:
-    yield None if words(text) else Rejection(EMPTY, "the text has no words")
+    yield None if words(text) else Rejection("empty", "the text has no words")
     yield _check_copy(goal, text, source)
     if goal not in (LABEL_FLIP, ORDINAL):
         if is_refusal(text) and not is_refusal(source):
-            yield Rejection(REFUSAL_TEXT, "the text declines to answer and the given response does not")
+            yield Rejection("refusal phrase", "the text declines to answer and the given response does not")
         yield check_script(text, source)
     yield check_leak(text, source, rubric)
     yield _check_length(goal, text, source)
@@ -133,11 +130,11 @@ def _rejections(goal: str, text: str, source: str, rubric: str) -> Iterable[Reje
 
 def _check_copy(goal: str, text: str, source: str) -> Rejection | None:
     if words(text) == words(source):
-        return Rejection(COPY, "the text is the given response, word for word")
+        return Rejection("copy", "the text is the given response, word for word")
     share, most = shared_pairs(text, source), MOST_SHARED.get(goal, 1.0)
     if share > most:
         return Rejection(
-            COPY,
+            "copy",
             f"{share:.0%} of its word pairs stand in the given response, {most:.0%} may: use other words",
         )
     return None
@@ -147,7 +144,7 @@ def check_script(text: str, source: str) -> Rejection | None:
     """A text in another alphabet; languages that share one are the validator's to tell apart."""
     mine, theirs = _script(text), _script(source)
     if mine and theirs and mine != theirs:
-        return Rejection(OTHER_SCRIPT, f"the text is in {mine} script and the given response in {theirs}")
+        return Rejection("other script", f"the text is in {mine} script and the given response in {theirs}")
     return None
 
 
@@ -163,10 +160,10 @@ def check_leak(text: str, source: str, rubric: str) -> Rejection | None:
         match = pattern.search(text)
         if match and not pattern.search(source):
             quoted = " ".join(match[0].split())
-            return Rejection(LEAK, f"the text speaks of the task itself ({quoted!r})")
+            return Rejection("talks about the task", f"the text speaks of the task itself ({quoted!r})")
     runs = _runs(text) & _runs(rubric) - _runs(source)
     if runs:
-        return Rejection(LEAK, f"the text quotes the rubric ({' '.join(min(runs))!r})")
+        return Rejection("talks about the task", f"the text quotes the rubric ({' '.join(min(runs))!r})")
     return None
 
 
@@ -180,7 +177,7 @@ def _check_length(goal: str, text: str, source: str) -> Rejection | None:
     reason = (
         f"the text has {ratio:.2f} times the words of the given response, expected {low:g} to {high:g} times"
     )
-    return Rejection(TOO_SHORT if ratio < low else TOO_LONG, reason)
+    return Rejection("too short" if ratio < low else "too long", reason)
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

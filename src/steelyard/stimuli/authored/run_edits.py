@@ -11,14 +11,6 @@ from typing import Any
 from steelyard.core.text import pluralize
 from steelyard.stimuli.agent_edits import occurs
 from steelyard.stimuli.authored.checks import (
-    COPY,
-    EMPTY,
-    NO_PLAN,
-    OTHER_ROLE,
-    REFUSAL_TEXT,
-    REPEATED,
-    UNREADABLE,
-    WRONG_CALL,
     Rejection,
     check_leak,
     check_script,
@@ -26,7 +18,7 @@ from steelyard.stimuli.authored.checks import (
     shared_pairs,
     words,
 )
-from steelyard.tasks.transcripts.transcript import ASSISTANT, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, render_transcript
 
 _NUMBER = re.compile(r"\D*(\d{1,6})\D*")
 """The number of a message as models write it: 5, "5", "[005]", "message 5"."""
@@ -60,14 +52,14 @@ class EditPlan:
 def parse_plan(body: Mapping[str, Any], transcript: Transcript, most: int) -> EditPlan | Rejection:
     given = body.get("steps")
     if not isinstance(given, list):
-        return Rejection(UNREADABLE, "the plan's steps are no list")
+        return Rejection("unreadable reply", "the plan's steps are no list")
     if not given:
         why = _one_line(body.get("why"))
-        return Rejection(NO_PLAN, f"the planner sees no way{f': {why}' if why else ''}")
+        return Rejection("no plan", f"the planner sees no way{f': {why}' if why else ''}")
     corrections: list[str] = []
     steps = sorted(_usable(given, transcript, corrections), key=lambda step: step.place)
     if not steps:
-        return Rejection(NO_PLAN, f"no step of the plan can be used ({'; '.join(corrections)})")
+        return Rejection("no plan", f"no step of the plan can be used ({'; '.join(corrections)})")
     if len(steps) > most:
         corrections.append(f"the last {pluralize(len(steps) - most, 'step')} of {len(steps)} left out")
         steps = steps[:most]
@@ -97,7 +89,7 @@ def _fault(step: Any, place: int | None, transcript: Transcript, taken: set[int]
     if not 0 <= place < len(transcript.turns):
         return f"there is no message {place + 1} among {len(transcript.turns)}"
     role = transcript.turns[place].role
-    if role != ASSISTANT:
+    if role != "assistant":
         return f"message {place + 1} is of the role {role}, and only the agent's may be edited"
     if place in taken:
         return f"message {place + 1} is named before"
@@ -146,9 +138,11 @@ class TurnEdit:
         ids = {call.id for call in turn.calls}
         for name, arguments in self.arguments.items():
             if name not in ids:
-                return Rejection(WRONG_CALL, f"the message has no tool call {name!r}")
+                return Rejection("wrong tool call", f"the message has no tool call {name!r}")
             if not isinstance(arguments, dict):
-                return Rejection(WRONG_CALL, f"the arguments of the tool call {name!r} are no JSON object")
+                return Rejection(
+                    "wrong tool call", f"the arguments of the tool call {name!r} are no JSON object"
+                )
         said = turn if self.text is None else turn.saying(self.text)
         calls = (
             replace(call, arguments=self.arguments[call.id], fault=None)
@@ -161,10 +155,10 @@ class TurnEdit:
 
 def unplanned_refusal(edited: Turn, original: Transcript, plan: str) -> Rejection | None:
     """A message that declines though no word of the plan asks for that: the editor's own refusal."""
-    spoken = "\n".join(turn.text for turn in original.turns if turn.role == ASSISTANT)
+    spoken = "\n".join(turn.text for turn in original.turns if turn.role == "assistant")
     if not is_refusal(edited.text) or is_refusal(spoken) or _TO_REFUSE.search(plan):
         return None
-    return Rejection(REFUSAL_TEXT, "the message declines, and the plan asks for no refusal")
+    return Rejection("refusal phrase", "the message declines, and the plan asks for no refusal")
 
 
 def find_fault(
@@ -180,12 +174,12 @@ def _faults(
 ) -> Iterator[Rejection | None]:
     source = render_transcript(original)
     text, before = edited.text, original.turns[place]
-    spoken = "\n".join(turn.text for turn in original.turns if turn.role == ASSISTANT)
+    spoken = "\n".join(turn.text for turn in original.turns if turn.role == "assistant")
     if not edited.calls and not words(text):
-        yield Rejection(EMPTY, "the message says nothing and calls nothing")
+        yield Rejection("empty", "the message says nothing and calls nothing")
     same_words = words(text) == words(before.text)
     if same_words and edited.calls == before.calls:
-        yield Rejection(COPY, "the message is as it was, word for word")
+        yield Rejection("copy", "the message is as it was, word for word")
     if not same_words:
         yield _others(text, transcript, spoken)
         yield _again(text, place, transcript, original)
@@ -197,14 +191,18 @@ def _others(text: str, transcript: Transcript, spoken: str) -> Rejection | None:
     """Words that are not the agent's: a message of another role, or several messages in one."""
     head = _HEADS.search(text)
     if head and head[0].strip() not in spoken:
-        return Rejection(OTHER_ROLE, f"the message holds a message of its own ({head[0].strip()!r})")
+        return Rejection(
+            "another role's words", f"the message holds a message of its own ({head[0].strip()!r})"
+        )
     if len(words(text)) < LONGEST_ECHO:
         return None
     for number, turn in enumerate(transcript.turns, start=1):
         # Nearly word for word, and not merely a part of it.
         shared = min(shared_pairs(text, turn.text), shared_pairs(turn.text, text))
-        if turn.role != ASSISTANT and shared >= MOST_ECHOED:
-            return Rejection(OTHER_ROLE, f"the message repeats message {number}, of the role {turn.role}")
+        if turn.role != "assistant" and shared >= MOST_ECHOED:
+            return Rejection(
+                "another role's words", f"the message repeats message {number}, of the role {turn.role}"
+            )
     return None
 
 
@@ -212,7 +210,7 @@ def _again(text: str, place: int, transcript: Transcript, original: Transcript) 
     """The words of another edit of the run; what the agent says twice by itself may stay so."""
     for other, (now, before) in enumerate(zip(transcript.turns, original.turns, strict=True)):
         if other != place and now != before and words(text) and words(now.text) == words(text):
-            return Rejection(REPEATED, f"message {other + 1} was given the same words")
+            return Rejection("same text again", f"message {other + 1} was given the same words")
     return None
 
 
@@ -231,7 +229,7 @@ def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, 
     for place, old, new in _changed_arguments(original, edited):
         named = old if len(old) <= _QUOTED else f"{old[:_QUOTED]}…"
         for number, turn in enumerate(edited.turns, start=1):
-            later = number > place + 1 and turn.role != ASSISTANT
+            later = number > place + 1 and turn.role != "assistant"
             if later and not occurs(old, new) and occurs(old, turn.text):
                 found.append(
                     f"message {number} speaks of {named!r}, which message {place + 1} asks for no longer"

@@ -10,14 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
-from steelyard.tasks.transcripts.transcript import (
-    TOOL,
-    Transcript,
-    Turn,
-    clip_text,
-    message,
-    render_transcript,
-)
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, clip_text, message, render_transcript
 
 SHORTEST = 200
 """Characters that a text keeps before whole messages are left out."""
@@ -55,7 +48,7 @@ def fitted(transcript: Transcript, characters: int) -> Fitted | None:
 def _shortened_tools(transcript: Transcript, cap: int) -> list[str]:
     """Messages whose tool results have at most so many characters."""
     return [
-        message(number, _capped(turn, cap) if turn.role == TOOL else turn)
+        message(number, _capped(turn, cap) if turn.role == "tool" else turn)
         for number, turn in enumerate(transcript.turns, start=1)
     ]
 
@@ -63,7 +56,7 @@ def _shortened_tools(transcript: Transcript, cap: int) -> list[str]:
 def _shortened(transcript: Transcript, cap: int) -> list[str]:
     """Messages none of whose texts has more characters, tool results at their shortest."""
     return [
-        message(number, _capped(turn, SHORTEST if turn.role == TOOL else cap), arguments=cap)
+        message(number, _capped(turn, SHORTEST if turn.role == "tool" else cap), arguments=cap)
         for number, turn in enumerate(transcript.turns, start=1)
     ]
 

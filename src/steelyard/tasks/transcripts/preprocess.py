@@ -12,18 +12,7 @@ from typing import Any, TypeAlias
 
 from steelyard.core.registry import Registry, Spec
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.transcripts.transcript import (
-    ASSISTANT,
-    REASONING,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    Block,
-    Removal,
-    Transcript,
-    Turn,
-    clip_text,
-)
+from steelyard.tasks.transcripts.transcript import Block, Removal, Transcript, Turn, clip_text
 
 Turns: TypeAlias = tuple[Turn, ...]
 Given: TypeAlias = str | Mapping[str, Mapping[str, Any]]
@@ -46,17 +35,17 @@ def _drop_reasoning(turns: Turns) -> tuple[Turns, dict[str, int]]:
     """Leaves out what the agent thought and did not say; a message that holds nothing else goes too."""
     kept = []
     for turn in turns:
-        spoken = replace(turn, blocks=tuple(block for block in turn.blocks if block.kind != REASONING))
+        spoken = replace(turn, blocks=tuple(block for block in turn.blocks if block.kind != "reasoning"))
         if spoken == turn or spoken.blocks or spoken.calls:
             kept.append(spoken)
-    thoughts = sum(block.kind == REASONING for turn in turns for block in turn.blocks)
+    thoughts = sum(block.kind == "reasoning" for turn in turns for block in turn.blocks)
     return tuple(kept), {"reasoning blocks": thoughts, "empty messages": len(turns) - len(kept)}
 
 
 def _strip_tool_outputs(turns: Turns) -> tuple[Turns, dict[str, int]]:
-    filled = [turn.role == TOOL and bool(turn.blocks) for turn in turns]
+    filled = [turn.role == "tool" and bool(turn.blocks) for turn in turns]
     kept = tuple(
-        replace(turn, blocks=(Block(TEXT, "(output removed)"),)) if has else turn
+        replace(turn, blocks=(Block("text", "(output removed)"),)) if has else turn
         for turn, has in zip(turns, filled, strict=True)
     )
     return kept, {"tool outputs": sum(filled)}
@@ -65,9 +54,9 @@ def _strip_tool_outputs(turns: Turns) -> tuple[Turns, dict[str, int]]:
 def _assistant_text_only(turns: Turns) -> tuple[Turns, dict[str, int]]:
     """Keeps nothing but what the agent says: no tools, no reasoning, nobody else."""
     kept = tuple(
-        Turn(ASSISTANT, (Block(TEXT, turn.text),), id=turn.id, model=turn.model)
+        Turn("assistant", (Block("text", turn.text),), id=turn.id, model=turn.model)
         for turn in turns
-        if turn.role == ASSISTANT and turn.text.strip()
+        if turn.role == "assistant" and turn.text.strip()
     )
     calls = sum(len(turn.calls) for turn in turns)
     return kept, {"messages": len(turns) - len(kept), "tool calls": calls}
@@ -92,8 +81,8 @@ def _clip(characters: int = 2000) -> Preprocessor:
 PREPROCESSORS: Registry[Preprocessor] = Registry("preprocessor")
 
 _FACTORIES: Mapping[str, Callable[..., Preprocessor]] = {
-    "drop_system": lambda: _drop_role(SYSTEM),
-    "drop_tool_messages": lambda: _drop_role(TOOL),
+    "drop_system": lambda: _drop_role("system"),
+    "drop_tool_messages": lambda: _drop_role("tool"),
     "strip_tool_outputs": lambda: _strip_tool_outputs,
     "drop_reasoning": lambda: _drop_reasoning,
     "assistant_text_only": lambda: _assistant_text_only,

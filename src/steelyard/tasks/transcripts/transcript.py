@@ -9,20 +9,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from steelyard.core.content_hash import content_hash
 
-SYSTEM, USER, ASSISTANT, TOOL = ROLES = ("system", "user", "assistant", "tool")
-TEXT, REASONING = "text", "reasoning"
-"""Blocks that are words; every other kind keeps its body as it came."""
-OTHER_BLOCKS = ("image", "audio", "video", "document", "data", "tool_use")
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+BlockKind: TypeAlias = Literal["text", "reasoning", "image", "audio", "video", "document", "data", "tool_use"]
+"""Text and reasoning are words; every other kind keeps its body as it came."""
 
 
 @dataclass(frozen=True)
 class Block:
-    kind: str
-    """`text`, `reasoning` or one of `OTHER_BLOCKS`."""
+    kind: BlockKind
     text: str
     body: dict[str, Any] | None = None
     """What else the block holds, as it came; None where the words are all."""
@@ -38,7 +36,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Turn:
-    role: str
+    role: Role
     blocks: tuple[Block, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     call: str | None = None
@@ -51,18 +49,18 @@ class Turn:
     @property
     def text(self) -> str:
         """Its words, reasoning left out."""
-        return "\n".join(block.text for block in self.blocks if block.kind == TEXT)
+        return "\n".join(block.text for block in self.blocks if block.kind == "text")
 
     @property
     def reasoning(self) -> str:
-        return "\n".join(block.text for block in self.blocks if block.kind == REASONING)
+        return "\n".join(block.text for block in self.blocks if block.kind == "reasoning")
 
     def saying(self, text: str) -> Turn:
         """The same message with these words in the place of its own; reasoning and other blocks stay."""
-        others = [block for block in self.blocks if block.kind != TEXT]
-        after = [block for block in others if block.kind != REASONING]
-        before = [block for block in others if block.kind == REASONING]
-        words = [Block(TEXT, text)] if text else []
+        others = [block for block in self.blocks if block.kind != "text"]
+        after = [block for block in others if block.kind != "reasoning"]
+        before = [block for block in others if block.kind == "reasoning"]
+        words = [Block("text", text)] if text else []
         return replace(self, blocks=(*before, *words, *after))
 
     def to_json(self) -> dict[str, Any]:
@@ -148,11 +146,11 @@ class Transcript:
 
     @property
     def request(self) -> str:
-        return next((turn.text for turn in self.turns if turn.role == USER), "")
+        return next((turn.text for turn in self.turns if turn.role == "user"), "")
 
     @property
     def assistant_places(self) -> tuple[int, ...]:
-        return tuple(place for place, turn in enumerate(self.turns) if turn.role == ASSISTANT)
+        return tuple(place for place, turn in enumerate(self.turns) if turn.role == "assistant")
 
     @property
     def final_place(self) -> int | None:
@@ -218,16 +216,16 @@ def message(number: int, turn: Turn, arguments: int | None = None) -> str:
     if turn.error is not None:
         parts.append(f"[error] {turn.error}")
     head = turn.role.upper()
-    if turn.role == TOOL:
+    if turn.role == "tool":
         tool = f" {turn.function}" if turn.function else ""
         head = f"TOOL RESULT{tool}" + (f" (call {turn.call})" if turn.call else "")
     return "\n".join([f"[{number:03d}] {head}", *(parts or ["(says nothing)"])])
 
 
 def _block(block: Block) -> str:
-    if block.kind == TEXT:
+    if block.kind == "text":
         return block.text
-    if block.kind == REASONING:
+    if block.kind == "reasoning":
         return f"[reasoning] {block.text}" if block.text.strip() else "[reasoning that can not be read]"
     body = block.body or {}
     name = next((body[key] for key in ("name", "filename", "title", "document") if body.get(key)), "")
