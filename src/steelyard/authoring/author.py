@@ -145,7 +145,6 @@ class Rounds:
 @dataclass(frozen=True)
 class GenerationResult:
     stimuli: tuple[Stimulus, ...]
-    """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
     session: RunSession
 

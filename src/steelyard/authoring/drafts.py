@@ -27,7 +27,6 @@ class Draft:
     author: str
     tries: list[Rejection] = field(default_factory=list)
     text: str = ""
-    """The last text, good or not."""
     accepted: bool = False
     validation: str = ""
     kept_score: str | None = None
@@ -60,7 +59,6 @@ class Draft:
         self.tries.append(rejection)
 
     def written(self) -> AuthoredStimulus:
-        """What came of it: the accepted text, or the last one with the reason it was rejected."""
         stimulus = self.stimulus
         validation, review = self.validation, stimulus.lineage.review
         if not self.accepted:
@@ -92,9 +90,7 @@ class RunDraft(Draft):
     """Place to the message that was put there in this try."""
     summary: str = ""
     summed_up: int = 0
-    """Messages that the summary speaks of."""
     untouched: bool = False
-    """True where the run is what was wanted as it is."""
 
     def begin(self) -> None:
         self.plan, self.turns, self.summary, self.summed_up = None, {}, "", 0
@@ -140,11 +136,9 @@ class RunDraft(Draft):
         return self.brief.edit if self.plan is None else f"{self.brief.edit}: {self.plan.words}"
 
     def before(self, step: PlanStep) -> str:
-        """The messages before the one to be edited that are shown as they are."""
         return self._messages(max(0, step.place - SHOWN_BEFORE), step.place) or "(none)"
 
     def after(self, step: PlanStep) -> str:
-        """The messages after it, up to the agent's next."""
         later = [place for place in self.original.assistant_places if place > step.place]
         end = later[0] + 1 if later else len(self.original.turns)
         return self._messages(step.place + 1, end) or "(none)"

@@ -37,7 +37,6 @@ class RunEdits:
         await self._verification.confirm(alive(drafts, attempt), attempt)
 
     async def _take_fitting(self, drafts: Sequence[RunDraft], attempt: int) -> None:
-        """Accept runs that have the wanted score as they are; the others stay open."""
         scores = await self._verification.scores(drafts, attempt)
         for draft in drafts:
             score, who = scores.get(draft.brief.name, (None, ""))

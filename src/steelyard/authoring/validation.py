@@ -85,7 +85,6 @@ class Diversity:
 
 Read = Callable[[Draft, Reply], str | None]
 Take = Callable[[Draft, str, str], None]
-"""What an answer about a draft comes to, and who gave it."""
 Ask = Callable[[Judge, str, Draft], Exchange]
 
 
@@ -122,7 +121,6 @@ class Validation:
     async def scores(
         self, drafts: Sequence[Draft], attempt: int, ask: Ask = validator_exchange
     ) -> dict[str, tuple[str, str]]:
-        """Name of a brief to the score that its text gets, and who gave it."""
         scores: dict[str, tuple[str, str]] = {}
 
         def take(draft: Draft, score: str, who: str) -> None:

@@ -25,7 +25,6 @@ from steelyard.tasks.transcripts.transcript import ScoreEntry
 
 CORRECT, PARTLY, INCORRECT, NO_ANSWER = LETTERS = ("C", "P", "I", "N")
 BINARY, GRADED = scale_name(Binary()), "0-2"
-"""Scale of letters, and of letters with `P` among them."""
 GRADES = {BINARY: {CORRECT: 1, INCORRECT: 0}, GRADED: {CORRECT: 2, PARTLY: 1, INCORRECT: 0}}
 _KNOWN = ("judge", "protocol", "replicate")
 VACUUM = "vacuum"
@@ -74,7 +73,6 @@ class InspectScores:
                     yield place, f"{path}, {row.where}", {**body, **_answer(said, scale)}
 
     def _scales(self, rows: Collection[_Row], path: Path) -> dict[str, str | None]:
-        """Scorers that can be read, with the scale of their values where these say it."""
         values: dict[str, set[Any]] = {}
         judges: dict[str, str] = {}
         for said in (said for row in rows for said in row.said):
@@ -134,7 +132,6 @@ class _Row:
 
 
 def _all_said(sample: Any) -> Iterator[_Said]:
-    """Every score of a sample; a mapping is one score for each of its keys."""
     for score in transcript_scores(sample):
         given = valued(sample.scores[score.scorer])
         keys = dict.fromkeys(k for e in score.history if isinstance(e.value, Mapping) for k in e.value)
@@ -149,7 +146,6 @@ def _all_said(sample: Any) -> Iterator[_Said]:
 
 
 def _call(score: Any) -> Mapping[str, Any]:
-    """The call behind a score that Steelyard exported; empty for any other."""
     mark = (score.metadata or {}).get("steelyard")
     call = mark.get("call") if isinstance(mark, Mapping) else None
     return call if isinstance(call, Mapping) else {}
@@ -234,7 +230,6 @@ class MappedLog:
     scale: str | None = None
     remarks: list[str] = field(default_factory=list)
     baselines: tuple[str, ...] = ()
-    """None: whose score is named is who is measured."""
     scores: bool = True
 
     @classmethod

@@ -21,9 +21,7 @@ from steelyard.tasks.sources.table import Table, TableRecord
 SCORED = ("item", "score", "expected", "scale")
 COMPARED = ("pair", "answer", "first", "better")
 UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}
-"""What a score in a table is of: the item as it is, perhaps several times."""
 NATURAL = {"probe": "position", "kind": "natural"}
-"""What a verdict in a table is of: a pair as it is."""
 WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
 """The text that is better, by its number; the first text is u."""
@@ -46,7 +44,6 @@ class RecordedColumns(BaseModel):
     judge: str | None = Field(default=None, min_length=1)
     """Name of the judge; without it, the file is of one judge."""
     task: str | None = Field(default=None, min_length=1)
-    """What rows share, so that they are not independent."""
     stratum: str | None = Field(default=None, min_length=1)
     protocol: str | None = Field(default=None, min_length=1)
     replicate: str | None = Field(default=None, min_length=1)
@@ -169,7 +166,6 @@ class MappedTable:
 
 
 def _whole(cell: Any, where: str, column: str | None) -> int:
-    """A whole number, or a word for one end of a binary scale."""
     text = normal(cell)
     word = BINARY_WORDS.get(text, text)
     if not word.isdigit() or not word.isascii():

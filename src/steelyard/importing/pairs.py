@@ -270,7 +270,6 @@ def _natural(name: str, task: str | None, gold: str | None) -> Body:
 class PairTable(RecordedTable[RecordedPair]):
     @property
     def first(self) -> Ints:
-        """Index into `FIRSTS`: the text in slot 1 of each call."""
         return self.of_outcomes(lambda outcome: FIRSTS.index(outcome[0]))
 
     @property

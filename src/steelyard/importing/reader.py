@@ -304,7 +304,6 @@ def _number(numbers: dict[Any, int], value: Any) -> int:
 
 
 def _given(values: Collection[object]) -> int:
-    """How many of the values stand in the line."""
     return sum(value is not UNSET for value in values)
 
 
@@ -315,7 +314,6 @@ def _filled(line: RecordedLine) -> RecordedLine:
 
 
 def _first_rows(columns: Sequence[Ints]) -> Ints:
-    """For each row the first that is equal to it in every column."""
     order = in_order(columns)
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)

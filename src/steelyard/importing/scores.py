@@ -61,7 +61,6 @@ class ScoredText:
     scale: str | None = None
     """`binary` or a range; None where the file leaves it to the scores."""
     failing: int | None = None
-    """Answer that says that the text or run fails; None where nobody has said."""
     words: int | None = None
     run: bool | None = None
     """True for a run of an agent; None where the file does not say so."""
@@ -88,14 +87,12 @@ class ScoredText:
 
     @cached_property
     def sort_key(self) -> tuple[str, ...]:
-        """The name as texts that sort as its parts do."""
         return tuple(f"{part:020.6f}" if isinstance(part, float) else part for part in self.name)
 
 
 _FACTS = tuple(f.name for f in fields(ScoredText))
 _facts = attrgetter(*_FACTS)
 FACTS = (*(name for name in _FACTS if name != "probe"), "kind")
-"""What a line says of a text beside the probe, in its order."""
 
 
 @lru_cache(maxsize=256)
@@ -211,7 +208,6 @@ class ScoreFormat:
 
 
 def holds_scores(path: Path) -> bool:
-    """True where the first line of a file is a recorded score; whatever is wrong is told when it is read."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
             line = next((line for line in stream if line.strip()), "")
@@ -275,11 +271,9 @@ class ScoreTable(RecordedTable[ScoredText]):
 
     @property
     def judged(self) -> list[ScoredText]:
-        """The texts in the order of their first calls."""
         return [self.subjects[number] for number in dict.fromkeys(self.subject.tolist())]
 
     def with_scale(self) -> tuple[ScoreTable, tuple[str, ...]]:
-        """The table with the scale of every text, and what had to be assumed of it, in sentences."""
         without = np.array([text.scale is None for text in self.subjects], dtype=np.bool_)
         if not without.any():
             return self, ()

@@ -28,7 +28,6 @@ NO_MODEL = "none/none"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 Scores = dict[str, dict[str, Any]]
-"""Id of a stimulus to its scores by scorer."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,6 @@ def _scores(run: RunFolder) -> Scores:
 
 
 def _scorer(seen: Observation) -> str:
-    """The judge, with its protocol and repeat where they are not the first."""
     protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
     repeat = f", repeat {seen.replicate + 1}" if seen.replicate else ""
     return f"{seen.judge}{protocol}{repeat}"
@@ -147,7 +145,6 @@ def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datet
 
 
 def _results(samples: Iterable[Any]) -> list[Any]:
-    """The mean score of every scorer, as a log has it; what is unscored does not count."""
     from inspect_ai.log import EvalMetric, EvalScore
 
     values: dict[str, list[Any]] = {}

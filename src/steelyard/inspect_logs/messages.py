@@ -24,7 +24,6 @@ def require_inspect(wanted: str) -> None:
 
 
 def chat_messages(turns: Collection[Turn], edited: Collection[Turn] = ()) -> list[Any]:
-    """The messages, each with an id; those that an edit made say so in their metadata."""
     return [
         _message(turn, turn.id or f"message-{number}", {MARK: {"edited": True}} if turn in edited else None)
         for number, turn in enumerate(turns, start=1)
@@ -67,7 +66,6 @@ def _block(block: Block) -> Any:
 
 
 def _other(block: Block) -> Any:
-    """A block that is no words, where Inspect knows its form; None where it does not."""
     from inspect_ai import model
 
     kind = "".join(part.capitalize() for part in block.kind.split("_"))
@@ -76,7 +74,6 @@ def _other(block: Block) -> Any:
 
 
 def _fitting(kind: Any, body: dict[str, Any]) -> Any:
-    """A block of this kind; None where the body is not of its form."""
     try:
         return kind(**{key: value for key, value in body.items() if key in kind.model_fields})
     except ValueError:

@@ -75,8 +75,6 @@ class RunEditProbe(EditProbe):
 
 
 class RunBreakingProbe(RunEditProbe):
-    """Runs that pass, edited so that the rubric fails them; a subclass makes the edits."""
-
     keeps_label = False
     needs = "transcripts of agents that do not fail already"
     usual = FAIL

@@ -28,7 +28,6 @@ class AuthoredTextProbe(ItemProbe):
     """True where texts are compared with their targets, and not with the items they were made from."""
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A text for every item; where the item has a reference, the text must keep it."""
         for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, item.label)
 
@@ -95,7 +94,6 @@ class SyntheticOrdinal(AuthoredTextProbe):
     needs = "an ordinal scale"
 
     def __init__(self, texts: int = 1, sample: GivenSample = None) -> None:
-        """`texts` is how many are written for each item and level."""
         super().__init__(sample)
         if isinstance(texts, bool) or not isinstance(texts, int) or texts < 1:
             raise ConfigError(f"probe {self.name!r}: texts is {texts!r}, expected a number from 1 on.")
@@ -163,15 +161,12 @@ class AgentPerturbation(AuthoredRunProbe):
     needs = "transcripts of agents that do not fail already"
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A failing version of every run that passes, or that nobody labelled."""
         for item in self.run_items(design):
             if item.label != item.failing:
                 yield Brief(self.name, item, 0, self.name, item.failing)
 
 
 class AgentPositives(TargetedRunProbe):
-    """Every run as it is where it passes and the verifier agrees, else edited so that it does."""
-
     name = "agent_positives"
     title = "Runs that pass"
     question = "Does the judge pass a run of an agent that keeps the rubric?"
@@ -204,7 +199,6 @@ class AgentLevels(TargetedRunProbe):
         self.targets = None if targets is None else tuple(map(str, targets))
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A version of every run for each score; a score is told by its place on the scale."""
         for item in self.run_items(design):
             if not isinstance(item.scale, Ordinal):
                 continue

@@ -41,7 +41,6 @@ class EditProbe(ItemProbe, ABC):
         """The edits of one item; none where nothing would change."""
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Every item that can be edited, as it is and edited."""
         del protocols
         for item in self.items(design):
             edits = list(self.edit_item(item, design))
@@ -101,7 +100,6 @@ class Typos(EditProbe):
     edit = "words mistyped"
 
     def __init__(self, levels: Sequence[float] = SHARES, sample: GivenSample = None) -> None:
-        """`levels` are the shares of the words that are hit."""
         super().__init__(sample)
         if not isinstance(levels, (list, tuple)) or not levels or not all(map(_is_share, levels)):
             raise ConfigError(f"probe 'typos': levels is {levels!r}, expected shares such as [0.05, 0.15].")
@@ -150,7 +148,6 @@ class ScoreRange(EditProbe):
     needs = "items on an ordinal scale that has no more levels than the other range"
 
     def __init__(self, to: str = "0-10", sample: GivenSample = None) -> None:
-        """`to` is the other range; it needs at least as many levels as the scale."""
         super().__init__(sample)
         self.target = _range(to)
 

@@ -46,6 +46,5 @@ class ItemProbe:
         return draw_items(design.items, self.sample, design.seed)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Accuracy on the edits, and whether the judge's verdict on the item stays."""
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
         return pointwise_estimates(context, observations, keep_label=self.keeps_label)

@@ -37,7 +37,6 @@ class Draw:
     """The chance of each item to be drawn: items drawn over items there are."""
     of: int
     seed: int
-    """Of the draw, and of the orders in which annotators see it."""
 
 
 class LabelSession:
@@ -99,7 +98,6 @@ class LabelSession:
         return PAIR_ANSWERS if len(item.texts) == 2 else parse_scale(item.scale or "").answers
 
     def order(self, annotator: str) -> list[str]:
-        """The draw in an annotator's own order, the same whenever they come back."""
         names = list(self.draw.items)
         rng_for(self.draw.seed, "order", annotator).shuffle(names)
         return names
@@ -113,7 +111,6 @@ class LabelSession:
         return pair and bool(rng_for(self.draw.seed, "slots", annotator, item.id).randrange(2))
 
     def said(self) -> dict[str, dict[str, Vote]]:
-        """Item to annotator to what stands."""
         return {
             name: {d.reviewer: d for d in in_force(group, self._items[name].hash)}
             for name, group in by_stimulus(self.log.votes()).items()

@@ -17,7 +17,6 @@ from steelyard.review.votes import DECIDED, ReviewItem, ReviewStatus, apply_vote
 from steelyard.store.review_log import ReviewedSet
 
 Ratings = Mapping[str, Mapping[str, str]]
-"""Stimulus to reviewer to what they said."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class Agreement:
 def review_agreement(
     items: Mapping[str, ReviewItem], statuses: Mapping[str, ReviewStatus]
 ) -> list[Agreement]:
-    """Agreement on votes and, where labels were given, on labels; empty where nobody shares a text."""
     votes = {
         name: {w: v for w, v in statuses[name].votes.items() if v.decision in DECIDED and not v.final}
         for name in items
@@ -146,7 +144,6 @@ class ReviewProgress:
 
 
 def review_progress(session: ReviewSession) -> ReviewProgress:
-    """How far the review of a session is; what the checks rejected is no work."""
     items = session.items()
     statuses = session.statuses(items)
     work = {name: o for name, o in statuses.items() if items[name].waits or o.decided}

@@ -63,7 +63,6 @@ class RefusedError(Exception):
 @dataclass(frozen=True)
 class VoteRequest:
     decision: str
-    """`accepted`, `edited`, `rejected` or `deferred`."""
     text: str | None = None
     label: str | None = None
     turns: Mapping[int, ReviewerEdit] = field(default_factory=dict)
@@ -313,7 +312,6 @@ class ReviewSession:
 
 
 def _new_text(item: ReviewItem, request: VoteRequest) -> str | None:
-    """What takes the place of the text, a run as a run; None where it stays."""
     made = item.made
     if made.transcript is None:
         return request.text if request.text is not None and request.text != made.texts[0] else None

@@ -27,7 +27,6 @@ class ArgumentsError(Exception):
 @dataclass(frozen=True)
 class ReviewerEdit:
     text: str | None = None
-    """Its words; None where they stay."""
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -47,7 +46,6 @@ def run_text(run: Transcript) -> str:
 
 
 def edited_run(run: Transcript, edits: Mapping[int, ReviewerEdit]) -> Transcript:
-    """The run with what a person typed; a place that it has not is left alone."""
     places = {place: edit for place, edit in edits.items() if 0 <= place < len(run.turns)}
     return run.with_turns({place: _edited(run.turns[place], edit) for place, edit in places.items()})
 

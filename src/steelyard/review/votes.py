@@ -46,7 +46,6 @@ class ReviewStatus:
     status: str
     votes: Mapping[str, Vote]
     final_vote: Vote | None = None
-    """The vote that counts; None while the stimulus waits."""
     newest: int = 0
     """Last entry of the log about the stimulus, whatever became of it."""
 
@@ -112,16 +111,13 @@ def apply_vote(made: Stimulus, final_vote: Vote | None) -> Stimulus:
 
 
 BY_HAND = "stimuli.jsonl"
-"""Reviewer of what was changed in the file by hand."""
 UNSEEN = "--accept-all"
 REQUIRED = "reviewers"
 
 
 BY_MEASURE = "measure"
-"""Who finishes a version that is judged and that nobody has finished."""
 TASK, REVIEWED = "task", "review"
 TEMPLATES = "templates"
-"""Setting: role and question to the prompt that asks it."""
 
 
 def base_of(made: Stimulus) -> str:
@@ -170,7 +166,6 @@ def accept_rest(folder: RunFolder, stimuli: Sequence[Stimulus]) -> tuple[Stimulu
 
 
 def apply_votes(log: ReviewLog, made: Iterable[Stimulus], until: int | None = None) -> tuple[Stimulus, ...]:
-    """The stimuli as the log leaves them, or left them with its entry `until`."""
     required = required_of(log)
     decisions = by_stimulus(d for d in log.votes() if until is None or d.id <= until)
     return tuple(
@@ -328,7 +323,6 @@ class ReviewItem:
 
     @property
     def refused(self) -> bool:
-        """True where the checks turned every try down."""
         return self.made.lineage.review == REJECTED
 
     @property

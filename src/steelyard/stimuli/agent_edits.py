@@ -136,7 +136,6 @@ _PRAISE = (
 
 
 def reasoning_rewrite(transcript: Transcript, form: str, rng: Random) -> RunEdit | None:
-    """The run with its reasoning removed or replaced by praise of itself; None where it has none."""
     thinking = {
         place: turn
         for place, turn in enumerate(transcript.turns)
@@ -173,15 +172,12 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 @dataclass(frozen=True)
 class _Step:
-    """One assistant message that calls tools, with the results that follow it."""
-
     start: int
     stop: int
     turns: tuple[Turn, ...]
 
     @property
     def looks_up(self) -> bool:
-        """It looks things up, says nothing beside, and every call was answered."""
         head, *results = self.turns
         answered = [turn.call for turn in results] == [call.id for call in head.calls]
         return answered and not head.text.strip() and all(_LOOKUP.match(call.function) for call in head.calls)
@@ -212,7 +208,6 @@ def _steps(turns: tuple[Turn, ...]) -> Iterator[_Step]:
 
 
 def _uses(later: _Step, earlier: _Step) -> bool:
-    """Whether a step's arguments, or names and numbers in its thoughts, stand in the other's results."""
     results = " ".join(turn.text for turn in earlier.turns[1:])
     found = set(_TOKEN.findall(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), results)))
     own, asked = (set(_TOKEN.findall(_arguments(step))) for step in (earlier, later))

@@ -21,7 +21,6 @@ class AnswerSentence:
     full: str
     weak: str
     filler: str
-    """What stands here in an answer without the element."""
 
 
 @dataclass(frozen=True)

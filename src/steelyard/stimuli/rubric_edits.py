@@ -91,7 +91,6 @@ def _written(points: list[_Point]) -> str:
 
 
 def _mentioned_numbers(blocks: list[str | list[_Point]]) -> set[str]:
-    """Every number that stands in the text and in the points, the numbers of the points left out."""
     texts = [block if isinstance(block, str) else " ".join(p.body for p in block) for block in blocks]
     return set(re.findall(r"\d+", " ".join(texts)))
 
@@ -139,7 +138,6 @@ Numbers = TypeVar("Numbers", int, Floats)
 
 
 def rescale(answer: str, source: Ordinal, target: Ordinal) -> str:
-    """The answer of the other scale that lies at the same place, or nearest to it (a half goes up)."""
     return str(at_same_place(int(answer), (source.low, source.high), (target.low, target.high)))
 
 
@@ -187,7 +185,6 @@ def range_table(source: Ordinal, target: Ordinal) -> str | None:
 def _unknown(
     text: str, numbers: dict[str, str], ranges: list[tuple[int, int]], places: set[tuple[int, int]]
 ) -> bool:
-    """Whether the text holds a number of the scale outside its ranges, levels and lists."""
     return any(
         match[0] in numbers
         and match.span() not in places

@@ -21,7 +21,6 @@ class StimulusSet:
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> StimulusSet:
-        """Sort, and refuse two stimuli with one id."""
         ordered = tuple(sorted(stimuli, key=lambda stimulus: stimulus.id))
         for left, right in pairwise(ordered):
             if left.id == right.id:

@@ -21,7 +21,6 @@ _INLINE_CODE = re.compile(r"(?P<ticks>`+)[^`].*?(?<!`)(?P=ticks)(?!`)")
 class Segment:
     text: str
     code: bool
-    """Whether they are a fenced block, fences included."""
 
 
 def lines_of(text: str) -> list[str]:
@@ -157,7 +156,6 @@ _HEADING_WORDS = 12
 
 
 def markdown(text: str) -> str | None:
-    """The other form: a text with Markdown loses it, a plain text gains it."""
     return strip_markdown(text) or add_markdown(text)
 
 
@@ -266,7 +264,6 @@ def _words(text: str) -> list[tuple[int, int]]:
 
 
 def _fixed(word: str, before: str) -> bool:
-    """Whether a word says something that a slip would change: a negation, a number, or a name."""
     begins = before.rstrip(" \t")[-1:] in _SENTENCE_ENDS
     named = word.isupper() or (word[0].isupper() and not begins)
     return named or word.lower() in PROTECTED
@@ -286,7 +283,6 @@ def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str | None:
 
 
 def _neighbours(word: str) -> list[str]:
-    """One inner letter replaced by the key beside it."""
     slips = []
     for i in range(1, len(word) - 1):
         for row in _ROWS:
@@ -314,12 +310,10 @@ _CROWDS = (
 
 
 def authority(text: str, rng: random.Random) -> str | None:
-    """The text with an expert's blessing before or after it; an empty text has nothing to bless."""
     return _beside(text, rng.choice(_AUTHORITIES), before=rng.random() < 0.5)
 
 
 def bandwagon(text: str, rng: random.Random) -> str | None:
-    """The text with the applause of many before or after it; an empty text has nothing to applaud."""
     return _beside(text, rng.choice(_CROWDS), before=rng.random() < 0.5)
 
 

@@ -63,7 +63,6 @@ TEXTS: dict[str, tuple[str, ...]] = {
 
 
 def vacuum_response(item: Item, task: Task, kind: str, which: int) -> Stimulus:
-    """One response without content in the place of the item's own."""
     edit = f"{kind.replace('_', ' ')} in place of the response"
     return replace(
         original_of(item, task),

@@ -112,7 +112,6 @@ def _parse_run(text: str) -> PackRun:
 
 
 def _turned(messages: list[_Message], edits: list[_Edit]) -> Iterator[Turn]:
-    """Messages with those that an edit names in their place, left out, or added at the end."""
     given = {edit.message: edit for edit in edits}
     dropped = {edit.message for edit in edits if edit.drop}
     numbers = range(1, max(len(messages), *given) + 1)
@@ -138,7 +137,6 @@ def _runs() -> dict[str, PackRun]:
 
 
 def _turns(messages: list[_Message]) -> Iterator[Turn]:
-    """Messages as turns; results answer the calls before them in their order."""
     number, waiting = 0, list[ToolCall]()
     for message in messages:
         if message.call:

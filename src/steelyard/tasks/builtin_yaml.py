@@ -16,11 +16,9 @@ class BuiltinModel(BaseModel):
 
 
 def load_builtin(text: str) -> Any:
-    """The content of a built-in file; files of users are read with messages in mind instead."""
     return yaml.load(text, Loader=_LOADER)
 
 
 def builtin_texts(folder: str) -> list[str]:
-    """The YAML files of a folder under `tasks`."""
     entries = files("steelyard.tasks").joinpath(folder).iterdir()
     return [entry.read_text("utf-8") for entry in entries if entry.name.endswith(".yaml")]

@@ -20,13 +20,10 @@ class Element:
     """Word stems that mark the element: in each of its sentences and in no other."""
     wordings: tuple[str, ...]
     weak: str
-    """A sentence that satisfies the element by half."""
 
 
 @dataclass(frozen=True)
 class Checklist:
-    """A request, its five elements, and neutral filler of the same length."""
-
     id: str
     """Name of the checklist: the cluster of everything built from it."""
     domain: str

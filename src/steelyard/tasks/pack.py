@@ -23,8 +23,6 @@ def _sorted_items(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class Flip(BuiltinModel):
-    """A small edit of a response that changes what the rubric says about it."""
-
     response: str
     label: str
     why: str
@@ -43,9 +41,7 @@ class PackItem(BuiltinModel):
     label_flip: Flip
     paraphrase: str
     long: str
-    """The same content in about twice as many words that add nothing."""
     short: str
-    """The same content in about half as many words."""
     ambiguous: str | None = None
     """A response at the border, for which no reference answer is given."""
     ordinal: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_sorted_items)] = ()
@@ -71,7 +67,6 @@ class PackTask(BuiltinModel):
         return Task(self.instruction, self.rubric, self.scale)
 
     def item(self, entry: PackItem) -> Item:
-        """One entry as an item of a study; its variants derive from it, so it is a cluster of its own."""
         return Item(
             id=entry.id,
             request=entry.request,
@@ -100,7 +95,6 @@ def pack_items(scale: Scale | None = None) -> tuple[Item, ...]:
 
 
 def pack_item(item: Item) -> PackItem | None:
-    """The entry an item was made from, with its variants; nothing for an item from elsewhere."""
     entry = _entries().get(item.id)
     return entry if entry is not None and (entry.response,) == item.responses else None
 

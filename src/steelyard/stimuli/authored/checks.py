@@ -207,7 +207,6 @@ def local_vector(text: str) -> Vector:
 
 
 def unit(numbers: Sequence[float] | Vector) -> Vector:
-    """The vector of length one in the same direction; zero stays zero."""
     vector = np.asarray(numbers, dtype=float)
     length = float(np.linalg.norm(vector))
     return vector / length if length else vector

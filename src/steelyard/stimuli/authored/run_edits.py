@@ -41,7 +41,6 @@ class EditPlan:
     thesis: str
     steps: tuple[PlanStep, ...]
     corrections: tuple[str, ...] = ()
-    """What was wrong with the planner's answer and was put right, in words."""
 
     @property
     def words(self) -> str:
@@ -71,7 +70,6 @@ def parse_plan(body: Mapping[str, Any], transcript: Transcript, most: int) -> Ed
 
 
 def _usable(given: list[Any], transcript: Transcript, corrections: list[str]) -> Iterator[PlanStep]:
-    """Steps on the agent's own messages, each once, with a goal; all others are told."""
     taken: set[int] = set()
     for position, step in enumerate(given, start=1):
         place = _message_place(step)
@@ -115,7 +113,6 @@ _TO_REFUSE = re.compile(
     r"|(?:not|n't|never|cannot|unable to) (?:help|assist|comply|carry out)",
     re.I,
 )
-"""Words of a plan that has an agent say no."""
 _HEADS = re.compile(
     r"^\s*(?:\[\d{3,}\] (?:SYSTEM|USER|ASSISTANT|TOOL RESULT)\b|(?:user|human|system|tool(?: result)?)\s*:)",
     re.I | re.M,
@@ -131,7 +128,6 @@ class TurnEdit:
     text: str | None = None
     """The words of the message; None leaves them as they are."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Id of a call to its arguments; calls that are not named stay as they are."""
 
     def apply(self, turn: Turn) -> Turn | Rejection:
         """The message after the edit; reasoning, ids and names of tools stay."""
@@ -238,7 +234,6 @@ def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, 
 
 
 def _changed_arguments(original: Transcript, edited: Transcript) -> Iterator[tuple[int, str, str]]:
-    """Place, old value and all new values of every argument that an edit changed."""
     for place, (before, after) in enumerate(zip(original.turns, edited.turns, strict=True)):
         for old, new in zip(before.calls, after.calls, strict=True):
             if old.arguments != new.arguments:

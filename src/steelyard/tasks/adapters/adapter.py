@@ -44,10 +44,8 @@ class Adapter:
     """The label of every row, where the file has none because it is always the same."""
     labels: Labels | None = None
     key: str | None = None
-    """Column by which a second file with responses is joined, where there is one."""
     opener: Opener = read_table
     reader: Reader | None = None
-    """Makes items of the table, where a map of columns does not suffice."""
     note: str | None = None
     pending: str | None = None
     """Why items of its usual file cannot be judged, where that is so; those of a log of agents can."""
@@ -63,7 +61,6 @@ class Adapter:
         stratify: str | None = None,
         preparation: Preparation = Preparation(),  # noqa: B008 - frozen
     ) -> tuple[Item, ...]:
-        """Every item of the file; parts that the user maps go before the adapter's own."""
         if table.parts:
             return self._of_log(table, columns or Columns(), stratify, preparation)
         if self.reader is not None:

@@ -22,7 +22,6 @@ _SNIFFED = 20
 
 
 def read_csv(path: Path, delimiter: str | None = None) -> Table:
-    """A table with one header row; a delimiter that is not given is found in the first rows."""
     text = read_text(path)
     rows = _rows(text, delimiter or _find_delimiter(text), str(path))
     header = tuple(name.strip() for name in next(rows, ()))

@@ -16,7 +16,6 @@ from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
 
 PARTS = {"id": "id", "cluster": "sample", "request": "input", "messages": "messages", "author": "model"}
-"""Which of them plays which part, where a study does not say otherwise."""
 NO_ERROR = "none"
 """What the column `error` holds of a sample that ended without one, so that `where` can choose those."""
 _UNCHANGED = "UNCHANGED"
@@ -61,7 +60,6 @@ def open_log(path: Path) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, in a line; of a whole list of faults the first, with its place in the log."""
     faults = error.errors() if hasattr(error, "errors") else []
     if faults and "loc" in faults[0]:
         place = ".".join(map(str, faults[0]["loc"]))
@@ -123,7 +121,6 @@ def _score_columns(scores: tuple[RunScore, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def _score(name: str, score: Any) -> RunScore:
-    """A score with everything that was ever said; without a history its value is the scorer's own."""
     if not score.history:
         return RunScore(name, (_entry(score, None, None),))
     entries: list[ScoreEntry] = []

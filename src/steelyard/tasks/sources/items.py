@@ -33,7 +33,6 @@ class Columns(BaseModel):
     """What was asked; without it the request is empty."""
     response: str | None = Field(default=None, min_length=1)
     messages: str | None = Field(default=None, min_length=1)
-    """An agent's run as a list of chat messages, in the place of `response`."""
     response_1: str | None = Field(default=None, min_length=1)
     response_2: str | None = Field(default=None, min_length=1)
     label: str | None = Field(default=None, min_length=1)
@@ -43,7 +42,6 @@ class Columns(BaseModel):
     cluster: str | None = Field(default=None, min_length=1)
     """What rows share, so that they are not independent; without it each row stands for itself."""
     rubric: str | None = Field(default=None, min_length=1)
-    """Rubric of the row: a text, or a list of points."""
     reference: str | None = Field(default=None, min_length=1)
     author: str | None = Field(default=None, min_length=1)
     author_1: str | None = Field(default=None, min_length=1)
@@ -56,7 +54,6 @@ class Columns(BaseModel):
                 yield part, column
 
     def over(self, parts: Mapping[str, str]) -> Columns:
-        """This map laid over what a format says of its own columns."""
         return Columns(**{**parts, **dict(self.used())})
 
     def check(self, scale: Scale) -> None:
@@ -92,7 +89,6 @@ TEXTS: dict[str, Callable[[Item], str]] = {
     "response_1": lambda item: item.responses[0],
     "response_2": lambda item: item.responses[1],
 }
-"""Parts that a judge reads, and where an item has them."""
 
 
 def load_items(

@@ -34,7 +34,6 @@ def read_jsonl(path: Path) -> Table:
 
 
 def read_json(path: Path) -> Table:
-    """A list of objects, or one object that holds exactly one such list; or an Inspect log."""
     body = _parsed(str(path), read_text(path))
     if is_log(body):
         return read_inspect(path)

@@ -23,7 +23,6 @@ Sample: TypeAlias = int | PerStratum
 SampleField: TypeAlias = Annotated[
     Annotated[int, Field(ge=1)] | PerStratum | None, Expected("a number from 1 on or {per_stratum: N}")
 ]
-"""The same as a file has it; null takes all there is."""
 
 T = TypeVar("T")
 

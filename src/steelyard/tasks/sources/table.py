@@ -14,8 +14,6 @@ from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A cell whose content the file does not hold."""
-
     reason: str
 
 
@@ -71,7 +69,6 @@ def table_of(name: str, columns: tuple[str, ...], records: list[TableRecord]) ->
 
 
 def table_of_objects(name: str, bodies: list[tuple[str, dict[str, Any]]]) -> Table:
-    """Rows that bring their own keys: the columns are all keys, in the order in which they appear."""
     columns = tuple(dict.fromkeys(key for _, body in bodies for key in body))
     records = [TableRecord(number, where, body) for number, (where, body) in enumerate(bodies, start=1)]
     return table_of(name, columns, records)

@@ -116,7 +116,6 @@ def _turns(message: Any, where: str) -> Iterable[Turn]:
 
 
 def _parts(message: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
-    """The blocks of a message, reasoning that stands beside its content first."""
     beside = message.get("reasoning_content") or message.get("reasoning")
     thoughts: list[Mapping[str, Any]] = (
         [{"type": "reasoning", "reasoning": beside}] if isinstance(beside, str) and beside else []
@@ -160,7 +159,6 @@ def _block(part: Mapping[str, Any], where: str) -> Block:
 
 
 def _call(call: Any, number: int, where: str) -> ToolCall:
-    """A call in the form of chat completions, of Inspect, or of content blocks."""
     if not isinstance(call, Mapping):
         raise DataError(f"{where}: tool call {number} is a {type(call).__name__}, expected an object.")
     inner = call.get("function")
@@ -185,7 +183,6 @@ def _arguments(given: Any) -> tuple[dict[str, Any], str | None]:
 
 
 def _result(part: Mapping[str, Any], where: str) -> Turn:
-    """A tool's result that stands as a block in a user's message."""
     blocks = tuple(_block(inner, where) for inner in _parts(part, where))
     failed = "the tool reported an error" if part.get("is_error") else None
     return Turn("tool", blocks, call=_text(part.get("tool_use_id")), error=failed)

@@ -16,7 +16,6 @@ from steelyard.tasks.transcripts.transcript import Block, Removal, Transcript, T
 
 Turns: TypeAlias = tuple[Turn, ...]
 Given: TypeAlias = str | Mapping[str, Mapping[str, Any]]
-"""A preprocessor as a study file has it: a name, or a name with options."""
 
 
 Preprocessor: TypeAlias = Callable[[Turns], tuple[Turns, dict[str, int]]]
@@ -52,7 +51,6 @@ def _strip_tool_outputs(turns: Turns) -> tuple[Turns, dict[str, int]]:
 
 
 def _assistant_text_only(turns: Turns) -> tuple[Turns, dict[str, int]]:
-    """Keeps nothing but what the agent says: no tools, no reasoning, nobody else."""
     kept = tuple(
         Turn("assistant", (Block("text", turn.text),), id=turn.id, model=turn.model)
         for turn in turns
@@ -101,7 +99,6 @@ class Preparation:
         return cls(tuple(_build(each, where) for each in given))
 
     def prepared(self, transcript: Transcript, where: str) -> Transcript:
-        """The transcript without what they remove; the messages as they came stay beside it."""
         turns, removals = transcript.turns, []
         for name, preprocessor in self.steps:
             turns, counts = preprocessor(turns)

@@ -98,12 +98,10 @@ class ScoreEntry:
     value: Any
     """What was given: a number, a text, true or false, a list or a mapping; None where it is unscored."""
     answer: str | None = None
-    """What the scorer took for the run's answer."""
     explanation: str | None = None
     author: str | None = None
     """Person who changed the score; None for the scorer's own value."""
     reason: str | None = None
-    """Why it was changed, or why it is unscored."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,6 @@ class RunScore:
 class Removal:
     preprocessor: str
     counts: dict[str, int]
-    """What was removed, to how many; empty where there was nothing."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +230,6 @@ def _block(block: Block) -> str:
 
 
 def clip_text(text: str, characters: int) -> str:
-    """A text whose middle is cut where it has more characters, with a note of how many are missing."""
     missing = len(text) - characters
     if missing <= 0:
         return text
