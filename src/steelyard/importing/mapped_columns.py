@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,7 +16,7 @@ from steelyard.importing.jsonl import Body
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
 from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.sources.table import TableRecord
 
 SCORED = ("item", "score", "expected", "scale")
 COMPARED = ("pair", "answer", "first", "better")
@@ -77,18 +77,12 @@ class MappedTable:
     """The judge of rows that name none; that of the file unless given."""
     scale: str | None = None
     """`binary` or a range such as `1-6`; taken from the scores unless given."""
+    remarks: ClassVar[tuple[str, ...]] = ()
+    baselines: ClassVar[tuple[str, ...]] = ()
 
     @property
     def scores(self) -> bool:
         return self.columns.score is not None
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def baselines(self) -> tuple[str, ...]:
-        return ()
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         if self.scale is not None:
@@ -100,20 +94,17 @@ class MappedTable:
         for record in table.records:
             where = f"{table.name}, {record.where}"
             body = self._scored(record, where) if self.scores else self._compared(record, where)
-            yield where, self._common(body, record, where, table, repeats)
-
-    def _common(
-        self, body: Body, record: TableRecord, where: str, table: Table, repeats: Counter[tuple[object, ...]]
-    ) -> Body:
-        body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
-        for part in ("task", "stratum", "protocol"):
-            if text := self._text(part, record):
-                body[part] = text
-        key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
-        number = self._text("replicate", record)
-        body["replicate"] = repeats[key] if number is None else _whole(number, where, self.columns.replicate)
-        repeats[key] += 1
-        return body
+            body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
+            for part in ("task", "stratum", "protocol"):
+                if text := self._text(part, record):
+                    body[part] = text
+            key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
+            number = self._text("replicate", record)
+            body["replicate"] = (
+                repeats[key] if number is None else _whole(number, where, self.columns.replicate)
+            )
+            repeats[key] += 1
+            yield where, body
 
     def _scored(self, record: TableRecord, where: str) -> Body:
         score = self._number("score", record, where)
@@ -129,12 +120,12 @@ class MappedTable:
         }
 
     def _compared(self, record: TableRecord, where: str) -> Body:
-        shown = self._slot("first", record, where) or "1"
+        first = self._slot("first", record, where) or "1"
         better = self._slot("better", record, where)
         return {
             **NATURAL,
             "pair": self._text("pair", record) or str(record.number),
-            "first": BETTER[shown],
+            "first": BETTER[first],
             "answer": self._slot("answer", record, where) or "unreadable",
             "better": None if better is None else BETTER[better],
         }

@@ -263,8 +263,8 @@ class _Reader(Generic[Subject]):
         subject, probe = np.array(self._subject_of)[said], np.array(self._probe_of)[said]
         slot = np.array(list(map(self._form.slot, self._outcomes)))[outcome]
         trial = [judge, protocol, subject, replicate, slot]
-        first = _first_rows(trial)
-        told = first if len(self._probes) == 1 else _first_rows([*trial, probe])
+        first = first_rows(trial)
+        told = first if len(self._probes) == 1 else first_rows([*trial, probe])
         wrong = (told != np.arange(len(judge))) | (outcome != outcome[first])
         if not wrong.any():
             return
@@ -313,7 +313,7 @@ def _filled(line: RecordedLine) -> RecordedLine:
     return structs.replace(line, **{name: None for name, value in values if value is UNSET})
 
 
-def _first_rows(columns: Sequence[Ints]) -> Ints:
+def first_rows(columns: Sequence[Ints]) -> Ints:
     order = in_order(columns)
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)

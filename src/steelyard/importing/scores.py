@@ -15,12 +15,12 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.json import Decoder
 from pydantic import AfterValidator, Field
 
-from steelyard.core.arrays import Ints, distinct
+from steelyard.core.arrays import distinct
 from steelyard.core.dictionary_encoding import encode_values, spell
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
 from steelyard.importing.pairs import REASON
-from steelyard.importing.reader import Outcome, RecordedLine, line_model, read_recorded_calls
+from steelyard.importing.reader import Outcome, RecordedLine, first_rows, line_model, read_recorded_calls
 from steelyard.importing.recorded_table import Members, RecordedTable
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -242,8 +242,15 @@ class ScoreTable(RecordedTable[ScoredText]):
     def observations(self) -> Observations:
         """One per call, however many probes tell of it; texts, tokens and prompts are not known."""
         stimulus = coded([self.stimuli[shown].id for shown in self.subjects])[1]
-        verdicts, verdict = coded([_verdict(outcome) for outcome in self.outcomes])
-        rows = self._once()
+        verdicts, verdict = coded(
+            [
+                ABSENCES[absence or "failed"] if score is None else Decided(str(score))
+                for score, absence in self.outcomes
+            ]
+        )
+        # One row for each call, under whichever probe it is told.
+        first = first_rows((self.judge, self.protocol, self.subject, self.replicate))
+        rows = np.flatnonzero(first == np.arange(len(first)))
         return Observations.recorded(
             judges=self.judges,
             protocols=self.protocols,
@@ -256,13 +263,6 @@ class ScoreTable(RecordedTable[ScoredText]):
             replicate=self.replicate[rows],
             verdict=verdict[self.outcome[rows]],
         ).in_order()
-
-    def _once(self) -> Ints:
-        keys = (self.replicate, self.subject, self.protocol, self.judge)
-        order = np.lexsort(keys)
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
-        return np.asarray(order[first])
 
     @cached_property
     def edited(self) -> set[str]:
@@ -315,13 +315,9 @@ def refuse_mixed(texts: Iterable[ScoredText], where: str) -> None:
             )
 
 
-def _verdict(outcome: Outcome) -> Verdict:
-    score, absence = outcome
-    return ABSENCES[absence or "failed"] if score is None else Decided(str(score))
-
-
 def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
     kind = shown.variant
+    recorded = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
     name = {ORIGINAL: f"{shown.item}/{ORIGINAL}", PERTURBED: f"{shown.item}/{shown.probe}/{number}"}
     return Stimulus(
         id=name.get(kind, f"{shown.item}/{shown.probe}/{kind}-{number}"),
@@ -336,13 +332,8 @@ def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
         scale=shown.scale,
         level=shown.level,
         failing=None if shown.failing is None else str(shown.failing),
-        recorded=_recorded(shown),
+        recorded=None if recorded == RecordedText() else recorded,
     )
-
-
-def _recorded(shown: ScoredText) -> RecordedText | None:
-    told = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
-    return None if told == RecordedText() else told
 
 
 def _expectation(shown: ScoredText) -> Expectation:

@@ -149,10 +149,11 @@ def _turns(messages: list[_Message]) -> Iterator[Turn]:
             text = result.strip() if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
             output = () if result is None else (Block("text", text),)
             yield Turn("tool", output, call=answered.id, function=answered.function, error=message.error)
-        elif message.system is not None or message.user is not None:
-            role = "user" if message.system is None else "system"
-            yield Turn(role, (Block("text", (message.user or message.system or "").strip()),))
+        elif message.system is not None:
+            yield Turn("system", (Block("text", message.system.strip()),))
+        elif message.user is not None:
+            yield Turn("user", (Block("text", message.user.strip()),))
         else:
-            spoken = (("reasoning", message.think), ("text", message.say))
-            blocks = tuple(Block(kind, text.strip()) for kind, text in spoken if text is not None)
-            yield Turn("assistant", blocks, tuple(waiting) if message.call else ())
+            thought = () if message.think is None else (Block("reasoning", message.think.strip()),)
+            said = () if message.say is None else (Block("text", message.say.strip()),)
+            yield Turn("assistant", (*thought, *said), tuple(waiting) if message.call else ())
