@@ -33,8 +33,14 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.changes import changes
-from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import (
+    Block,
+    ToolCall,
+    Transcript,
+    Turn,
+    changes,
+    render_transcript,
+)
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages

@@ -12,7 +12,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.stimuli.allocation import Kind, Pair, allocate
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.composition import order_checklists
+from steelyard.stimuli.ladder import order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue

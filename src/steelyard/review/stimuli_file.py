@@ -16,8 +16,14 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.transcripts.changes import changes, unedited
-from steelyard.tasks.transcripts.transcript import ToolCall, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import (
+    ToolCall,
+    Transcript,
+    Turn,
+    changes,
+    render_transcript,
+    unedited,
+)
 
 
 class ArgumentsError(Exception):

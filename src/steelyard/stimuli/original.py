@@ -9,8 +9,7 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.changes import changes
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, changes
 
 ORIGINAL = "original"
 PERTURBED = "perturbed"

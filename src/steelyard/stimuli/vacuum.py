@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.stimuli.composition import compose
 from steelyard.stimuli.expectation import Label, NoPreference
+from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from steelyard.errors import DataError
-from steelyard.tasks.sources.delimited import read_csv
-from steelyard.tasks.sources.encoding import read_bytes, read_text
+from steelyard.tasks.sources.delimited import read_bytes, read_csv, read_text
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
 from steelyard.tasks.sources.table import Lost, Table, TableRecord, table_of, table_of_objects
 
