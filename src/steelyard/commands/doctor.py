@@ -27,7 +27,7 @@ from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.advice import advice, quoted, spoken
+from steelyard.verdicts.advice import advice, quote_reply, verdict_words
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
@@ -169,8 +169,8 @@ def _read(trial: Trial, reply: Reply) -> JudgeCheck:
     spec, scale = trial.judge.protocols[trial.protocol].reader, trial.asked.scale
     verdict = READERS.build(spec)(reply, scale)
     lines = (
-        ("replied", quoted(reply.text)),
-        ("read as", f"{spoken(verdict)}, by reader {spec.name}"),
+        ("replied", quote_reply(reply.text)),
+        ("read as", f"{verdict_words(verdict)}, by reader {spec.name}"),
         ("cost", f"{_cost(trial, reply)}, {reply.latency_ms:,.0f} ms"),
     )
     fault = advice(spec, scale, [reply]) if isinstance(verdict, Unreadable) else None

@@ -60,7 +60,7 @@ def confusions(judge: str, observations: Observations) -> list[Confusion]:
     for kind in (ORIGINAL, NATURAL):
         rows = observations.filter(kinds=(kind,), labelled=True)
         rows = rows.filter(calls=~rows.own_label)
-        for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
+        for protocol in rows.protocols_seen:
             mine = rows.filter(protocol=protocol)
             scales = mine.shown.scales
             shown = distinct(scales.codes[mine.stimulus]).tolist()

@@ -121,7 +121,7 @@ class Results:
     def _right(self) -> Column:
         """Whether the reference was met; nothing without a verdict or a reference."""
         answers = self._answers
-        return Column((None, False, True), answers.held.astype(np.int64) + answers.right)
+        return Column((None, False, True), answers.has_reference.astype(np.int64) + answers.right)
 
     def _jury(self) -> Column:
         """The vote of all judges under test on the same presentation; nothing where one was not asked."""

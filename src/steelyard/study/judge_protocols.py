@@ -37,7 +37,7 @@ from steelyard.trials.prompt import (
     PromptTemplate,
 )
 from steelyard.trials.response_format import response_format
-from steelyard.verdicts.answers import ABSTAIN, bare, spelled
+from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
 from steelyard.verdicts.readers import READERS
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
@@ -53,7 +53,7 @@ def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> di
     admissible = (*scale.answers, ABSTAIN)
     words: dict[str, str] = {}
     for word, answer in pairs.items():
-        meaning = spelled(str(int(answer) if isinstance(answer, bool) else answer), scale)
+        meaning = normalize(str(int(answer) if isinstance(answer, bool) else answer), scale)
         if meaning not in admissible:
             raise ConfigError(
                 f"{where}: {word!r} stands for {shown(answer)}, expected an answer of the scale "
@@ -67,7 +67,7 @@ def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> di
 
 
 def _add(words: dict[str, str], word: str, meaning: str, scale: Scale, where: str) -> None:
-    name = spelled(bare(word), scale)
+    name = normalize(strip_wrapping(word), scale)
     if not name:
         raise ConfigError(f"{where}: found an empty word, expected one that a reply can hold; correct it.")
     if words.setdefault(name, meaning) != meaning:

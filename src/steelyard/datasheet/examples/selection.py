@@ -202,7 +202,7 @@ class ExampleSelector:
         compared = outcome in (FLIP, None) and groups.comparable[number]
         unchanged = tuple(self.observations[groups.rows(plain)]) if compared else ()
         answers = self._answers
-        counts = (int(each[rows].sum()) for each in (answers.held, answers.right, answers.wrong))
+        counts = (int(each[rows].sum()) for each in (answers.has_reference, answers.right, answers.wrong))
         return CallGroup(outcome or "", calls, unchanged, *counts)
 
     @property

@@ -57,7 +57,7 @@ def accuracy_map(index: CallIndex) -> AccuracyMap:
         for probe in index.probes:
             keep = index.mask(CallFilter(judge=judge, probe=probe))
             if keep.any():
-                wrong, held = int(np.sum(answers.wrong & keep)), int(np.sum(answers.held & keep))
+                wrong, held = int(np.sum(answers.wrong & keep)), int(np.sum(answers.has_reference & keep))
                 tiles[judge, probe] = Tile(wrong, held, int(keep.sum()))
     probes = tuple(probe for probe in index.probes if any(place[1] == probe for place in tiles))
     baselines = frozenset(judge for judge in index.judges if index.is_baseline(judge))
