@@ -23,7 +23,7 @@ from steelyard.metrics.pairs.decomposition import (
     decompose,
 )
 from steelyard.metrics.pairs.flips import count_flips
-from steelyard.probes.position import Position
+from steelyard.probes.unchanged_items import Position
 from steelyard.verdicts.observations import Observations
 from strategies import find
 
