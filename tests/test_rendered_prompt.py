@@ -102,7 +102,7 @@ def test_a_trial_key_is_the_hash_of_its_parts() -> None:
     for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
         parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
         assert trial.key == content_hash([*parts, trial.prompt_hash])
-        assert replicate_of(trial.with_prompt(), trial.replicate) == trial
+        assert replicate_of(trial, trial.replicate) == trial
 
 
 def test_an_error_names_the_judge_whose_template_it_is() -> None:

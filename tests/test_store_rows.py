@@ -264,7 +264,7 @@ def test_a_plan_that_breaks_off_leaves_the_one_before(tmp_path: Path) -> None:
 
 def test_replies_move_to_other_trials_all_or_none(tmp_path: Path) -> None:
     first, second = some_trials(2)
-    renamed = [t.about(t.judge, replace(t.stimulus, stratum="elsewhere")) for t in (first, second)]
+    renamed = [replace(t, stimulus=replace(t.stimulus, stratum="elsewhere")) for t in (first, second)]
     assert all(new.key != old.key for new, old in zip(renamed, (first, second), strict=True))
     with opened(tmp_path / "run.db") as store:
         asyncio.run(store.save_reply(first, Reply("kept"), 3))

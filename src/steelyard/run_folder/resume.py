@@ -115,7 +115,7 @@ def _moves(
         if _same_but_for_reader(arm[0], judge) and _same_request(arm[0], judge, replies.values()):
             for trial in arm:
                 if trial.key in replies or trial.key in failures:
-                    yield trial, trial.about(judge, trial.stimulus)
+                    yield trial, replace(trial, judge=judge)
 
 
 def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -61,6 +61,3 @@ class Presentation:
     """Protocol settings of judges that are not prompted: a likelihood judge's margin, a planted criterion."""
     trial: str = ""
     """Opaque trial hash: idempotency key over HTTP, source of a planted judge's noise."""
-
-    def of_trial(self, trial: str) -> Presentation:
-        return replace(self, trial=trial)
