@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
-from steelyard.store.rows import Row
+from steelyard.store.rows import Row, has_table
 from steelyard.trials.exchange import Exchange, exchange_key
 from steelyard.trials.judge import PRICE_OPTIONS
 
@@ -79,7 +79,7 @@ def authored_row(row: AuthoredRow) -> Row:
 def read_exchanges(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredExchange]:
-    if not _has_table(connection, "exchanges"):
+    if not has_table(connection, "exchanges"):
         return {}
     chosen = "" if keys is None else " WHERE key IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
@@ -108,7 +108,7 @@ def _characters(prompt: str) -> int:
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
-    if not _has_table(connection, "exchange_failures"):
+    if not has_table(connection, "exchange_failures"):
         return {}
     rows = connection.execute(
         "SELECT exchange, reason, message, attempts FROM exchange_failures"
@@ -129,7 +129,7 @@ class AuthoringCall:
 
 
 def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall]:
-    if not _has_table(connection, "exchanges"):
+    if not has_table(connection, "exchanges"):
         return []
     rows = connection.execute(
         "SELECT role, model, question, attempt, prompts.body, exchanges.body FROM exchanges"
@@ -151,20 +151,20 @@ def _authoring_call(
 
 
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
-    if not _has_table(connection, "authored"):
+    if not has_table(connection, "authored"):
         return {}
     rows = connection.execute("SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus")
     return {row[0]: AuthoredRow(*row) for row in rows}
 
 
 def count_authored(connection: sqlite3.Connection) -> int:
-    if not _has_table(connection, "authored"):
+    if not has_table(connection, "authored"):
         return 0
     return int(connection.execute("SELECT count(*) FROM authored").fetchone()[0])
 
 
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
-    if not _has_table(connection, "exchanges"):
+    if not has_table(connection, "exchanges"):
         return
     columns = "SELECT key, role, fingerprint, prompt, attempt, body, digest FROM exchanges"
     for key, role, fingerprint, prompt, attempt, body, digest in connection.execute(columns):
@@ -175,9 +175,3 @@ def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     for *parts, digest in connection.execute("SELECT stimulus, brief, roles, body, digest FROM authored"):
         if AuthoredRow(*parts).digest != digest:
             yield f"authored stimulus {parts[0]} does not match its digest"
-
-
-def _has_table(connection: sqlite3.Connection, table: str) -> bool:
-    """A file of an earlier format that is only read has no such table."""
-    rows = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-    return rows.fetchone() is not None

@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.core.arrays import Digests, Ints
 from steelyard.core.content_hash import NO_DIGESTS, digests_in, digests_of, hash_of
-from steelyard.store.rows import NO_NUMBERS, Numbering
+from steelyard.store.rows import NO_NUMBERS, Numbering, has_table
 
 STEP = 16_384
 
@@ -68,8 +68,9 @@ def replace_plan(connection: sqlite3.Connection, plan: Iterable[PlannedTrial]) -
 
 def has_plan(connection: sqlite3.Connection) -> bool:
     """False for a run file of a version that kept no plan."""
-    table = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'planned'").fetchone()
-    return bool(table and connection.execute("SELECT 1 FROM planned LIMIT 1").fetchone())
+    return has_table(connection, "planned") and bool(
+        connection.execute("SELECT 1 FROM planned LIMIT 1").fetchone()
+    )
 
 
 def read_plan(connection: sqlite3.Connection) -> PlannedTrials:

@@ -63,3 +63,9 @@ class Numbering(dict[Value, int]):
 
     def of(self, values: Iterable[Value]) -> Ints:
         return np.array(list(map(self.__getitem__, values)), dtype=np.int64)
+
+
+def has_table(connection: sqlite3.Connection, table: str) -> bool:
+    """A file of an earlier format that is only read has no such table."""
+    rows = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+    return rows.fetchone() is not None

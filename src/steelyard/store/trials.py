@@ -139,7 +139,7 @@ def answered(connection: sqlite3.Connection) -> set[str]:
     return {key for (key,) in connection.execute("SELECT trial FROM replies")}
 
 
-def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None) -> dict[str, StoredReply]:
+def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
     chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         "SELECT trial, body, attempts, latency_ms, received FROM replies" + chosen,
@@ -186,7 +186,9 @@ def failure_columns(connection: sqlite3.Connection) -> FailureColumns:
     )
 
 
-def read_failures(connection: sqlite3.Connection, keys: Iterable[str] | None) -> dict[str, StoredFailure]:
+def read_failures(
+    connection: sqlite3.Connection, keys: Iterable[str] | None = None
+) -> dict[str, StoredFailure]:
     """The last failure of each of these trials, or of all, that has no reply."""
     chosen = "" if keys is None else " AND trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(

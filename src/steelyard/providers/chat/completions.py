@@ -30,7 +30,6 @@ class ChatCompletions(HttpProvider):
     server: ClassVar[ServerDefaults] = OPENAI
     info: ClassVar[ProviderInfo] = ProviderInfo(options=ThinkingOptions, thinking_tokens=thinking_tokens)
     protocol = PROTOCOL
-    template_safe = True
     fields = FIELDS
 
     def request_url(self) -> URL:

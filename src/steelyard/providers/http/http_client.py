@@ -107,9 +107,9 @@ class HttpClient:
             self._aiohttp = None
         self._headers = None
 
-    async def post(self, address: URL, body: Mapping[str, Any] | bytes, trial: str = "") -> HttpResponse:
+    async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> HttpResponse:
         """Make one attempt; a response of any status is returned, everything else is raised."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = json.dumps(body).encode()
         headers = {"Idempotency-Key": trial} if trial else {}
         if self._sign is not None:
             headers |= self._sign(address, data)

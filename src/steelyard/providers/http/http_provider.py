@@ -2,17 +2,13 @@
 
 The runner retries, with backoff. The only repeats here are of requests that the server rejected because it
 does not know one of our fields; what it rejects is remembered and put on record. A protocol brings two
-formats, of a request and of a response. Requests that differ in their messages alone share a template.
+formats, of a request and of a response.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from yarl import URL
@@ -25,47 +21,11 @@ from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Presentation
+from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
-_PLACEHOLDER = "\x01message {}\x01"
-"""Stands for the text of a message while a template is made."""
-_PLACEHOLDER_JSON = re.compile(r'"\\u0001message (\d+)\\u0001"')
-_STRAY = "\\u0001message"
-
-
-@dataclass(frozen=True)
-class RequestTemplate:
-    """The JSON of a body, cut where the texts of its messages stand."""
-
-    pieces: tuple[str, ...]
-    """What stands around the texts; one more than there are cuts."""
-    indices: tuple[int, ...]
-    """Which message stands at each cut."""
-
-    def render(self, messages: Sequence[Message]) -> bytes:
-        """The body with these messages, as `json.dumps` writes it."""
-        parts = [self.pieces[0]]
-        for index, piece in zip(self.indices, self.pieces[1:], strict=True):
-            parts.append(messages[index].json_content)
-            parts.append(piece)
-        return "".join(parts).encode("ascii")
-
-
-def request_template(
-    request: Callable[[tuple[Message, ...]], Mapping[str, Any]], messages: Sequence[Message]
-) -> RequestTemplate | None:
-    """The template of the requests for such messages; None where a text does not stand by itself, once."""
-    placeholders = tuple(Message(m.role, _PLACEHOLDER.format(index)) for index, m in enumerate(messages))
-    *pieces, last = _PLACEHOLDER_JSON.split(json.dumps(request(placeholders)))
-    template = RequestTemplate((*pieces[::2], last), tuple(int(index) for index in pieces[1::2]))
-    each_once = sorted(template.indices) == list(range(len(messages)))
-    return template if each_once and not any(_STRAY in piece for piece in template.pieces) else None
-
-
-_MISSING = RequestTemplate((), ())
 CACHE_SIZE = 1024
-"""Request keys whose templates are cached; one for each seed of a repeat."""
+"""Requests whose fields are cached; one for each seed of a repeat."""
 
 
 class HttpProvider(ABC):
@@ -74,8 +34,6 @@ class HttpProvider(ABC):
     protocol: ClassVar[str]
     fields: ClassVar[tuple[RequestField, ...]]
     """What its requests hold beside model and messages; it knows no others."""
-    template_safe: ClassVar[bool] = False
-    """Its requests contain the texts of messages unchanged, and depend on nothing that these say."""
     temperature_with_thinking: ClassVar[bool] = True
 
     concurrency = 1024
@@ -95,13 +53,6 @@ class HttpProvider(ABC):
         self._answered = False
         self._sent: dict[object, dict[str, tuple[str, Any]]] = {}
         self._effective: dict[object, dict[str, Any]] = {}
-        self._templates: dict[object, RequestTemplate | None] = {}
-
-    def __init_subclass__(cls) -> None:
-        """A class that builds other requests has to declare again that they are template-safe."""
-        super().__init_subclass__()
-        if "build_request" in vars(cls) and "template_safe" not in vars(cls):
-            cls.template_safe = False
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
@@ -135,7 +86,7 @@ class HttpProvider(ABC):
         dialect = self._dialect
         while True:
             response = await self.client.post(
-                self._request_url, self._body(presentation, dialect), presentation.trial
+                self.request_url(), self.build_request(presentation, dialect), presentation.trial
             )
             if response.is_success:
                 reply = self.parse_reply(response)
@@ -146,29 +97,6 @@ class HttpProvider(ABC):
             if next_dialect is None:
                 return self.client.reply_or_raise(response)
             dialect = dialect.merge(next_dialect).merge(self._dialect)
-
-    @cached_property
-    def _request_url(self) -> URL:
-        return self.request_url()
-
-    def _body(self, presentation: Presentation, dialect: Dialect) -> bytes | dict[str, Any]:
-        """The body of one call; rendered from a template where requests allow it."""
-        messages = presentation.messages
-        roles = [message.role if message.content else None for message in messages]
-        if not self.template_safe or None in roles:
-            return self.build_request(presentation, dialect)
-        key = request_key(presentation, dialect), *roles
-        template = self._templates.get(key, _MISSING)
-        if template is _MISSING:
-            if len(self._templates) >= CACHE_SIZE:
-                self._templates.clear()
-            template = self._templates[key] = request_template(
-                lambda placeholders: self.build_request(
-                    replace(presentation, messages=placeholders), dialect
-                ),
-                messages,
-            )
-        return self.build_request(presentation, dialect) if template is None else template.render(messages)
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         return self.build_request(presentation, self._dialect), self._dialect

@@ -57,7 +57,6 @@ class AnthropicOptions(ThinkingOptions):
 class Anthropic(HttpProvider):
     server = ANTHROPIC
     protocol = "messages"
-    template_safe = True
     temperature_with_thinking = False
     info = ProviderInfo(
         options=AnthropicOptions,

@@ -123,7 +123,6 @@ class BedrockOptions(ThinkingOptions):
 
 class Bedrock(HttpProvider):
     protocol = "Converse"
-    template_safe = True
     temperature_with_thinking = False
     info = ProviderInfo(
         options=BedrockOptions,

@@ -44,7 +44,6 @@ class GoogleOptions(ThinkingOptions):
 class Google(HttpProvider):
     server = GOOGLE
     protocol = "generateContent"
-    template_safe = True
     info = ProviderInfo(
         options=GoogleOptions,
         thinking_tokens=thinking_tokens,
