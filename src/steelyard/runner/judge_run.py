@@ -169,7 +169,7 @@ class JudgeRun:
             await provider.close()
 
     def _connect(self) -> Provider:
-        return self.control.engine.connect(self.judge)
+        return self.control.connect(self.judge)
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         prime_provider(provider, batch)

@@ -167,7 +167,7 @@ class RayEngine:
         own = connect(judge)
         if isinstance(own, HasEndpoint) or model_info(judge.address).sequential:
             limit = timeout_for(judge, self._call_timeout, own.concurrency)
-            return _proxy(judge, own, self._cluster, limit)
+            return RemoteProvider(judge, own, self._cluster, limit)
         if not judge.baseline:
             self._say(f"judge {judge.name}: its calls are made in this process; the cluster is not for it")
         return own
@@ -181,6 +181,8 @@ class RemoteProvider:
         self._judge = judge
         self._call_timeout = call_timeout
         self.concurrency = own.concurrency
+        if isinstance(own, HasEndpoint):
+            self.endpoint = own.endpoint  # its limits are shared with other judges there
         self._cluster = cluster
         self._ray: Any = None
         self._workers: list[Any] = []
@@ -248,20 +250,6 @@ class RemoteProvider:
                 self._replace(worker)
         for _, future in calls:
             _settle(future, _loss(self._judge, lost))
-
-
-class RemoteWithEndpoint(RemoteProvider):
-    """Workers of a judge at an address, whose limits it shares with other judges there."""
-
-    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
-        super().__init__(judge, own, cluster, call_timeout)
-        assert isinstance(own, HasEndpoint)
-        self.endpoint = own.endpoint
-
-
-def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> Provider:
-    kind = RemoteWithEndpoint if isinstance(own, HasEndpoint) else RemoteProvider
-    return kind(judge, own, cluster, call_timeout)
 
 
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:

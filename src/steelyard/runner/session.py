@@ -61,7 +61,7 @@ class RunControl:
         self.limits = limits
         self.progress = progress or NullProgress()
         self.budget = Budget(limits.budget)
-        self.engine = engine_of(limits.engine, limits.call_timeout, self.progress.say)
+        self.connect = engine_of(limits.engine, limits.call_timeout, self.progress.say)
         self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
         self.session = RunSession()

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.providers.chat.request import TOGGLE
+TOGGLE = "thinking.type"
+"""Form of a budget for thoughts where a server can only be told to think or not to."""
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,11 @@ def clean_text(text: str) -> str:
     return replace_lone_surrogates(text)
 
 
+def clean_name(value: Any) -> str | None:
+    """A name that a server gives, such as that of the model; None for whatever is no text."""
+    return clean_text(value) if isinstance(value, str) else None
+
+
 MAX_TOKEN_COUNT = 10**12
 """A larger count is a mistake of the server."""
 

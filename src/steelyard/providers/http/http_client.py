@@ -230,7 +230,10 @@ class HttpClient:
         raise error_for_response(response.status, error, response.headers, self.where, moment)
 
     def malformed_response(self, finding: str) -> TransientError:
-        return malformed_response(self.where, finding, self._protocol)
+        return TransientError(
+            "garbled_reply",
+            f"{self.where}: found {finding}, expected a {self._protocol} JSON object; try again.",
+        )
 
     def _check_encoding(self, encoding: str) -> None:
         if encoding.strip().lower() not in ENCODINGS:
@@ -318,9 +321,3 @@ def _uses_proxy(address: URL) -> bool:
     """The environment names a proxy for this address."""
     host = address.host or ""
     return address.scheme in getproxies() and not proxy_bypass(f"{host}:{address.port}")
-
-
-def malformed_response(where: str, finding: str, protocol: str) -> TransientError:
-    return TransientError(
-        "garbled_reply", f"{where}: found {finding}, expected a {protocol} JSON object; try again."
-    )

@@ -17,7 +17,7 @@ from steelyard.providers.batch.anthropic import AnthropicBatchApi
 from steelyard.providers.batch.batch_api import BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_text, excerpt, token_count
+from steelyard.providers.http.error_body import clean_name, clean_text, excerpt, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -127,12 +127,11 @@ class Anthropic(HttpProvider):
         if finish == "refusal" and not text:
             details = body.get("stop_details") or {}
             text = str(details.get("explanation") or "")
-        served = body.get("model")
         return Reply(
             clean_text(text),
             usage=_usage(body.get("usage")),
             finish=finish,
-            served_model=clean_text(served) if isinstance(served, str) else None,
+            served_model=clean_name(body.get("model")),
         )
 
 

@@ -15,7 +15,13 @@ from yarl import URL
 
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs, token_count
+from steelyard.providers.http.error_body import (
+    clean_name,
+    clean_text,
+    excerpt,
+    first_token_logprobs,
+    token_count,
+)
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -102,8 +108,7 @@ class Google(HttpProvider):
 
     def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body; a prompt that was blocked has no candidate, and is no failed call."""
-        usage, served = _usage(body.get("usageMetadata")), body.get("modelVersion")
-        model = clean_text(served) if isinstance(served, str) else None
+        usage, model = _usage(body.get("usageMetadata")), clean_name(body.get("modelVersion"))
         candidates, feedback = body.get("candidates"), body.get("promptFeedback") or {}
         if not candidates and feedback.get("blockReason"):
             said = f"the prompt was blocked: {feedback['blockReason']}"
