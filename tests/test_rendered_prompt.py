@@ -28,8 +28,7 @@ from steelyard.store.rows import PORTIONS, insert
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Decoding, Message, Presentation
-from steelyard.trials.prompt import PromptTemplate
-from steelyard.trials.rendered_prompt import PromptInputs, RenderedPrompt, render_prompt
+from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial, replicate_of
 

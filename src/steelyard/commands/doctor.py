@@ -16,7 +16,7 @@ from steelyard.errors import ConfigError, SteelyardError, UnreachableError
 from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.run_folder.published_files import PARQUET, parquet_missing
-from steelyard.runner.budget import call_cost
+from steelyard.runner.budget import reply_cost
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
@@ -181,5 +181,5 @@ def _cost(trial: Trial, reply: Reply) -> str:
     price = price_of(trial.judge)
     if price is None:
         return "price unknown"
-    dollars = call_cost(price, trial, reply)
+    dollars = reply_cost(price, reply, trial.characters)
     return f"${dollars:.6f}" if dollars else "free"

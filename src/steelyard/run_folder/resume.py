@@ -32,8 +32,8 @@ from steelyard.store.replies import StoredReply
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
-from steelyard.trials.response_format import response_format
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Unreadable
 

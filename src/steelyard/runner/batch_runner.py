@@ -32,7 +32,7 @@ from steelyard.providers.batch.batch_api import (
     SupportsBatch,
 )
 from steelyard.providers.http.dialect import Dialect
-from steelyard.runner.budget import call_cost, max_batch_cost
+from steelyard.runner.budget import max_batch_cost, reply_cost
 from steelyard.runner.judge_run import JudgeRun
 from steelyard.runner.retry import backoff_delay, retry, sleep
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
@@ -163,7 +163,7 @@ class BatchRunner:
         while self._open and not self._run.stopped.is_set():
             calls = list(self._open.items())
             most = [max_batch_cost(self._run.price, call) for _, call in calls]
-            async with self._run.control.budget.reserve_many(most) as many:
+            async with self._run.control.budget.reserve(most) as many:
                 if not self._run.stopped.is_set():
                     parts = _split(dict(calls[:many]), self._vendor.max_calls)
                     await self._run_all([self._submit_and_collect(part) for part in parts])
@@ -327,7 +327,7 @@ class BatchRunner:
                 del self._open[result.id]
             return
         if reply is not None:
-            dollars = call_cost(self._run.price, call, reply)
+            dollars = reply_cost(self._run.price, reply, call.characters)
             await self._run.save_reply(call, reply, len(tries) + 1, dollars)
             self._run.control.budget.spent += dollars
             del self._open[result.id]

@@ -20,10 +20,10 @@ from steelyard.errors import (
     without_frames,
 )
 from steelyard.providers.provider import Provider, SyncProvider, model_info
-from steelyard.runner.budget import estimate_tokens
+from steelyard.runner.budget import estimate_tokens, max_cost
 from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import CallTimeout, timeout_error, timeout_for
+from steelyard.runner.limits import timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight
 from steelyard.runner.prices import price_of
 from steelyard.runner.rate_limit import Throttle
@@ -143,7 +143,6 @@ class JudgeRun:
         self._breaker = CircuitBreaker(self.limits.failure_threshold, queue.items, has_answered)
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
-        self._timeout = CallTimeout(self.call_timeout)
 
     async def execute(self) -> None:
         """Open the provider, make the open calls, close it; do nothing if all are answered."""
@@ -156,9 +155,7 @@ class JudgeRun:
         provider = self._connect()
         try:
             await provider.open()
-            self._timeout = CallTimeout(
-                timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
-            )
+            self.call_timeout = timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
             throttle = self.control.endpoints.throttle_for(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
@@ -234,6 +231,7 @@ class JudgeRun:
         """Make a call until there is a reply, a permanent error, or no try or time left."""
         errors: list[CallError] = []
         was_half_open = self._breaker.half_open
+        most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
         expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
         while True:
             try:
@@ -242,11 +240,11 @@ class JudgeRun:
                         return
                     # Waiting for a slot is not waiting for the server.
                     deadline = min(deadline, asyncio.get_running_loop().time() + self.limits.trial_timeout)
-                    async with self.control.budget.reserve(self.price, call) as reservation:
+                    async with self.control.budget.reserve([most]):
                         if self.stopped.is_set():
                             return
                         reply = await self._call(provider, call)
-                        reservation.spend(reply)
+                        dollars = self.control.budget.pay(self.price, call, reply)
                         throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except PermanentError as error:
                 await self.save_failure(call, [*errors, error])
@@ -270,15 +268,16 @@ class JudgeRun:
                 await sleep(delay, self.stopped)
             else:
                 throttle.on_success()
-                await self.save_reply(call, reply, len(errors) + 1, reservation.spent)
+                await self.save_reply(call, reply, len(errors) + 1, dollars)
                 return
 
     async def _call(self, provider: Provider, call: Call) -> Reply:
         """One try; whatever goes wrong in it concerns this call alone."""
         try:
-            return await self._timeout.with_timeout(provider.ask(call.presentation()))
+            async with asyncio.timeout(self.call_timeout):
+                return await provider.ask(call.presentation())
         except TimeoutError:
-            raise timeout_error(self.judge, self._timeout.seconds) from None
+            raise timeout_error(self.judge, self.call_timeout) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:

@@ -18,9 +18,9 @@ from steelyard.runner.prices import Price, price_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.study.study import Study
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.calls import CallCount, Calls
 from steelyard.trials.judge import Judge
-from steelyard.trials.response_format import response_format
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from steelyard.providers.provider import HasEndpoint, Provider
@@ -80,11 +82,17 @@ class Throttle:
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> Slot:
+    @asynccontextmanager
+    async def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> AsyncIterator[None]:
         """A slot for a call of about so many tokens; after a stop nobody waits for it."""
-        return Slot(self, stopped, tokens)
+        await self._acquire(stopped, tokens)
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            self._wake()
 
-    async def acquire(self, stopped: asyncio.Event, tokens: float) -> None:
+    async def _acquire(self, stopped: asyncio.Event, tokens: float) -> None:
         loop = asyncio.get_running_loop()
         if not self.rate.unlimited:
             await sleep(self.rate.wait(tokens, loop.time()), stopped)
@@ -96,10 +104,6 @@ class Throttle:
             elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
                 return
-
-    def release(self) -> None:
-        self._in_flight -= 1
-        self._wake()
 
     @property
     def _slots(self) -> int:
@@ -136,20 +140,6 @@ class Throttle:
         self.limit = max(1.0, self.limit / 2)
         if retry_after is not None:
             self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
-
-
-@dataclass(slots=True)
-class Slot:
-    throttle: Throttle
-    stopped: asyncio.Event
-    """Set when nobody is to wait any longer."""
-    tokens: float
-
-    async def __aenter__(self) -> None:
-        await self.throttle.acquire(self.stopped, self.tokens)
-
-    async def __aexit__(self, *_: object) -> None:
-        self.throttle.release()
 
 
 class Endpoints:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import ConfigError, PermanentError, SteelyardError, TransientError, UnreachableError
 from steelyard.providers.provider import HasEndpoint, Provider, connect, model_info
 from steelyard.providers.provider_info import ProviderInfo
@@ -79,32 +78,13 @@ async def _look(address: str | None) -> None:
 
 async def _start(ray: Any, address: str | None) -> None:
     """In a thread that nobody has to wait for: what listens may be no cluster, and Ray would wait on."""
-    loop = asyncio.get_running_loop()
-    started: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: Exception | None) -> None:
-        if started.done():
-            return
-        if error is None:
-            started.set_result(None)
-        else:
-            started.set_exception(error)
 
     def start() -> None:
-        fault: Exception | None = None
-        try:
-            ray.init(
-                address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
-            )
-        except Exception as error:
-            fault = error
-        with suppress(RuntimeError):  # the run has ended meanwhile
-            loop.call_soon_threadsafe(settle, fault)
+        ray.init(address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
 
-    threading.Thread(target=start, daemon=True).start()
     try:
         async with asyncio.timeout(START_SECONDS):
-            await started
+            await run_in_daemon_thread(start, "ray")
     except TimeoutError:
         raise TimeoutError(f"it is not ready after {START_SECONDS:g} s") from None
 

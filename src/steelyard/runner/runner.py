@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from threading import current_thread, main_thread
 from typing import Any
 
 from steelyard.errors import UsageError
@@ -120,11 +121,12 @@ async def _interruptible(runner: Runner, work: Work) -> RunSession:
         control.progress.say("stopping after the calls in flight; press Ctrl-C again to stop at once")
         control.stop()
 
-    # Not every system has signals, and only the main thread may listen: there Ctrl-C ends at once.
-    with suppress(NotImplementedError, RuntimeError, ValueError):
+    # asyncio handles signals in the main thread alone, and none on Windows: there Ctrl-C ends at once.
+    handles_signals = sys.platform != "win32" and current_thread() is main_thread()
+    if handles_signals:
         loop.add_signal_handler(signal.SIGINT, interrupt)
     try:
         return await work(runner)
     finally:
-        with suppress(NotImplementedError, RuntimeError, ValueError):
+        if handles_signals:
             loop.remove_signal_handler(signal.SIGINT)

@@ -9,9 +9,10 @@ the last one, so a rendered message can be taken apart again whatever the data c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
+from steelyard.core.registry import Spec
 from steelyard.errors import DataError
 from steelyard.tasks.task import SURFACE_CLAUSE
 
@@ -321,3 +322,29 @@ def _between(
     if message[opening.end() : start] != label or stop < start or message[stop] != "\n":
         raise DataError(otherwise)
     return message[start:stop]
+
+
+@dataclass(frozen=True)
+class ResponseFormat:
+    wants: str = "text"
+    tokens: int = 1
+    reword: Callable[[str], str] = str
+    """A built-in user message, made to ask for this form; the built-in ones ask for JSON."""
+
+
+_AS_PROMPTED = ResponseFormat()
+_READER_FORMS = {
+    "json": ResponseFormat("json", 12, asking_json),
+    "choice": ResponseFormat(reword=asking_bare),
+    "logprob": ResponseFormat("logprobs", reword=asking_bare),
+}
+
+
+def response_format(reader: Spec) -> ResponseFormat:
+    """The form for a reader; a pattern is written for the prompt at hand, and changes nothing in it.
+
+    A server is given a schema for the usual answers only: with words or a key of its owner's, a judge is held
+    to the prompt alone.
+    """
+    form = _READER_FORMS.get(reader.name, _AS_PROMPTED)
+    return replace(form, wants="text") if form.wants == "json" and reader.args else form

@@ -15,10 +15,10 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.changes import unedited
 from steelyard.tasks.transcripts.fit import Fitted, fitted
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.rendered_prompt import PromptInputs, RenderedPrompt, render_prompt
-from steelyard.trials.response_format import response_format
+from steelyard.trials.prompt import PromptInputs, RenderedPrompt, render_prompt
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""

@@ -7,11 +7,9 @@ answer in it. The hash of its code is part of the judge.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +23,7 @@ from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
+from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -253,7 +252,7 @@ class PythonFunction:
         """Call the function once; what it raises is a failure of this call."""
         slots = presentation.slots
         try:
-            answer = await _called(self._function, (slots.request, *slots.texts))
+            answer = await _call(self._function, (slots.request, *slots.texts))
         except CallError:
             raise
         except Exception as error:
@@ -298,35 +297,10 @@ def _check_signature(function: Function, texts: int, address: str) -> None:
         ) from error
 
 
-async def _called(function: Function, arguments: tuple[str, ...]) -> Any:
-    """The result; a plain function runs in a thread that does not keep the program from ending."""
+async def _call(function: Function, arguments: tuple[str, ...]) -> Any:
     if _is_async(function):
         return await function(*arguments)
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if result.done():  # given up in the meantime
-            return
-        if error is None:
-            result.set_result(value)
-        else:
-            result.set_exception(error)
-
-    def work() -> None:
-        value: Any = None
-        error: Exception | None = None
-        try:
-            value = function(*arguments)
-        except StopIteration:
-            error = RuntimeError("StopIteration")
-        except BaseException as raised:
-            error = raised if isinstance(raised, Exception) else RuntimeError(repr(raised))
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, value, error)
-
-    threading.Thread(target=work, name="judge", daemon=True).start()
-    value = await result
+    value = await run_in_daemon_thread(lambda: function(*arguments), "judge")
     return await value if inspect.isawaitable(value) else value
 
 
