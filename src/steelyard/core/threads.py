@@ -25,13 +25,15 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
             future.set_exception(error)
 
     def run() -> None:
-        result, error = None, None
+        result: Result | None = None
+        error: Exception | None = None
         try:
             result = work()
+        except Exception as raised:
+            # A future takes no StopIteration.
+            error = RuntimeError(repr(raised)) if isinstance(raised, StopIteration) else raised
         except BaseException as raised:
-            # A future takes no StopIteration, and SystemExit is to end no more than this thread.
-            is_usual = isinstance(raised, Exception) and not isinstance(raised, StopIteration)
-            error = raised if is_usual else RuntimeError(repr(raised))
+            error = RuntimeError(repr(raised))
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(settle, result, error)
 
