@@ -24,7 +24,6 @@ class JudgeExample:
     """A judge as people write it, and what it is."""
 
     judge: str
-    """`provider/model?key=value`; capitals stand for what the reader puts in."""
     meaning: str
 
     @property
@@ -43,7 +42,6 @@ class DoctorCheck:
 
 
 def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
-    """The built-in prompts, answered with a JSON object: of pairs from lenient to strict, of scores one."""
     del options
     if not isinstance(scale, Pairwise):
         return {"base": Protocol(POINTWISE_USER, POINTWISE_SYSTEM)}
@@ -52,8 +50,6 @@ def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
 
 @dataclass(frozen=True)
 class ProviderInfo:
-    """Capabilities, price and options of a provider; a model that differs has an entry in `models`."""
-
     free: bool = False
     """Calls cost nothing: they run on the user's own machine."""
     sequential: bool = False
@@ -111,11 +107,9 @@ class ProviderInfo:
             yield from info.examples
 
     def every_check(self) -> Iterator[DoctorCheck]:
-        """What has to be in place, then the environment variables that are set."""
         yield from self.checks()
         yield from (DoctorCheck(name, "ok", "set") for name in self.environment if os.environ.get(name))
 
     @property
     def missing_key(self) -> str | None:
-        """The variable of the key, which comes first, where nothing that the provider reads is set."""
         return None if any(map(os.environ.get, self.environment)) else next(iter(self.environment), None)

@@ -55,7 +55,6 @@ class RetryingBatchApi:
         self.listing_delay = vendor.listing_delay
 
     async def submit(self, request: BatchRequest) -> str:
-        """Submit a batch, in one try; return the vendor's id of it."""
         return await self._with_timeout(self._vendor.submit(request), LONG_REQUEST)
 
     async def find(self, row: StoredBatch) -> list[str]:
@@ -94,7 +93,6 @@ class RetryingBatchApi:
         return results
 
     async def _with_timeout(self, asked: Awaitable[Result], length: float = 1.0) -> Result:
-        """Await a request within the timeout of a call, or several times that for a long answer."""
         limit = length * self._run.call_timeout
         try:
             return await asyncio.wait_for(asked, limit)
@@ -105,7 +103,6 @@ class RetryingBatchApi:
             ) from None
 
     async def _retry(self, ask: Callable[[], Awaitable[Result]], length: float = 1.0) -> Result:
-        """Ask the vendor again after a transient error; a question submits nothing."""
         return await retry(lambda: self._with_timeout(ask(), length), self._run.limits, self._run.stopped)
 
 
@@ -130,8 +127,6 @@ RETENTION = 30 * 86_400.0
 
 
 class BatchRunner:
-    """Collects submitted batches, submits open calls, and waits until none is open."""
-
     def __init__(
         self, run: JudgeRun, provider: SupportsBatch, vendor: BatchApi, calls: Mapping[str, Call]
     ) -> None:
@@ -159,7 +154,6 @@ class BatchRunner:
         await self._run_all([self._resume(row) for row in unsettled])
 
     async def submit_all(self) -> None:
-        """Submit and collect until every call has a reply or a failure, or the run is stopped."""
         while self._open and not self._run.stopped.is_set():
             calls = list(self._open.items())
             most = [max_batch_cost(self._run.price, call) for _, call in calls]
@@ -235,7 +229,6 @@ class BatchRunner:
             pause *= 1.5
 
     async def _on_unknown_batch(self, row: StoredBatch, error: ProviderRefusedError) -> None:
-        """The vendor does not know a batch: it is of another account, or its results have expired."""
         if error.status != NOT_FOUND:
             raise error
         where = f"judge {self._run.judge.name}: its batch {row.remote}"
@@ -286,7 +279,6 @@ class BatchRunner:
             await self._resume(row)
 
     async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
-        """Wait for a batch and save its results; False if it is not ours, or not there yet."""
         remote, pause = row.remote or "", FIRST_POLL
         while not (progress := await self._vendor.progress(remote)).ended:
             await sleep(min(pause, self._run.limits.poll), self._run.stopped)
@@ -334,7 +326,6 @@ class BatchRunner:
 
 
 def _split(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
-    """Calls in parts that the vendor accepts: at most so many, and no larger than the limit."""
     part, size = dict[str, Call](), 0
     for key, call in calls.items():
         weight = 2 * call.characters + 2000

@@ -20,8 +20,6 @@ CHARACTERS_PER_TOKEN = 3
 
 
 class Budget:
-    """A limit in dollars for what was spent and the most that calls in flight can cost."""
-
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
         self.spent = 0.0
@@ -81,7 +79,6 @@ def _affordable(each: Sequence[float], left: float) -> int:
 
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
-    """Refuse a budget for a judge whose price is unknown."""
     asked = (one for judge in judges for one in judge.asked)
     for judge in asked if limits.budget is not None else ():
         if price_of(judge) is None:
@@ -93,12 +90,10 @@ def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
 
 
 def estimate_tokens(call: Call) -> int:
-    """Expected tokens: the prompt and the longest answer."""
     return call.characters // CHARACTERS_PER_TOKEN + call.decoding.max_tokens
 
 
 def max_cost(price: Price | None, call: Call) -> float:
-    """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
     letters = call.characters
@@ -111,12 +106,10 @@ def max_cost(price: Price | None, call: Call) -> float:
 
 
 def max_batch_cost(price: Price | None, call: Call) -> float:
-    """The most that a call can cost in a batch."""
     return max_cost(price, call) * (1.0 if price is None else price.batch)
 
 
 def reply_cost(price: Price | None, reply: Reply, characters: int) -> float:
-    """Dollars for a reply to a prompt of so many characters."""
     return usage_cost(price, reply.usage, len(reply.text), characters)
 
 

@@ -55,10 +55,8 @@ def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> fl
 @dataclass(frozen=True)
 class Costs:
     dollars: Floats
-    """Of each call; nothing where it has neither a price nor a bill."""
     known: Mask
     estimated: Mask
-    """Calls whose tokens no server counted, and which cost something all the same."""
 
     @classmethod
     def of(cls, answers: Answers, rows: Ints) -> Costs:
@@ -119,12 +117,8 @@ SAMPLE = 200
 
 @dataclass(frozen=True)
 class CallPrices:
-    """Dollars per call so far; of who has answered none, by the length of what will be asked."""
-
     answers: Answers
-    """Every call of the plan."""
     batched: bool = False
-    """True if further calls go in batches; preflight calls were made one by one."""
     _known: dict[str, float | None] = field(default_factory=dict, repr=False)
 
     def pending_cost(self, waiting: Collection[str]) -> float | None:

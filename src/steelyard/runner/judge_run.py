@@ -51,7 +51,6 @@ class JudgeQueue:
     batches: Iterable[Sequence[Call]]
     """Open calls; the next batch is taken when every call of the one before has ended."""
     on_reply: Callable[[Call, Reply], None] | None = None
-    """Called with each reply as soon as it is on disk."""
 
     @property
     def items(self) -> int:
@@ -79,7 +78,6 @@ class CallQueue:
         self._batch = batch
         self._protocols = _protocols(batch)
         self._waiting = deque(preflight.order(batch))
-        """Rows of the batch: a call is built when it is taken."""
         self._open_calls = Counter(self._protocols)
         self._preflight = preflight
         self._breaker = breaker
@@ -110,7 +108,6 @@ class CallQueue:
         self._ended.set()
 
     def _next_allowed(self) -> int | None:
-        """Position of the first waiting call that may be made; None if no protocol allows any."""
         if self._preflight.passed:
             return 0
         allowed = {
@@ -145,7 +142,6 @@ class JudgeRun:
         self._preflight_error = self._preflight.restore(stored, control.read)
 
     async def execute(self) -> None:
-        """Open the provider, make the open calls, close it; do nothing if all are answered."""
         batch = None if self.stopped.is_set() else next(self._batches, None)
         if not batch:
             return
@@ -193,7 +189,6 @@ class JudgeRun:
 
     @property
     def _needs_no_queue(self) -> bool:
-        """No preflight is open and no budget to be kept, so calls need not go one by one."""
         free = self.price is None or self.price.free
         return self._preflight.passed and (free or self.limits.budget is None)
 
@@ -203,7 +198,6 @@ class JudgeRun:
         batch: Sequence[Call],
         retry: Callable[[Call], Awaitable[None]],
     ) -> None:
-        """Answer and save calls of a synchronous provider in chunks."""
         is_counted = self._on_reply is not None or not self.judge.baseline
         for start in range(0, len(batch), CHUNK):
             if self.stopped.is_set():
@@ -228,7 +222,6 @@ class JudgeRun:
                 await retry(call)
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
-        """Make a call until there is a reply, a permanent error, or no try or time left."""
         errors: list[CallError] = []
         was_half_open = self._breaker.half_open
         most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
@@ -309,7 +302,6 @@ class JudgeRun:
     def count_failure(
         self, call: Call, errors: list[CallError], last: TransientError, was_half_open: bool
     ) -> None:
-        """Tell the circuit breaker of a call that used up its retries; abort the judge if it opens."""
         opened = self._breaker.record_failure(call, last, was_half_open)
         if all(error.reason == "unreachable" for error in errors):
             self.abort_judge(UnreachableError(str(last)))

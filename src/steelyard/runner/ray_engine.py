@@ -96,8 +96,6 @@ Outcome = Reply | SteelyardError
 
 
 class Worker:
-    """What runs on a node: a provider of its own."""
-
     def __init__(self, judge: Judge, call_timeout: float) -> None:
         self._judge = judge
         self._call_timeout = call_timeout
@@ -106,7 +104,6 @@ class Worker:
         self._ready = False
 
     async def answer(self, asked: Sequence[Presentation]) -> AsyncIterator[tuple[int, Outcome]]:
-        """Replies and errors with their places, as they come."""
         await self._prepare()
         tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
         for done in asyncio.as_completed(tasks):
@@ -135,10 +132,6 @@ class RayEngine:
     """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
 
     def __init__(self, address: str | None, call_timeout: float, say: Callable[[str], None]) -> None:
-        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds.
-
-        `say` is told which judges stay here.
-        """
         self._cluster = Cluster(address)
         self._call_timeout = call_timeout
         self._say = say
@@ -157,7 +150,6 @@ class RemoteProvider:
     info: ClassVar[ProviderInfo] = ProviderInfo()
 
     def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
-        """`own` is the judge's provider as it would be here; it is never opened."""
         self._judge = judge
         self._call_timeout = call_timeout
         self.concurrency = own.concurrency
@@ -185,7 +177,6 @@ class RemoteProvider:
         return remote.options(scheduling_strategy=where).remote(self._judge, self._call_timeout)
 
     def _replace(self, worker: Any) -> None:
-        """Another worker in the place of one that is gone with its node, once."""
         if worker in self._workers:
             self._workers[self._workers.index(worker)] = self._placed(None)
 
@@ -197,7 +188,6 @@ class RemoteProvider:
         self._workers = []
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Make one attempt, together with those that are made at the same moment."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Reply] = loop.create_future()
         self._waiting.append((presentation, future))
@@ -242,7 +232,6 @@ def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
 
 
 def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
-    """The error of calls whose worker sent no outcome; what a provider raised on opening is its own."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, SteelyardError):
         return cause

@@ -91,12 +91,9 @@ NOTHING: Mapping[str, StoredReply] = {}
 
 
 class StoredReplies(Mapping[str, StoredReply]):
-    """Replies of earlier runs by the keys of their calls; parsed one by one, counted from columns."""
-
     def __init__(
         self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] = NOTHING
     ) -> None:
-        """`answers` to trials, or `exchanges` with whoever writes or checks stimuli."""
         self._store = store
         self._answers = answers
         self._exchanges = exchanges
@@ -134,7 +131,6 @@ class StoredReplies(Mapping[str, StoredReply]):
         return answered
 
     def cost(self, calls: Sequence[Call]) -> float:
-        """Dollars for those calls of one judge that have a reply."""
         if self._answers is None:
             return stored_cost(calls, self)
         answered = self.of(calls)
@@ -149,7 +145,6 @@ def keys_of(calls: Sequence[Call]) -> Digests:
 
 
 SHORT_REPLY = 200
-"""Characters of a reply that is likely to come again."""
 CACHED_VERDICTS = 10_000
 
 
@@ -181,7 +176,6 @@ class RunRecord:
         self._last: _Cached | None = None
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
-        """By key, in the order given; a trial without a reply of its own is left out."""
         keys = [trial.key for trial in trials]
         replies = self.store.replies(keys) if keys else {}
         return {key: replies[key] for key in keys if key in replies}
@@ -203,7 +197,6 @@ class RunRecord:
         return self._cached(trials).answers
 
     def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
-        """By key, in the order given; a trial that was never asked has no observation."""
         single = {trial.key: self._single[trial.key] for trial in trials if trial.key in self._single}
         rest = Trials.of(trial for trial in trials if trial.key not in single)
         cached = self._build(rest)
@@ -229,7 +222,6 @@ class RunRecord:
 
     @cached_property
     def authoring(self) -> AuthoringCost:
-        """What was paid to authors and validators, whose work ends before the record begins."""
         return authoring_cost(self.store)
 
     def read(self, trial: Trial, reply: Reply) -> Verdict:

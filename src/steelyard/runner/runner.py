@@ -47,7 +47,6 @@ class Runner:
         return await self._run_queues(queues, StoredReplies(self.store, answers))
 
     async def run_queues(self, queues: Sequence[JudgeQueue]) -> RunSession:
-        """Make the calls of each queue; judges that need every core in turn, others concurrently."""
         return await self._run_queues(
             queues, self._stored_replies([call for one in queues for call in one.trials])
         )
@@ -94,7 +93,6 @@ Work = Callable[[Runner], Coroutine[Any, Any, RunSession]]
 
 
 def run_async(runner: Runner, work: Work) -> RunSession:
-    """Run the work in an event loop; errors that the caller must fix are raised."""
     session = _await(_interruptible(runner, work))
     for error in session.stop_errors:
         if isinstance(error, UsageError):

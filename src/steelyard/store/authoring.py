@@ -18,13 +18,10 @@ from steelyard.trials.judge import PRICE_OPTIONS
 @dataclass(frozen=True)
 class StoredExchange(StoredReply):
     role: str
-    """`author`, `validator`, `embedder`, or a role of editing."""
     model: str
     prices: Mapping[str, float]
     question: str
-    """The protocol of the model."""
     brief: str
-    """Id of the stimulus that was wanted."""
     prompt_characters: int
     """Length of the prompt, for servers that count no tokens."""
 
@@ -33,11 +30,8 @@ class StoredExchange(StoredReply):
 class AuthoredRow:
     stimulus: str
     brief: str
-    """Hash of what was asked for."""
     roles: str
-    """Hash of who was asked, and how."""
     body: str
-    """Canonical JSON: the stimulus and the tries it took."""
 
     @property
     def digest(self) -> str:
@@ -71,7 +65,6 @@ def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
 
 
 def authored_row(row: AuthoredRow) -> Row:
-    """A stimulus that was written; what is there already stays as it is."""
     values = (row.stimulus, row.brief, row.roles, row.body, row.digest)
     return "INSERT OR IGNORE INTO authored VALUES", values
 

@@ -18,13 +18,10 @@ class StoredBatch:
     name: str
     judge: str
     keys: tuple[str, ...]
-    """Keys of its calls."""
     dialect: Mapping[str, int]
     """Forms of fields that the calls were put in."""
     created: float
-    """Epoch time before it was submitted."""
     state: str = INTENDED
-    """How far it is."""
     remote: str | None = None
 
 

@@ -32,12 +32,9 @@ class PlannedTrial:
 
 @dataclass(frozen=True, eq=False)
 class PlannedTrials:
-    """Every planned trial in columns, in the order of the plan."""
-
     questions: tuple[tuple[str, str, str, str], ...]
     """Judge, protocol, hash of the stimulus and order, which `question` is an index into."""
     uses: tuple[tuple[str, ...], ...]
-    """Probes, which `use` is an index into."""
     key: Digests
     question: Ints
     replicate: Ints
@@ -67,7 +64,6 @@ def replace_plan(connection: sqlite3.Connection, plan: Iterable[PlannedTrial]) -
 
 
 def has_plan(connection: sqlite3.Connection) -> bool:
-    """False for a run file of a version that kept no plan."""
     return has_table(connection, "planned") and bool(
         connection.execute("SELECT 1 FROM planned LIMIT 1").fetchone()
     )
@@ -99,7 +95,6 @@ def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
 
 
 def _changes(connection: sqlite3.Connection) -> tuple[Ints, list[tuple[str, str, str, str]]]:
-    """Where judge, protocol, stimulus or probes are not those of the row before, and what they are there."""
     rows = connection.execute(
         "SELECT a.position, a.judge, a.protocol, a.stimulus, a.probes FROM planned AS a"
         " LEFT JOIN planned AS b ON b.position = a.position - 1"
@@ -144,7 +139,6 @@ def _column(connection: sqlite3.Connection, name: str, some: tuple[int, int]) ->
 
 
 def _renumbered(codes: Ints) -> tuple[list[int], Ints]:
-    """Distinct codes in the order in which they first come, and the number of each."""
     values, first, again = np.unique(codes, return_index=True, return_inverse=True)
     turn = np.argsort(first)
     return values[turn].tolist(), np.argsort(turn)[again.reshape(-1)]

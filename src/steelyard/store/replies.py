@@ -27,7 +27,6 @@ class StoredReply:
 class ReplyColumns:
     key: Digests
     contents: tuple[Reply, ...]
-    """What `content` is an index into; how long it took is in a column of its own."""
     content: Ints
     latency_ms: Floats
     received: Floats
@@ -71,7 +70,6 @@ def _usage_body(usage: Usage) -> str:
 
 
 def _value(value: Any) -> str:
-    """Canonical JSON; what most fields hold is told first."""
     if type(value) is int:
         return str(value)
     if value is None or value is True or value is False:
@@ -86,7 +84,6 @@ def reply_from(body: str, latency_ms: float) -> Reply:
 
 @lru_cache(maxsize=16_384)
 def _fields(body: str) -> dict[str, Any]:
-    """What the body says; short ones are often the same, and share what they hold."""
     parsed = json.loads(body)
     usage = {key: value for key, value in parsed["usage"].items() if key != "type"}
     scores = parsed["scores"]

@@ -67,13 +67,10 @@ class Choice:
     decision: str
     """`accepted`, `edited`, `rejected`, `deferred` or `undone`."""
     text: str | None = None
-    """The whole text after an edit; None where it stays."""
     label: str | None = None
-    """The label after a correction; None where it stays."""
     reason: str = ""
     note: str = ""
     final: bool = False
-    """True where it settles what others disagree about."""
     undoes: int | None = None
 
 
@@ -93,7 +90,6 @@ class ReviewedSet:
     reviewer: str
     members: Mapping[str, Sequence[str]]
     at: float
-    """When, in seconds since 1970."""
 
 
 class StaleError(Exception):
@@ -176,7 +172,6 @@ class ReviewLog:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Newest vote and newest arrival: what has changed where it has changed."""
         query = "SELECT (SELECT max(id) FROM decisions), (SELECT max(id) FROM arrivals)"
         decided, arrived = self._rows(query)[0]
         return decided or 0, arrived or 0
@@ -196,7 +191,6 @@ class ReviewLog:
     # Texts that arrive while others are written
 
     def arrive(self, bodies: Mapping[str, str]) -> None:
-        """Show texts that were confirmed; one that is there already stays."""
         with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO arrivals (stimulus, body) VALUES (?, ?)", bodies.items()
@@ -229,7 +223,6 @@ class ReviewLog:
             connection.executemany("INSERT OR REPLACE INTO published VALUES (?, ?)", newest.items())
 
     def published(self) -> dict[str, int]:
-        """Stimulus to the newest vote that its line was written with."""
         return dict(self._rows("SELECT stimulus, decision FROM published"))
 
     # Settings
@@ -239,7 +232,6 @@ class ReviewLog:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def noted(self, key: str) -> Any:
-        """A setting of the review; None where it was never said."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else None
 

@@ -42,7 +42,6 @@ class RunStore:
     """Reads happen where they are asked for; writes go through one thread, acknowledged after commit."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the file; read-only sees what is there at this moment and changes nothing."""
         self.path = path
         self._writer = Writer(path)
         self._prompts: set[str] = set()
@@ -68,7 +67,6 @@ class RunStore:
         await self.save_replies([(call, reply, attempts)])
 
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
-        """Return when the replies, each with its call and the tries it took, are on disk together."""
         moment, rows, prompts = time.time(), list[Row](), dict[str, Call]()
         bodies: dict[int, str] = {}  # many calls of a baseline share one reply
         for call, reply, attempts in answers:
@@ -112,7 +110,6 @@ class RunStore:
         await self._writer.submit([batch_row(batch)])
 
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
-        """Return when all the stimuli are on disk; none is there before."""
         await self._writer.submit([authoring.authored_row(row) for row in rows])
 
     def save_plan(self, study: str, planned: Iterable[PlannedTrial]) -> None:
@@ -176,12 +173,10 @@ class RunStore:
 
     @property
     def has_plan(self) -> bool:
-        """False for a run file of a version that kept no plan."""
         with self._store_errors():
             return plan.has_plan(self._reader)
 
     def verify(self) -> list[str]:
-        """Re-hash the whole file; one sentence per damaged row, none when all is well."""
         with self._store_errors():
             pages = [line for (line,) in self._reader.execute("PRAGMA integrity_check") if line != "ok"]
             if pages:

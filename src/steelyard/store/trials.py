@@ -18,11 +18,9 @@ from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 
 PARTS, CONTENTS = 64, 4096
-"""Chunks of replies, and different ones of them, that are handed on together; equal ones are parsed once."""
 
 
 def prompt_row(call: Call) -> Row:
-    """What is said to the model, kept once for all calls that say it."""
     return "INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body)
 
 
@@ -89,7 +87,6 @@ def _call(
 
 
 def keys_containing(connection: sqlite3.Connection, text: str) -> list[str]:
-    """Keys of the trials whose reply holds a text, in capitals or not; its other fields are no reply."""
     needle = text.casefold()
     if needle.isascii():
         sought = needle.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -108,7 +105,6 @@ def read_size(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
-    """Put what was said to one trial under another with the same prompt."""
     insert(connection, [trial_row(new)])
     for (body,) in connection.execute("SELECT body FROM replies WHERE trial = ?", (old.key,)).fetchall():
         connection.execute(
@@ -152,7 +148,6 @@ def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None = No
 
 
 def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) -> Iterator[ReplyColumns]:
-    """Replies of these trials, or all of them, some at a time; equal ones are parsed once in each part."""
     chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         "SELECT trial, body, latency_ms, received FROM replies" + chosen,

@@ -156,7 +156,6 @@ The endings are those of the other built-in prompts, by which a served judge tel
 """
 
 NAMED_USER = {"paper": PAPER_USER["base"], "paper-strict": PAPER_USER["strict"]}
-"""User messages that a study file may give by name, in place of a file or a template."""
 
 _SCORE_TAIL = """\
 What is the score of the response by the rubric? Reply with the JSON object only."""
@@ -218,7 +217,6 @@ _FORMS = (
     ((_PAIRWISE_FORM, _JSON_ONLY), (_BARE_PAIRWISE_FORM, _BARE_PAIRWISE_ONLY)),
     ((_POINTWISE_FORM, _JSON_ONLY), (_BARE_POINTWISE_FORM, _BARE_POINTWISE_ONLY)),
 )
-"""Paragraph and last sentence that ask for a JSON object, and those that ask for the answer alone."""
 
 
 def asking_bare(user: str) -> str:
@@ -251,7 +249,6 @@ class ScoreRequest:
 
 
 def parse_slots(user_message: str) -> tuple[str, str]:
-    """The two candidates of a rendered built-in pairwise prompt, exactly as they went in."""
     marks = _marks(user_message)
     if len(marks) < 3:
         raise DataError(_NOT_BUILT_IN)
@@ -273,7 +270,6 @@ def protocol_of(user_message: str) -> str:
 
 
 def parse_score_prompt(user_message: str) -> ScoreRequest:
-    """The parts of a rendered built-in prompt about one text or run, exactly as they went in."""
     marks = _marks(user_message)
     tail = user_message[marks[-1].end() :].removeprefix(" end\n") if len(marks) >= 3 else ""
     label = _SINGLE.get(tail.replace(_BARE_POINTWISE_ONLY, _JSON_ONLY))

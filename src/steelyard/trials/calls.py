@@ -18,7 +18,6 @@ class Composed:
     judge: Judge
     rows: Ints
     calls: Ints
-    """Calls behind each trial, one column for each."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -28,14 +27,12 @@ class Composed:
 @dataclass(frozen=True, eq=False)
 class Calls:
     trials: Trials
-    """Each call once, in the order in which the trials need them."""
     row: Ints
     """The call that a trial is; -1 where its judge is made of others."""
     composed: tuple[Composed, ...] = ()
 
     @classmethod
     def of(cls, trials: Trials) -> Calls:
-        """Trials of judges that are asked themselves are their own calls."""
         made = [judge for judge in trials.judges if judge.composition is not None]
         if not made:
             return cls(trials, np.arange(len(trials)))
@@ -54,7 +51,6 @@ class Calls:
         return cls(joined, row, tuple(composed))
 
     def of_judge(self, judge: Judge, rows: Ints) -> Ints:
-        """Calls, each once, behind these rows, which are trials of one judge."""
         for one in self.composed:
             if one.judge.name == judge.name:
                 return np.unique(one.calls[np.isin(one.rows, rows)])
@@ -77,7 +73,6 @@ class _Part:
 
 
 def _parts(trials: Trials, judge: Judge) -> list[_Part]:
-    """The calls behind the trials of a judge that is made of others, one after the other."""
     rows = np.flatnonzero(trials.of_judge(judge.name))
     mine = trials.take(rows)
     parts = []
@@ -88,7 +83,6 @@ def _parts(trials: Trials, judge: Judge) -> list[_Part]:
 
 
 def _asked(mine: Trials, judge: Judge, place: int) -> tuple[Sequence[Trial], Ints]:
-    """Questions that are put to a member, and for each question of the judge which of them."""
     questions = list[Trial]()
     number = np.full(len(mine.questions), -1, dtype=np.int64)
     for at in mine.numbers:
@@ -100,7 +94,6 @@ def _asked(mine: Trials, judge: Judge, place: int) -> tuple[Sequence[Trial], Int
 
 
 def _joined(parts: Sequence[_Part]) -> tuple[Trials, list[Ints]]:
-    """The calls of all parts together, each once, and where those of each part stand."""
     sizes = [len(part.rows) for part in parts]
     every = np.concatenate([part.calls.key for part in parts])
     rows = np.concatenate([part.rows for part in parts])
@@ -127,8 +120,6 @@ CallKey = tuple[str, str, str]
 
 
 class CallCount:
-    """How many calls; one that several verdicts rest on counts once."""
-
     def __init__(self) -> None:
         self._known: dict[CallKey, int] = {}
         self._calls: Ints = np.empty(0, dtype=np.int64)
@@ -137,7 +128,6 @@ class CallCount:
         return len(self._calls)
 
     def add(self, judge: Judge, shown: Sequence[CallKey], number: Ints, replicate: Ints) -> None:
-        """The calls behind a judge's verdicts on what is shown, each by its number and its repeat."""
         parts = [self._calls]
         for place, repeat in enumerate(repeats_behind(judge, replicate)):
             behind = {order: list(calls_behind(judge, order, 0))[place] for _, _, order in shown}

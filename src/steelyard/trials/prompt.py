@@ -29,9 +29,7 @@ POINTWISE_VARIABLES = frozenset(
 )
 
 PAIRWISE_SHOWN = frozenset({"first", "second"})
-"""What a prompt about two texts must show."""
 POINTWISE_SHOWN = frozenset({"response"})
-"""What a prompt about one text must show."""
 TRANSCRIPT_SHOWN = frozenset({"transcript"})
 
 FENCE = "====="
@@ -56,7 +54,6 @@ class PromptTemplate:
     origin: str = field(default="built-in", compare=False)
 
     def check(self, allowed: frozenset[str]) -> frozenset[str]:
-        """The variables it names; a template that does not compile or names an unknown one is refused."""
         try:
             named = meta.find_undeclared_variables(_environment().parse(self.text))
             _compiled(self.text)
@@ -77,7 +74,6 @@ class PromptTemplate:
         return frozenset(named)
 
     def render(self, values: Mapping[str, object]) -> str:
-        """Insert the values verbatim; a fence longer than any in the values is added."""
         filled = {**values, "fence": fence_for(values)}
         try:
             return _compiled(self.text).render(filled)
@@ -88,12 +84,10 @@ class PromptTemplate:
 
 
 def _reason(error: BaseException) -> str:
-    """The error's own words on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a value, lists of texts included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -102,7 +96,6 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def fence_for(values: Mapping[str, object]) -> str:
-    """The fixed mark, or one sign longer than the longest run of it in the data."""
     marked = [text for value in values.values() for text in _texts(value) if "=" in text]
     runs = [len(run) for text in marked for run in re.findall("=+", text)]
     longest = max(runs, default=0)
@@ -115,8 +108,6 @@ CACHE_SIZE = 16_384
 
 @dataclass(frozen=True)
 class RenderedPrompt:
-    """The messages of a prompt; what is said of them is worked out once."""
-
     messages: tuple[Message, ...]
     _hashes: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -150,8 +141,6 @@ _role = cache(canonical_json)
 
 @dataclass(frozen=True)
 class PromptInputs:
-    """What fills a prompt beside the question itself."""
-
     request: str
     texts: tuple[str, ...]
     reference: str = ""
@@ -161,7 +150,6 @@ class PromptInputs:
 def render_prompt(
     templates: tuple[tuple[str, PromptTemplate], ...], asked: Task, shown: PromptInputs
 ) -> RenderedPrompt:
-    """The templates, each with its role, filled with a question and what it is about."""
     values = _values(asked, shown)
     return RenderedPrompt(tuple(Message(role, template.render(values)) for role, template in templates))
 
@@ -187,10 +175,8 @@ _OTHER_NAMES = {"lowest_score": "low", "highest_score": "high"}
 _NAMES = {**{name: name for name in PAIRWISE_VARIABLES | POINTWISE_VARIABLES}, **_OTHER_NAMES}
 
 _JINJA = re.compile(r"\{%|\{\{\s*(?:" + "|".join(_NAMES) + r")\b")
-"""What only a Jinja2 template has."""
 
 _SIGNS = re.compile(r"\{(" + "|".join(_NAMES) + r")\}|\{\{|\}\}|\{#")
-"""A value, a doubled brace, and what Jinja2 would take for a comment."""
 
 _LITERALS = {"{{": "{", "}}": "}", "{#": '{{ "{#" }}'}
 

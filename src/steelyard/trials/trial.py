@@ -124,7 +124,6 @@ class Trial:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The rendered prompt; none where the judge is not asked itself."""
         return self.rendered.messages
 
     @property
@@ -146,12 +145,10 @@ class Trial:
 
     @property
     def opening(self) -> tuple[str, ...]:
-        """What a prompt begins with; repeats of a question share it."""
         return (self.stimulus.request, *self.slot_texts, self.protocol)
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """Sorts trials so that those which share a prompt's beginning stand together."""
         return (*self.opening, self.key)
 
     @cached_property
@@ -169,7 +166,6 @@ class Trial:
 
     @cached_property
     def unseeded_prompt_hash(self) -> str:
-        """The same, whatever the seed of the repeat: repeats of a question share it."""
         if self._known.unseeded_prompt_hash is not None:
             return self._known.unseeded_prompt_hash
         if self.judge.composition is not None:
@@ -248,7 +244,6 @@ def _asked(
 
 
 def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
-    """Whom a judge that is made of others asks in its place: the member, the order and the repeat."""
     made = judge.composition
     if made is None:
         return
@@ -260,7 +255,6 @@ def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge
 
 
 def calls_behind(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
-    """The calls behind a verdict: the judge that is really asked, the order and the repeat."""
     if judge.composition is None:
         yield judge, order, replicate
     for member in members_of(judge, order, replicate):

@@ -30,18 +30,14 @@ Place = tuple[str, str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class Trials(Sequence[Trial]):
-    """Columns of equal length, in the order in which the trials were given; each trial stands there once."""
-
     questions: tuple[Trial, ...]
     """What `question` is an index into: trials without the words of their prompts."""
     question: Ints
-    """What is asked, and how: judge, protocol, stimulus and order."""
     replicate: Ints
     key: Digests
 
     @classmethod
     def of(cls, trials: Iterable[Trial]) -> Trials:
-        """Single trials, each once; a collection is itself."""
         if isinstance(trials, Trials):
             return trials
         rows = list({trial.key: trial for trial in trials}.values())
@@ -60,7 +56,6 @@ class Trials(Sequence[Trial]):
 
     @classmethod
     def repeats(cls, questions: Sequence[Trial], question: Ints, replicate: Ints) -> Trials:
-        """Repeats of questions without their prompts; their keys are worked out here."""
         return cls(tuple(questions), question, replicate, _keys(questions, question, replicate))
 
     def __len__(self) -> int:
@@ -129,7 +124,6 @@ class Trials(Sequence[Trial]):
         return self.where(lambda asked: asked.judge.name == name)
 
     def ranks(self, value: Callable[[Trial], Ordered]) -> Ints:
-        """For each trial the place of its question's value among those of all, in order."""
         values, codes = self.coded(value)
         place = np.empty(len(values), dtype=np.int64)
         place[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
@@ -138,7 +132,6 @@ class Trials(Sequence[Trial]):
 
     @property
     def by_prefix(self) -> Ints:
-        """Rows in an order in which trials with prompts that begin alike stand together."""
         return np.lexsort((self.key, self.ranks(attrgetter("opening"))))
 
     # Finding
@@ -156,7 +149,6 @@ class Trials(Sequence[Trial]):
         return self._index.lookup(keys)
 
     def find(self, place: Place, replicate: int) -> int | None:
-        """Row of a trial; None where it is not here."""
         row = self.find_all(self.number(place), np.array([replicate]))[0]
         return None if row < 0 else int(row)
 
@@ -171,7 +163,6 @@ class Trials(Sequence[Trial]):
         return np.where(there, rows[at], -1)
 
     def number(self, place: Place) -> int:
-        """Number of a question; -1 where it is not asked here."""
         return self._numbers.get(place, -1)
 
     @cached_property
@@ -180,7 +171,6 @@ class Trials(Sequence[Trial]):
 
     @cached_property
     def _codes(self) -> tuple[Ints, Ints, int]:
-        """A number for each question and repeat, sorted; the rows in that order; numbers of a question."""
         span = int(self.replicate.max(initial=0)) + 1
         codes = self.question * span + self.replicate
         rows = np.argsort(codes)

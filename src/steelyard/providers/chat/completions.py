@@ -37,7 +37,6 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the token limit; reasoning models take the second."""
 
 ROOM = "room"
-"""Form of a field that is not sent by itself."""
 
 FIELDS = (
     RequestField("response_format", ("json_schema", "json_object", None), ("response_format", "json_schema")),
@@ -55,7 +54,6 @@ name for it. A name with a point is that of a field in another."""
 def request_body(
     model: str, presentation: Presentation, sent: Mapping[str, tuple[str, Any]]
 ) -> dict[str, Any]:
-    """The JSON body of one call; `sent` has form and value of each field."""
     body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": m.role, "content": m.content} for m in presentation.messages],
@@ -83,7 +81,6 @@ _THINK, _END_THINK = "<think>", "</think>"
 """Marks around thoughts, as open models write them."""
 
 _THOUGHTS = frozenset(("reasoning", "reasoning_text", "summary_text", "thinking"))
-"""Parts of a content in several that are no answer."""
 _FINISH = {
     "length": "length",
     "max_tokens": "length",
@@ -148,7 +145,6 @@ def _billed(usage: dict[str, Any]) -> float | None:
 
 
 OPENAI = ServerDefaults("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-"""The public server, and the variables that are honoured for any other of its kind."""
 
 _UNKNOWN_URL = re.compile("unexpected endpoint or method", re.I)
 """How LM Studio says, under status 200, that base_url leads nowhere."""
@@ -164,7 +160,6 @@ class ChatCompletions(HttpProvider):
         return self.client.endpoint.url("chat", "completions")
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
-        """No effort at all is a budget of none, where a server has a word for that."""
         requested = super().requested_fields(presentation)
         if requested.get("effort") == "none" and any(TOGGLE in each.forms for each in self.fields):
             del requested["effort"]
@@ -203,7 +198,6 @@ class ChatCompletions(HttpProvider):
         )
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The parameters in force instead of ours; the token limit under the name it went by."""
         changed = super().effective(presentation, dialect)
         form, limit = self.sent_fields(presentation, dialect).get("max_tokens", (TOKEN_LIMITS[0], None))
         return changed if form == TOKEN_LIMITS[0] else changed | {"max_tokens": None, form: limit}

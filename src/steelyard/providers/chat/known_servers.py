@@ -19,12 +19,10 @@ class KnownServer:
     url: str
     """Up to and including the version."""
     key_variable: str = ""
-    """Environment variable of the key; empty where the server runs on the user's own machine."""
     prices: str = ""
     """Whose list prices count, where the price table has another name for the vendor."""
     field_names: Mapping[str, str] = field(default_factory=dict)
     has_file_batches: bool = False
-    """Its program answers files of calls as well."""
 
     @property
     def local(self) -> bool:

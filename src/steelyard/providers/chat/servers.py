@@ -26,8 +26,6 @@ from steelyard.trials.judge import Judge
 
 
 class OpenAIOptions(ThinkingOptions):
-    """The address may come from the environment; it is field of the judge all the same."""
-
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(OPENAI.url_variable) or None)
 
 
@@ -53,7 +51,6 @@ class OpenAI(ChatCompletions):
 
 
 AZURE_KEY, AZURE_URL, AZURE_VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
-"""Environment variables of the key, of the resource's address, and of the version of the older address."""
 
 
 class AzureOptions(ThinkingOptions):
@@ -79,7 +76,6 @@ class Azure(ChatCompletions):
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
-        """The resource of the judge, which needs its key wherever it is."""
         place = judge.options.get("base_url")
         if not place:
             raise ConfigError(
@@ -92,7 +88,6 @@ class Azure(ChatCompletions):
         await self.client.open("api-key", prefix="")
 
     def request_url(self) -> URL:
-        """Where calls go: the address by deployment where there is a version, else that without."""
         base, version = self.client.endpoint.base_url, self.judge.options.get("api_version")
         parts = base.parts[1:]  # pages of the portal show whole addresses
         before = parts[: parts.index("openai")] if "openai" in parts else parts
@@ -140,7 +135,6 @@ SERVERS = {known.name: provider_of(known) for known in KNOWN_SERVERS}
 
 
 def __getattr__(name: str) -> type[ChatCompletions]:
-    """A provider of the table by its name, as the registry asks for it."""
     try:
         return SERVERS[name]
     except KeyError:

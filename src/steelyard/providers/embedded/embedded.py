@@ -38,17 +38,13 @@ NO_REQUEST = ""
 MOST_CORES = 16
 
 CACHED_SCORES = 100_000
-"""Texts whose score is not worked out again."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How probable a text is as an answer."""
-
     value: float
     """Log-probability in nats."""
     tokens: int
-    """Tokens read to find it."""
 
 
 class Embedded:
@@ -89,7 +85,6 @@ class Embedded:
         return self._loaded[:2]
 
     async def _answer(self, presentation: Presentation) -> Reply:
-        """The most probable admissible answer at the beginning of the assistant's turn."""
         reader, chat = self._parts
         tokens = chat.first_tokens(presentation.answers)
         stages = chat.stages(presentation.messages, presentation.slots)
@@ -105,7 +100,6 @@ class Embedded:
         )
 
     async def _compare(self, presentation: Presentation) -> Reply:
-        """A score for each text; equal texts have equal scores."""
         request, texts = presentation.slots.request, presentation.slots.texts
         scored = await asyncio.gather(*(self._score(request, text) for text in texts))
         scores = tuple(score.value for score in scored)
@@ -141,7 +135,6 @@ class Embedded:
 
 
 def _load(cores: int) -> tuple[InferenceEngine, Chat, LoadedModel]:
-    """What a judge works with; it holds the model that it shares with other open judges."""
     from steelyard.providers.embedded.inference import InferenceEngine
     from steelyard.providers.embedded.model import shared_model
 

@@ -21,7 +21,6 @@ class Shape:
     layers: int
     heads: int
     shared_heads: int
-    """Heads of keys and values; several query heads share one."""
     head_size: int
     """Numbers per head."""
     rope_base: float
@@ -79,13 +78,11 @@ def run_layer(
 
 
 def normed(stream: Array, weight: Array, epsilon: float) -> Array:
-    """Each token's vector at unit root mean square, times a learned weight."""
     scale = 1 / np.sqrt(np.mean(stream * stream, axis=-1, keepdims=True) + np.float32(epsilon))
     return np.asarray(stream * scale * weight)
 
 
 def log_softmax(logits: Array) -> Array:
-    """Logits to log-probabilities along the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
@@ -100,7 +97,6 @@ def _joined(past: Past | None, present: Past) -> Past:
 
 
 def _attention(query: Array, read: Past, places: Places) -> Array:
-    """For each token, the values of the tokens before it, weighted by how its query meets their keys."""
     heads, count, size = query.shape
     shared, total, _ = read.keys.shape
     scores = query.reshape(shared, -1, size) @ read.keys.transpose(0, 2, 1) * np.float32(size**-0.5)
@@ -160,7 +156,6 @@ class LanguageModel:
         return total
 
     def read(self, tokens: Stage, before: Memory = ()) -> tuple[Array, Memory]:
-        """The final hidden state at each token, and the memory after them."""
         stream = self._embedding[np.asarray(tokens)]
         places = Places.after(length(before), len(tokens), self.shape)
         memory = []
@@ -196,7 +191,6 @@ def shared_model(path: Path) -> LoadedModel:
 
 
 def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
-    """Read a GGUF file of the Llama type with tied embeddings; every matrix becomes float32."""
     file = read_gguf(path)
     meta, tensors = file.metadata, file.tensors
     shape = Shape(

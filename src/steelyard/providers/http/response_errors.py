@@ -89,7 +89,6 @@ def error_for_response(
 
 
 def _remedy(status: int, error: ErrorBody) -> str | None:
-    """What the user has to do before any call can succeed; None where a call can."""
     if status == 402 or (status in (400, 403, 429) and error.matches(_NO_CREDIT) and not error.wait):
         return "the account has no credit left, top it up or use another key"
     if status in (400, 403) and error.matches(_REGION_BLOCKED):

@@ -41,7 +41,6 @@ class Parameters:
     resolution: float = 0.8
     """Shift of the internal signal per unit of quality difference."""
     position_bias: float = 0.4
-    """Shift in favour of slot 1."""
     tie_threshold: float = 0.6
     """Signals within this distance of zero are ties."""
     surface_sensitivity: float = 0.7
@@ -54,7 +53,6 @@ class Parameters:
     """Chooses the surface effects and the noise."""
 
     def updated(self, options: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Parameters:
-        """A copy with options such as `tau` applied; text is converted, what is not `known` refused."""
         changes: dict[str, Any] = {}
         for name, value in options.items():
             if name not in known:
@@ -73,7 +71,6 @@ def decide(
     trial: str,
     key: AnswerKey | None = None,
 ) -> str:
-    """The answer to one call; a function of its arguments alone."""
     chance = rng_for(parameters.seed, "noise", trial)
     lapses, lapse_answer, noise = chance.random(), chance.random(), chance.gauss(0.0, 1.0)
     if lapses < parameters.lapse_rate:

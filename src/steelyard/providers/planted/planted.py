@@ -43,8 +43,6 @@ MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 
 
 class Planted:
-    """A judge that answers at once, in process, from its own key."""
-
     info = PLANTED
     concurrency = 64
 
@@ -67,7 +65,6 @@ class Planted:
         self._key = self._key.merge(LabelKey.of(stimuli))
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
-        """The parameters in force under a protocol; judges other than probit have no use for settings."""
         if self._judge.model != "probit" or not settings:
             return self._parameters
         name = canonical_json(dict(settings))
@@ -114,7 +111,6 @@ class Planted:
         return reply
 
     def knows(self, presentation: Presentation) -> bool:
-        """Whether a rater has the text in its key; no other judge needs one."""
         slots = presentation.slots
         if self._judge.model != "rater":
             return True
@@ -151,7 +147,6 @@ class Planted:
                 return rate(self._rater, truth, answers, presentation.trial, text)
 
     def _constant(self, answers: tuple[str, ...]) -> str:
-        """The given value, or the middle of the scale, the higher of two."""
         value = answers[len(answers) // 2] if self._value is None else self._value
         if value not in answers:
             raise PermanentError(

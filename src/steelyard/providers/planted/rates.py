@@ -21,7 +21,6 @@ class AnswerRates:
     better: float
     """The better content wins; at quality difference 0, content u."""
     worse: float
-    """The other content wins."""
     tie: float
     """Neither."""
 
@@ -41,7 +40,6 @@ class PairRates:
 
 
 def expected_rates(parameters: Parameters, delta: float, same_texts: bool = False) -> AnswerRates:
-    """Probabilities per call where ties are allowed; `same_texts` for pairs of equal texts."""
     weights, shown, swapped = _orders(parameters, delta, same_texts)
     better = weights @ (shown[0] + swapped[1]) / 2
     worse = weights @ (shown[1] + swapped[0]) / 2

@@ -27,7 +27,6 @@ from steelyard.trials.reply import Reply, Usage
 ANTHROPIC = ServerDefaults(
     "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1"
 )
-"""The public server; its own clients give an address without the version."""
 
 VERSION = "2023-06-01"
 """Of the protocol, sent with every request."""
@@ -49,8 +48,6 @@ _OUTPUT_FORMAT = (
 
 
 class AnthropicOptions(ThinkingOptions):
-    """The address may come from the environment; it is part of the judge all the same."""
-
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(ANTHROPIC.url_variable) or None)
 
 
@@ -136,7 +133,6 @@ class Anthropic(HttpProvider):
 
 
 def _usage(usage: Any) -> Usage:
-    """Tokens from and to the cache are counted apart from the rest of the prompt."""
     read, written = (
         token_count(usage, "cache_read_input_tokens"),
         token_count(usage, "cache_creation_input_tokens"),

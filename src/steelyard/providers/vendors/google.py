@@ -35,7 +35,6 @@ GOOGLE = ServerDefaults(
     other_keys=("GOOGLE_API_KEY",),
     version="v1beta",
 )
-"""The public server, with the variables that its own clients read."""
 
 _FILTERED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE")
 _FINISH = {"MAX_TOKENS": "length", **dict.fromkeys(_FILTERED, "filter")}
@@ -79,7 +78,6 @@ class Google(HttpProvider):
         return self.client.endpoint.url(folder or "models", f"{name}:generateContent")
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
-        """No effort at all is a budget of none."""
         requested = super().requested_fields(presentation)
         if requested.get("effort") == "none":
             del requested["effort"]
@@ -87,7 +85,6 @@ class Google(HttpProvider):
         return requested
 
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The JSON body of one call; `extra` may add to the configuration."""
         sent = self.sent_fields(presentation, dialect)
         config: dict[str, Any] = {_PLACES[name]: sent[name][1] for name in sent if name in _PLACES}
         if "response_format" in sent:
@@ -142,7 +139,6 @@ def _usage(usage: Any) -> Usage:
 
 
 def _logprobs(result: Mapping[str, Any]) -> dict[str, float] | None:
-    """Chosen tokens and their alternatives stand in two lists of one length."""
     steps = zip(result.get("chosenCandidates") or [], result.get("topCandidates") or [], strict=False)
     return first_token_logprobs(
         [
