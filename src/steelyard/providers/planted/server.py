@@ -16,7 +16,8 @@ from yarl import URL
 
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
-from steelyard.providers.planted.planted import POINTWISE_MODELS, Planted
+from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import POINTWISE_MODELS
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import asks_bare, parse_score_prompt, parse_slots, protocol_of
