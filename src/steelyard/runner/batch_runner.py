@@ -48,7 +48,6 @@ from steelyard.trials.exchange import Call
 
 LONG_REQUEST = 10.0
 """Timeout of a request with many calls, in timeouts of one call."""
-OK = 200
 
 Result = TypeVar("Result")
 
@@ -115,7 +114,7 @@ class RetryingBatchApi:
 
 
 def _answered(result: BatchResult) -> bool:
-    return result.response is not None and result.response.status == OK
+    return result.response is not None and result.response.is_success
 
 
 EXPIRED = "batch_expired"
@@ -139,6 +138,7 @@ class BatchRunner:
         self, run: JudgeRun, provider: SupportsBatch, vendor: BatchApi, calls: Mapping[str, Call]
     ) -> None:
         self._run = run
+        self._where = f"judge {run.judge.name}"
         self._store = run.control.store
         self._provider = provider
         self._vendor = RetryingBatchApi(run, vendor)
@@ -168,7 +168,7 @@ class BatchRunner:
             async with self._run.control.budget.reserve(most) as many:
                 if not self._run.stopped.is_set():
                     parts = _split(dict(calls[:many]), self._vendor.max_calls)
-                    await self._run_all([self._submit_and_collect(part) for part in parts])
+                    await self._run_all([self._submit(part) for part in parts])
                     self._run.control.budget.owe(self.open_cost)
 
     async def _run_all(self, jobs: Sequence[Awaitable[None]]) -> None:
@@ -180,17 +180,10 @@ class BatchRunner:
             except SteelyardError as error:
                 self._run.abort_judge(UnreachableError(str(error)) if isinstance(error, CallError) else error)
             except Exception as error:  # a vendor's answer of no known shape, or a provider of a plug-in
-                where = f"judge {self._run.judge.name}"
-                self._run.abort_judge(
-                    UnreachableError(f"{where}: its batch broke ({type(error).__name__}: {error})")
-                )
+                broken = f"{self._where}: its batch broke ({type(error).__name__}: {error})"
+                self._run.abort_judge(UnreachableError(broken))
 
         await asyncio.gather(*map(guarded, jobs))
-
-    async def _submit_and_collect(self, part: Mapping[str, Call]) -> None:
-        row = await self._submit(part)
-        if row is not None:
-            await self._collect(row, certain=True)
 
     async def _resume(self, row: StoredBatch) -> None:
         """Collect a batch of an earlier run; one without a vendor's id may have been submitted or not."""
@@ -207,7 +200,7 @@ class BatchRunner:
         await self._store.save_batch(replace(row, state=SETTLED))
         calls = pluralize(len(row.keys), "call")
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: the vendor has no batch of {calls} whose "
+            f"{self._where}: the vendor has no batch of {calls} whose "
             "submission was interrupted; they are submitted again"
         )
 
@@ -239,7 +232,7 @@ class BatchRunner:
     async def _on_unknown_batch(self, row: StoredBatch, error: ProviderRefusedError) -> None:
         if error.status != NOT_FOUND:
             raise error
-        where = f"judge {self._run.judge.name}: its batch {row.remote}"
+        where = f"{self._where}: its batch {row.remote}"
         if time.time() - row.created < RETENTION:
             raise ProviderRefusedError(
                 f"{where} is unknown under this API key ({error}); use the key that submitted it, "
@@ -248,8 +241,8 @@ class BatchRunner:
         await self._store.save_batch(replace(row, state=SETTLED))
         self._run.control.progress.say(f"{where} has expired after a month; its calls are made again")
 
-    async def _submit(self, part: Mapping[str, Call]) -> StoredBatch | None:
-        """Submit calls, with the intention on disk before and the vendor's id after."""
+    async def _submit(self, part: Mapping[str, Call]) -> None:
+        """Submit calls, with the intention on disk before and the vendor's id after; then collect them."""
         prepared = {key: self._provider.build_batch_item(call.presentation()) for key, call in part.items()}
         number = len(self._store.batches(self._run.judge.name))
         row = StoredBatch(
@@ -265,15 +258,15 @@ class BatchRunner:
             remote = await self._vendor.submit(request)
         except TransientError as error:
             await self._on_failed_submission(row, error)
-            return None
+            return
         self._failed_submissions = 0
         row = replace(row, state=SUBMITTED, remote=remote)
         await self._store.save_batch(row)
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: {pluralize(len(row.keys), 'call')} submitted as batch {remote}; "
+            f"{self._where}: {pluralize(len(row.keys), 'call')} submitted as batch {remote}; "
             "you may stop the run and collect the results later with the same command"
         )
-        return row
+        await self._collect(row, certain=True)
 
     async def _on_failed_submission(self, row: StoredBatch, error: TransientError) -> None:
         """A failed submission may have succeeded: ask the vendor before another is made."""
@@ -295,8 +288,7 @@ class BatchRunner:
             pause *= 1.5
         if progress.refused and certain:
             await self._store.save_batch(replace(row, state=SETTLED))
-            where = f"judge {self._run.judge.name}"
-            raise UnreachableError(f"{where}: the vendor rejected the batch ({progress.refused})")
+            raise UnreachableError(f"{self._where}: the vendor rejected the batch ({progress.refused})")
         results = await self._vendor.results(remote, set(row.keys), progress, certain=certain)
         if not results and not certain:
             return False
@@ -307,7 +299,7 @@ class BatchRunner:
             await asyncio.gather(*(self._save_result(result, Dialect(row.dialect)) for result in together))
         await self._store.save_batch(replace(row, state=SETTLED))
         if progress.cancelled and self._open.keys() & set(row.keys):
-            raise UnreachableError(f"judge {self._run.judge.name}: its batch {remote} was cancelled")
+            raise UnreachableError(f"{self._where}: its batch {remote} was cancelled")
         return True
 
     async def _save_result(self, result: BatchResult, dialect: Dialect) -> None:
