@@ -14,7 +14,7 @@ from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
-from steelyard.runner.prices import Price, price_of
+from steelyard.runner.prices import price_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.study.study import Study
@@ -219,12 +219,11 @@ def _part(calls: list[Trial]) -> PlanRow:
     tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = model_info(instrument.address).seconds_per_call * len(calls)
-    dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
+    if price is None:
+        dollars = None
+    elif price.long:  # each call at the price of its own length
+        prompts = [round(call.rendered.tokens) for call in calls]
+        dollars = fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)
+    else:
+        dollars = price.dollars(tokens_in, tokens_out)
     return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
-
-
-def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) -> float:
-    if not price.long:
-        return price.dollars(tokens_in, tokens_out)
-    prompts = [round(call.rendered.tokens) for call in calls]
-    return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -138,27 +138,23 @@ def _seller(provider: str, model: str) -> tuple[str, float]:
     return info.prices or provider, info.batch_price
 
 
-def _names(provider: str, model: str) -> Iterator[tuple[str | None, str]]:
-    own, _ = _seller(provider, model)
-    for name in dict.fromkeys((model, model.rpartition("/")[2])):
-        yield own, name
-        yield None, name
-
-
 @cache
 def _list_price(provider: str, model: str) -> Price | None:
     """The list price of the provider; where it lists no such model, that of the maker known by its name."""
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    for seller, name in _names(provider, model):
+    own, batch = _seller(provider, model)
+    # The seller's list, then the maker's; then both for the name without folders before it.
+    names = dict.fromkeys((model, model.rpartition("/")[2]))
+    for name, seller in ((name, seller) for name in names for seller in (own, None)):
         with suppress(LookupError):
             # One token: the price of a long prompt is another, and stands beside.
             description = calc_price(
                 Tokens(input_tokens=1, output_tokens=1), model_ref=name, provider_id=seller
             )
             table = f"{description.provider.id} list, genai-prices {version('genai-prices')}"
-            return _price(description.model_price, table, _seller(provider, model)[1])
+            return _price(description.model_price, table, batch)
     return None
 
 

@@ -47,20 +47,19 @@ class Cluster:
             if self._fault is not None:
                 raise self._fault
             if not ray.is_initialized():
-                await self._join(ray, self._address or os.environ.get("RAY_ADDRESS") or None)
+                address = self._address or os.environ.get("RAY_ADDRESS") or None
+                try:
+                    await _look(address)
+                    await _start(ray, address)
+                except Exception as error:  # Ray has errors of many kinds, and none of them is a cluster
+                    reason = " ".join(str(error).split())[:200].rstrip(".")
+                    self._fault = UnreachableError(
+                        f"engine: no Ray cluster at {address or 'this machine'} ({reason}); start one with "
+                        "ray start --head, correct the address, or set RAY_AUTH_MODE=token where it asks for "
+                        "a token"
+                    )
+                    raise self._fault from error
         return ray
-
-    async def _join(self, ray: Any, address: str | None) -> None:
-        try:
-            await _look(address)
-            await _start(ray, address)
-        except Exception as error:  # Ray has errors of many kinds, and none of them is a cluster
-            reason = " ".join(str(error).split())[:200].rstrip(".")
-            self._fault = UnreachableError(
-                f"engine: no Ray cluster at {address or 'this machine'} ({reason}); start one with "
-                "ray start --head, correct the address, or set RAY_AUTH_MODE=token where it asks for a token"
-            )
-            raise self._fault from error
 
 
 async def _look(address: str | None) -> None:
@@ -104,16 +103,13 @@ class Worker:
         self._ready = False
 
     async def answer(self, asked: Sequence[Presentation]) -> AsyncIterator[tuple[int, Outcome]]:
-        await self._prepare()
-        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
-        for done in asyncio.as_completed(tasks):
-            yield await done
-
-    async def _prepare(self) -> None:
         async with self._open:
             if not self._ready:
                 await self._provider.open()
                 self._ready = True
+        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
+        for done in asyncio.as_completed(tasks):
+            yield await done
 
     async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
         """The driver stops waiting at the same time: what came later would be paid for in vain."""

@@ -14,7 +14,7 @@ from steelyard.metrics.faults import Fault
 from steelyard.runner.record import Coverage
 from steelyard.runner.session import RunSession
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
@@ -106,41 +106,34 @@ def judges_without_verdicts(
         elsewhere = (judge in aborted and not replied) or isinstance(aborted.get(judge), PreflightError)
         if tried and not readable and not elsewhere:
             look = show_command(folder, judge, "unreadable" if replied else "failed")
-            fix = "correct the prompt, the reader or the server" if replied or recorded else _after(tried)
-            yield _no_verdict_error(judge, tried, f"{look}, {fix}")
-
-
-def _after(failed: Iterable[Verdict]) -> str:
-    transient = any(isinstance(each, Failed) and each.reason in TRANSIENT_REASONS for each in failed)
-    return f"then {AGAIN}" if transient else "correct the judge, and run again"
-
-
-def _no_verdict_error(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
-    reasons: Counter[str] = Counter()
-    for verdict, number in tried.items():
-        if isinstance(verdict, (Unreadable, Failed)):
-            reasons[verdict.reason] += number
-    return RunError(
-        f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
-        f"({_reason_counts(reasons)}), no figure defined; {cure}."
-    )
+            reasons: Counter[str] = Counter()
+            for verdict, number in tried.items():
+                if isinstance(verdict, (Unreadable, Failed)):
+                    reasons[verdict.reason] += number
+            if replied or recorded:
+                fix = "correct the prompt, the reader or the server"
+            else:
+                transient = not TRANSIENT_REASONS.isdisjoint(reasons)
+                fix = f"then {AGAIN}" if transient else "correct the judge, and run again"
+            yield RunError(
+                f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
+                f"({_reason_counts(reasons)}), no figure defined; {look}, {fix}."
+            )
 
 
 def metric_errors(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
     judges: dict[tuple[str, str], list[str]] = {}
     for fault in faults:
         judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
-    figures = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    figures = []
+    for (figure, cause), judge_names in judges.items():
+        names = " and ".join(name for name in dict.fromkeys(judge_names) if name)
+        figures.append(f"{figure}{f' of {names}' if names else ''} ({cause.rstrip('.')})")
     if figures:
         yield RunError(
             f"could not be computed: {', '.join(figures)}; every other figure stands and every reply is "
             "kept; please report it."
         )
-
-
-def _whose(judges: Iterable[str]) -> str:
-    names = [name for name in dict.fromkeys(judges) if name]
-    return f" of {' and '.join(names)}" if names else ""
 
 
 def call_warnings(observations: Observations, folder: Path | None = None) -> Iterator[str]:
@@ -173,5 +166,5 @@ def missing_usage(datasheet: Datasheet) -> Iterator[str]:
 
 
 def _reason_counts(reasons: Counter[str]) -> str:
-    ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
+    ordered = sorted(reasons.items(), key=lambda counted: (-counted[1], counted[0]))
     return ", ".join(f"{reason}{':' * (' ' in reason)} {count}" for reason, count in ordered)

@@ -90,14 +90,10 @@ def read_exchanges(
             json.loads(prices),
             question,
             brief,
-            _characters(prompt),
+            sum(len(message["content"]) for message in json.loads(prompt)["messages"]),
         )
         for key, body, attempts, latency, received, role, model, prices, question, brief, prompt in rows
     }
-
-
-def _characters(prompt: str) -> int:
-    return sum(len(message["content"]) for message in json.loads(prompt)["messages"])
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
@@ -129,18 +125,14 @@ def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall
         " JOIN prompts ON prompts.hash = exchanges.prompt WHERE brief = ? ORDER BY attempt, received",
         (brief,),
     )
-    return [_authoring_call(*row) for row in rows]
-
-
-def _authoring_call(
-    role: str, model: str, question: str, attempt: int, prompt: str, reply: str
-) -> AuthoringCall:
-    sent = json.loads(prompt)
-    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
-    temperature = sent["decoding"].get("temperature")
-    return AuthoringCall(
-        role, model, question, attempt, temperature, messages, json.loads(reply).get("text", "")
-    )
+    calls = []
+    for role, model, question, attempt, prompt, reply in rows:
+        sent = json.loads(prompt)
+        messages = tuple((message["role"], message["content"]) for message in sent["messages"])
+        temperature = sent["decoding"].get("temperature")
+        text = json.loads(reply).get("text", "")
+        calls.append(AuthoringCall(role, model, question, attempt, temperature, messages, text))
+    return calls
 
 
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:

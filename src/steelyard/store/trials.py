@@ -68,22 +68,16 @@ def read_calls(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str,
         " WHERE key IN (SELECT value FROM json_each(?))",
         wanted,
     )
-    return {key: _call(prompt, tuple(failures.get(key, ())), *reply) for key, prompt, *reply in rows}
-
-
-def _call(
-    prompt: str,
-    failures: tuple[StoredFailure, ...],
-    body: str | None,
-    attempts: int,
-    latency: float,
-    received: float,
-) -> StoredCall:
-    sent = json.loads(prompt)
-    reply = None if body is None else StoredReply(reply_from(body, latency), attempts, received)
-    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
-    decoding = {name: value for name, value in sent["decoding"].items() if name != "type"}
-    return StoredCall(messages, decoding, reply, failures)
+    calls = {}
+    for key, prompt, body, attempts, latency, received in rows:
+        sent = json.loads(prompt)
+        calls[key] = StoredCall(
+            tuple((message["role"], message["content"]) for message in sent["messages"]),
+            {name: value for name, value in sent["decoding"].items() if name != "type"},
+            None if body is None else StoredReply(reply_from(body, latency), attempts, received),
+            tuple(failures.get(key, ())),
+        )
+    return calls
 
 
 def keys_containing(connection: sqlite3.Connection, text: str) -> list[str]:

@@ -15,20 +15,16 @@ import os
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.embedded.embedded_judges import EMBEDDED, LIKELIHOOD, PROMPTED
-from steelyard.providers.embedded.inference import AsyncCache
+from steelyard.providers.embedded.inference import AsyncCache, InferenceEngine
+from steelyard.providers.embedded.model import LoadedModel, shared_model
 from steelyard.providers.embedded.tokens import Chat
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
-
-if TYPE_CHECKING:
-    from steelyard.providers.embedded.inference import InferenceEngine
-    from steelyard.providers.embedded.model import LoadedModel
 
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
 
@@ -135,9 +131,6 @@ class Embedded:
 
 
 def _load(cores: int) -> tuple[InferenceEngine, Chat, LoadedModel]:
-    from steelyard.providers.embedded.inference import InferenceEngine
-    from steelyard.providers.embedded.model import shared_model
-
     loaded = shared_model(ensure_weights())
     return InferenceEngine(loaded.model, cores), Chat(loaded.tokenizer), loaded
 

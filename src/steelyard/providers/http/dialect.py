@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import Field
@@ -114,11 +114,6 @@ class Dialect:
 
     steps: Mapping[str, int] = field(default_factory=dict)
     """How many forms of a field were rejected, by its name; absent where none was."""
-
-    @cached_property
-    def canonical(self) -> tuple[tuple[str, int], ...]:
-        """Equal for dialects that reject the same."""
-        return tuple(sorted(self.steps.items()))
 
     @classmethod
     def rejecting(cls, names: Collection[str]) -> Dialect:

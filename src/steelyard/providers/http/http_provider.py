@@ -24,9 +24,6 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
-CACHE_SIZE = 1024
-"""Requests whose fields are cached; one for each seed of a repeat."""
-
 
 class HttpProvider(ABC):
     info: ClassVar[ProviderInfo]
@@ -50,8 +47,6 @@ class HttpProvider(ABC):
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
-        self._sent: dict[object, dict[str, tuple[str, Any]]] = {}
-        self._effective: dict[object, dict[str, Any]] = {}
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
@@ -89,7 +84,7 @@ class HttpProvider(ABC):
             if response.is_success:
                 reply = self.parse_reply(response)
                 self._dialect, self._answered = self._dialect.merge(dialect), True
-                effective = self._cached_effective(presentation, dialect)
+                effective = self.effective(presentation, dialect)
                 return reply.served(effective, response.latency_ms)
             next_dialect = self._next_dialect(response, dialect, presentation)
             if next_dialect is None:
@@ -107,7 +102,7 @@ class HttpProvider(ABC):
             reply = self.parse_reply(response)
             self._dialect, self._answered = self._dialect.merge(dialect), True
             usage = replace(reply.usage, batched=True)
-            return replace(reply, effective=self._cached_effective(presentation, dialect), usage=usage)
+            return replace(reply, effective=self.effective(presentation, dialect), usage=usage)
         next_dialect = self._next_dialect(response, dialect, presentation)
         if next_dialect is None:
             return self.client.reply_or_raise(response)
@@ -140,15 +135,7 @@ class HttpProvider(ABC):
         return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
 
     def sent_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
-        key = request_key(presentation, dialect)
-        if key not in self._sent:
-            if len(self._sent) >= CACHE_SIZE:
-                self._sent.clear()
-                self._effective.clear()
-            self._sent[key] = self._choose_forms(presentation, dialect)
-        return self._sent[key]
-
-    def _choose_forms(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
+        """Form and value of each field that is really sent, by its name."""
         requested = self.requested_fields(presentation)
         if not self.temperature_with_thinking and (
             requested.get("effort") or requested.get("thinking_tokens")
@@ -156,13 +143,6 @@ class HttpProvider(ABC):
             requested.pop("temperature", None)
         forms = {each.name: dialect.form(each) for each in self.fields if each.name in requested}
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
-
-    def _cached_effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        key = request_key(presentation, dialect)
-        known = self._effective.get(key)
-        if known is None:
-            known = self._effective[key] = self.effective(presentation, dialect)
-        return known
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The parameters in force instead of ours; None stands for the server's own choice."""
@@ -217,11 +197,6 @@ class HttpProvider(ABC):
             f"the server does not take {field.name}={value} ({error.message}); change the judge's key "
             f"{field.name!r}, or remove it."
         )
-
-
-def request_key(presentation: Presentation, dialect: Dialect) -> object:
-    shown = len(presentation.slots.texts)
-    return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical
 
 
 def answer_schema(presentation: Presentation) -> dict[str, Any]:
