@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,33 +87,21 @@ def coverage_of(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
     )
 
 
-NOTHING: Mapping[str, StoredReply] = {}
+class StoredReplies:
+    """Replies of earlier runs by the keys of their calls; parsed one by one, counted from columns."""
 
-
-class StoredReplies(Mapping[str, StoredReply]):
     def __init__(
-        self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] = NOTHING
+        self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] | None = None
     ) -> None:
         self._store = store
         self._answers = answers
-        self._exchanges = exchanges
+        self._exchanges = exchanges or {}
 
     def __getitem__(self, key: str) -> StoredReply:
-        if key in self._exchanges:
-            return self._exchanges[key]
-        if key not in self:
-            raise KeyError(key)
-        return self._store.replies([key])[key]
+        return self._exchanges[key] if key in self._exchanges else self._store.replies([key])[key]
 
-    def __contains__(self, key: object) -> bool:
+    def __contains__(self, key: str) -> bool:
         return key in self._exchanges or key in self._answered_keys
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._exchanges
-        yield from self._answered_keys
-
-    def __len__(self) -> int:
-        return len(self._exchanges) + len(self._answered_keys)
 
     @cached_property
     def _answered_keys(self) -> set[str]:
@@ -123,21 +111,16 @@ class StoredReplies(Mapping[str, StoredReply]):
 
     def of(self, calls: Sequence[Call]) -> Mask:
         if self._answers is None:
-            return np.array([call.key in self for call in calls], dtype=np.bool_)
-        if not self._answers.answered.any():
-            return np.zeros(len(calls), dtype=np.bool_)
+            return np.array([call.key in self._exchanges for call in calls], dtype=np.bool_)
         rows = self._answers.calls.lookup(keys_of(calls))
         answered: Mask = (rows >= 0) & self._answers.answered[rows]
         return answered
 
     def cost(self, calls: Sequence[Call]) -> float:
         if self._answers is None:
-            return stored_cost(calls, self)
-        answered = self.of(calls)
-        if not answered.any():
-            return 0.0
-        rows = self._answers.calls.lookup(keys_of(calls))
-        return float(sum(Costs.of(self._answers, rows[answered]).dollars.tolist()))
+            return stored_cost(calls, self._exchanges)
+        rows = self._answers.calls.lookup(keys_of(calls))[self.of(calls)]
+        return float(sum(Costs.of(self._answers, rows).dollars.tolist()))
 
 
 def keys_of(calls: Sequence[Call]) -> Digests:

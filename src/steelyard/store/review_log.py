@@ -97,7 +97,6 @@ class StaleError(Exception):
 
 
 _CHOICE = tuple(field.name for field in fields(Choice))
-_COLUMNS = f"{', '.join(_CHOICE)}, id, at"
 
 
 class ReviewLog:
@@ -151,7 +150,10 @@ class ReviewLog:
         With `own`, only votes of the same reviewer count as somebody's.
         """
         with self._transaction() as connection:
-            if seen is not None and seen != _newest(connection, choice, own):
+            who = " AND reviewer = ?" if own else ""
+            values = (choice.stimulus, choice.reviewer) if own else (choice.stimulus,)
+            query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{who}"
+            if seen is not None and seen != (connection.execute(query, values).fetchone()[0] or 0):
                 raise StaleError
             at = time.time()
             row = (*(getattr(choice, name) for name in _CHOICE), at)
@@ -167,8 +169,10 @@ class ReviewLog:
     def votes(self, stimulus: str | None = None) -> list[Vote]:
         chosen = "" if stimulus is None else " WHERE stimulus = ?"
         values = () if stimulus is None else (stimulus,)
-        rows = self._rows(f"SELECT {_COLUMNS} FROM decisions{chosen} ORDER BY id", values)
-        return [_vote(row) for row in rows]
+        columns = (*_CHOICE, "id", "at")
+        rows = self._rows(f"SELECT {', '.join(columns)} FROM decisions{chosen} ORDER BY id", values)
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        return [Vote(**{**one, "final": bool(one["final"])}) for one in named]
 
     @property
     def position(self) -> tuple[int, int]:
@@ -234,15 +238,3 @@ class ReviewLog:
     def noted(self, key: str) -> Any:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else None
-
-
-def _newest(connection: sqlite3.Connection, choice: Choice, own: bool) -> int:
-    chosen = " AND reviewer = ?" if own else ""
-    values = (choice.stimulus, choice.reviewer) if own else (choice.stimulus,)
-    query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{chosen}"
-    return connection.execute(query, values).fetchone()[0] or 0
-
-
-def _vote(row: tuple[Any, ...]) -> Vote:
-    named = dict(zip((*_CHOICE, "id", "at"), row, strict=True))
-    return Vote(**{**named, "final": bool(named["final"])})

@@ -126,7 +126,7 @@ Memory: TypeAlias = tuple[Past, ...]
 """What each layer keeps of the tokens read so far."""
 
 _LOGIT_ROWS = 128
-"""Positions whose predictions are held at once, at 200 kB each."""
+"""Positions whose predictions are loaded at once, at 200 kB each."""
 
 
 class LanguageModel:
@@ -177,20 +177,20 @@ class LoadedModel:
     tokenizer: Tokenizer
 
 
-_HELD: WeakValueDictionary[Path, LoadedModel] = WeakValueDictionary()
+_LOADED: WeakValueDictionary[Path, LoadedModel] = WeakValueDictionary()
 _LOADING = Lock()
 
 
 def shared_model(path: Path) -> LoadedModel:
     """The model of a file; all who hold it at the same time have one copy, of half a gigabyte."""
     with _LOADING:
-        held = _HELD.get(path)
-        if held is None:
-            held = _HELD[path] = LoadedModel(*load_model(path))
-        return held
+        loaded = _LOADED.get(path)
+        if loaded is None:
+            loaded = _LOADED[path] = load_model(path)
+        return loaded
 
 
-def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
+def load_model(path: Path) -> LoadedModel:
     file = read_gguf(path)
     meta, tensors = file.metadata, file.tensors
     shape = Shape(
@@ -204,7 +204,7 @@ def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
     )
     layers = [_layer(tensors, f"blk.{number}") for number in range(shape.layers)]
     model = LanguageModel(shape, tensors["token_embd.weight"], layers, tensors["output_norm.weight"])
-    return model, Tokenizer(meta["tokenizer.ggml.tokens"], meta["tokenizer.ggml.merges"])
+    return LoadedModel(model, Tokenizer(meta["tokenizer.ggml.tokens"], meta["tokenizer.ggml.merges"]))
 
 
 def _layer(tensors: dict[str, Array], prefix: str) -> TransformerLayer:

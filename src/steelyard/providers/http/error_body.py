@@ -104,9 +104,8 @@ def excerpt(text: str, length: int = 80) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def clean_text(text: str) -> str:
-    """Replace half surrogate pairs, which no file or database can hold."""
-    return replace_lone_surrogates(text)
+clean_text = replace_lone_surrogates
+"""No file or database can hold half of a surrogate pair."""
 
 
 def clean_name(value: Any) -> str | None:

@@ -113,7 +113,8 @@ class Planted:
             case "tie":
                 return "tie"
             case "longest":
-                return _longest(first, second)
+                difference = len(first.split()) - len(second.split())
+                return "tie" if difference == 0 else "1" if difference > 0 else "2"
             case _:
                 return decide(parameters, (first, second), presentation.answers, presentation.trial)
 
@@ -154,10 +155,3 @@ def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, str | None
     known = (*OPTION_NAMES, "seed") if judge.model == "probit" else ("seed",)
     parameters = Parameters().updated(options, where, known)
     return parameters, RaterParameters(seed=parameters.seed), value
-
-
-def _longest(first: str, second: str) -> str:
-    difference = len(first.split()) - len(second.split())
-    if difference == 0:
-        return "tie"
-    return "1" if difference > 0 else "2"
