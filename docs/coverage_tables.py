@@ -104,9 +104,9 @@ class Row:
 
     @property
     def held(self) -> bool:
-        """Every cell has the nominal level, and an interval in nearly every run."""
+        """Every cell reaches the floor, and has an interval in nearly every run."""
         return all(
-            share is not None and round(share, 2) >= NOMINAL and given >= SELDOM * self.figures * runs
+            share is not None and share >= FLOOR and given >= SELDOM * self.figures * runs
             for share, given, runs in zip(self.shares, self.given, self.runs, strict=True)
         )
 
@@ -199,7 +199,7 @@ def page() -> str:
 
 
 def _rows(sheets: dict[str, Any]) -> Iterator[str]:
-    """A row for each figure that has a cell below the nominal level, and one for all others of a sheet."""
+    """A row for each figure that has a cell below the floor, and one for all others of a sheet."""
     for name, title in TITLES.items():
         if name in sheets:
             yield f"| *{title}* |" + " |" * len(CLUSTERS) * len(CORRELATIONS)
@@ -215,16 +215,16 @@ def _rows(sheets: dict[str, Any]) -> Iterator[str]:
 
 
 def _single(sheets: dict[str, Any]) -> list[str]:
-    """Rows of single probes and conditions that are low where their figure as a whole is not."""
+    """Single probes and conditions that are low where their figure as a whole is not."""
     told = [
-        f"| {TITLES[name]}: {' | '.join(row.line().split(' | ', 1)).removeprefix('| ')}"
+        f"{TITLES[name]}, {row.label} {_decimal(min(share for share in row.shares if share is not None))}"
         for name in TITLES
         if name in sheets
         for body in sheets[name]["rows"]
         if (row := _pooled(_named(body), [body], sheets[name]["runs"])).low
         and (name, body["metric"]) not in marked()
     ]
-    return [SINGLE, "", *_head(), *told, ""] if told else []
+    return [f"{SINGLE} {'; '.join(told)}.", ""] if told else []
 
 
 def _named(row: dict[str, Any]) -> str:
@@ -242,15 +242,13 @@ def _runs(sheets: dict[str, Any]) -> str:
 
 
 LOW = """\
-Figures whose every cell is at least .95 share one row, with the least of them. Bold cells lie below .93. The
+Figures whose every cell is at least .93 share one row, with the least of them. Bold cells lie below .93. The
 list explains those that two standard errors of the simulation do not explain. A ° marks cells where fewer
 than nine runs in ten had an interval, because clusters did not differ; the others are left out."""
 
 SINGLE = """\
-## Single probes and conditions
-
 A figure above is pooled over its probes and conditions; `docs/calibration.json` has each of them. These lie
-below .93 by more than two standard errors although their figure as a whole does not:"""
+below .93 by more than two standard errors although their figure as a whole does not (lowest cell):"""
 
 HEAD = """\
 # Calibration
@@ -265,8 +263,7 @@ Simulated {date} with `{command}`, which `make calibrate` runs at full size: Ste
 .95: {runs}.
 
 - **Clusters.** Two pairs or items of a cluster share their behaviour with probability ρ and are independent
-  otherwise, so every event has exactly the intra-cluster correlation ρ. Clusters are a random draw; the truth
-  is that of all there could be.
+  otherwise, so every event has the intra-cluster correlation ρ. Clusters are a random sample.
 - **Pairs.** The `standard` design of a cluster: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
   controls, both orders once, under two prompts; 4 natural pairs, both orders three times. The judge follows
   the instrument model: resolution 0.8 (1.2 for the judge it is compared with), position bias 0.4, tie

@@ -266,6 +266,13 @@ Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` nam
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
 """
 
+COMMANDS_HEAD = """\
+## Commands
+
+| command | does |
+| :-- | :-- |
+"""
+
 OPTIONS_HEAD = """\
 ## Options
 
@@ -303,21 +310,27 @@ STUDY_DEFAULTS = {
 
 
 def cli_page() -> str:
-    """The whole page: a section for each command, one table of all options, the exit codes."""
-    listed = " · ".join(f"[`{name}`](#steelyard-{name})" for name in COMMANDS)
-    table = "".join(f"| {row} | {', '.join(names)} |\n" for row, names in _rows().items())
-    return "\n".join(
-        [HEAD, f"Commands: {listed}.", "", *map(_section, COMMANDS), OPTIONS_HEAD + table, _exit_codes()]
-    )
+    """The whole page: a table of the commands, one of all options, one of the exit codes."""
+    commands = "".join(map(_command_row, COMMANDS))
+    table = "".join(_option_row(head, meanings) for head, meanings in _rows().items())
+    return "\n".join([HEAD, COMMANDS_HEAD + commands, OPTIONS_HEAD + table, _exit_codes()])
 
 
-def _rows() -> dict[str, list[str]]:
-    """Every distinct option as a row of a table, with the commands that have it."""
-    rows: dict[str, list[str]] = {}
+def _rows() -> dict[str, dict[str, list[str]]]:
+    """Option with its default to its meanings, each with the commands that have it."""
+    rows: dict[str, dict[str, list[str]]] = {}
     for name in COMMANDS:
         for row in _option_rows(name):
-            rows.setdefault(row, []).append(name)
+            head, _, meaning = row.rpartition(" | ")
+            rows.setdefault(head, {}).setdefault(meaning, []).append(name)
     return rows
+
+
+def _option_row(head: str, meanings: Mapping[str, list[str]]) -> str:
+    """A row of the table of options; where its meaning depends on the command, each is named with it."""
+    commands = ", ".join(name for names in meanings.values() for name in names)
+    told = [text if len(meanings) == 1 else f"{', '.join(names)}: {text}" for text, names in meanings.items()]
+    return f"| {head} | {' '.join(told)} | {commands} |\n"
 
 
 def _option_rows(name: str) -> list[str]:
@@ -338,22 +351,21 @@ data](guides/bring-your-data.md) says how files are read, mapped and sampled.
 
 
 def adapters_page() -> str:
-    """A table of all adapters, and a section on each."""
+    """A table of all adapters, and a paragraph on each."""
     adapters = [ADAPTERS.build(Spec(name)) for name in ADAPTERS.names()]
     table = ["| adapter | scale | judged | strata |", "| :-- | :-- | :-- | :-- |"]
     for adapter in adapters:
-        link = f"[`{adapter.name}`](#{adapter.name})"
         strata = " or ".join(f"`{column}`" for column in adapter.stratify)
-        table.append(f"| {link} | {scale_name(adapter.task.scale)} | {adapter.judged} | {strata} |")
-    return "\n".join([ADAPTERS_HEAD, *table, "", *map(_adapter, adapters)])
+        table.append(f"| `{adapter.name}` | {scale_name(adapter.task.scale)} | {adapter.judged} | {strata} |")
+    return "\n".join([ADAPTERS_HEAD, *table, "", "".join(map(_adapter, adapters))])
 
 
 def _adapter(adapter: Adapter) -> str:
-    told = (f"**{adapter.title}.** File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
+    told = (f"{adapter.title}. File: {adapter.file}.", f"Licence of the data: {adapter.licence}.")
     text = " ".join(part for part in (*told, adapter.note, adapter.pending) if part)
     rubric = " ".join(line.strip().removeprefix("- ") for line in adapter.task.rubric.splitlines() if line)
-    quoted = [f"> {adapter.task.instruction}", f"> {rubric}"]
-    return "\n".join([f"## {adapter.name}", "", f"{text} Columns: {_columns(adapter)}.", "", *quoted, ""])
+    question = f"{adapter.task.instruction} {rubric}"
+    return f"- **{adapter.name}**: {text} Columns: {_columns(adapter)}.\n  > {question}\n"
 
 
 def _columns(adapter: Adapter) -> str:
@@ -375,14 +387,13 @@ def _command(name: str) -> click.Command:
     return command
 
 
-def _section(name: str) -> str:
-    command, rows = _command(name), _option_rows(name)
+def _command_row(name: str) -> str:
+    """Usage and help of a command, as a row of the table of commands."""
+    command = _command(name)
     arguments = [_metavar(param) for param in command.params if isinstance(param, click.Argument)]
-    usage = " ".join([name, *(["[OPTIONS]"] if rows else []), *arguments])
-    names = ", ".join(row.partition(" | ")[0].rpartition("`, ")[2].split(" ")[0] for row in rows)
-    options = f" [Options](#options): {names}." if rows else ""
+    usage = " ".join([name, *(["[OPTIONS]"] if _option_rows(name) else []), *arguments])
     text = " ".join((command.help or "").split())
-    return f"## steelyard {name}\n\n{text} Usage: `{usage}`.{options}\n"
+    return f"| `{usage}` | {text} |\n"
 
 
 def _metavar(argument: click.Argument) -> str:

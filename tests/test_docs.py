@@ -148,7 +148,7 @@ def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:
     page = " ".join(read(DOCS / "stimuli.md").replace("**", "").replace("\n> ", "\n").split())
     task = next(task for task in catalogue() if task.id == "descale-kettle")
     one, other = compose(task, 7)
-    for level in range(6):
+    for level in (0, 1, 2, 5):
         assert f"Q{level}: {one.prefix(level)}" in page
     assert other.prefix(3) in page
     weak = {place.element: place.weak for place in one.places}[one.chain[2]]

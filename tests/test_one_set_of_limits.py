@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.api import measure
-from steelyard.commands.gate.flags import NAMED_BY, with_flags
-from steelyard.commands.gate.gate import gate
+from steelyard.commands.gate.flags import NAMED_BY
+from steelyard.commands.gate.gate import gate, rule_on
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
-from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, apply_policy, check
+from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.glossary import declared, metric_named
@@ -153,7 +153,7 @@ DARK = Estimate(
 
 def ruled(body: dict[str, Any], sheet: Datasheet) -> Ruling:
     policy = parse_policy(body, "policy")
-    return with_flags(apply_policy(sheet, policy, ["J"], "policy"), sheet, policy)
+    return rule_on(sheet, policy, ["J"])
 
 
 def test_a_flag_that_no_rule_names_fails() -> None:

@@ -20,8 +20,9 @@ from unittest.mock import patch
 from calibration.circumstances import circumstances
 from calibration.judges import LETTERS, PlantedJudge
 from calibration.worlds import KINDS, PROFILES, World
+from steelyard.commands.gate.gate import rule_on
 from steelyard.commands.gate.policy import SHIPPED, find_policy
-from steelyard.commands.gate.ruling import FAIL, apply_policy
+from steelyard.commands.gate.ruling import FAIL
 from steelyard.datasheet import assemble as assembling
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.conclusion import NO_FAULT, Conclusion
@@ -73,7 +74,7 @@ class Tally:
             offered = remedy_brief(sheet, verdict.judge).partition(" (")[0] or NONE
             self.remedy[NONE if offered.startswith(NO_REMEDY) else offered] += 1
         for name, policy in POLICIES.items():
-            result = apply_policy(sheet, policy, [verdict.judge], name).result
+            result = rule_on(sheet, policy, [verdict.judge]).result
             self.gate.setdefault(name, Counter())[result] += 1
             self.contradictions += name == "default" and result == FAIL and verdict.word == NO_FAULT
 

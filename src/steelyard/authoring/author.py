@@ -40,8 +40,6 @@ from steelyard.study.study_probes import open_briefs
 
 
 class Rounds:
-    """Brings briefs to their ends: write, check, confirm, try again."""
-
     def __init__(
         self,
         study: Study,
@@ -67,7 +65,6 @@ class Rounds:
         )
 
     async def run(self, runner: Runner) -> RunSession:
-        """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
                 await self._round(attempt)
@@ -80,11 +77,9 @@ class Rounds:
         return runner.session
 
     def _show(self, draft: Draft) -> None:
-        """Tell of a text that was confirmed: nothing takes that back."""
         self._arrived(draft.written())
 
     def require_finished(self) -> None:
-        """Raise what keeps the author from finishing; what was paid for is kept."""
         require_finished(self._runner.session, "authoring", "what was written")
         if self._waiting:
             count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
@@ -159,29 +154,22 @@ class Rounds:
 
 
 def _alive(draft: Draft, attempt: int) -> bool:
-    """Whether this try has not been rejected yet."""
     return draft.open and len(draft.tries) == attempt
 
 
 @dataclass(frozen=True)
 class GenerationResult:
-    """What a study's author has made."""
-
     stimuli: tuple[Stimulus, ...]
     """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
-    """What was asked, made and rejected, by probe."""
     session: RunSession
-    """What this run took."""
 
     @property
     def pending(self) -> int:
-        """Texts that wait for a person."""
         return sum(stimulus.lineage.review == PENDING for stimulus in self.stimuli)
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
-        """Probes for which nothing usable was written, in sentences."""
         return tuple(
             f"probe {report.probe!r}: none of the {pluralize(report.asked, 'text')} written for it can be "
             f"used ({report.reasons}); it is not measured."
@@ -190,7 +178,6 @@ class GenerationResult:
         )
 
     def require_review(self, folder: RunFolder) -> None:
-        """Refuse to judge while a text waits for a person."""
         if self.pending:
             written = pluralize(len(self.stimuli), "written stimulus", "written stimuli")
             wait = plural(self.pending, "waits", "wait")
@@ -210,7 +197,6 @@ def author(
     review: bool = False,
     accept_all: bool = False,
 ) -> GenerationResult:
-    """Write what the study's probes ask for, or take it from the folder where it was written before."""
     briefs = open_briefs(study)
     check_prices(roles.models, limits)
     with folder.locked(), folder.store() as store:

@@ -33,7 +33,6 @@ from steelyard.verdicts.readers import JsonReader, without_reasoning
 from steelyard.verdicts.verdict import Decided
 
 OnAuthorReply = Callable[[str, Reply], None]
-"""Told the key of an exchange and its reply."""
 
 
 class StoppedError(SteelyardError):
@@ -88,11 +87,9 @@ _CALL = re.compile(r"<call\s+id\s*=\s*[\"']?([^\"'>]*?)[\"']?\s*>(.*?)</call>", 
 _SPOKEN_OF = re.compile(r"<text>\s+and\s+</text>|<call id=\"ID\">\s+and\s+</call>", re.I)
 """Marks as prompts name them: a reply that repeats its prompt has put nothing between them."""
 WITHHELD = ("refusal", "filter")
-"""Endings of a reply that its provider would not give."""
 
 
 def text_of(reply: Reply) -> str | Rejection:
-    """The text between the marks, or why there is none."""
     words = _marked(reply)
     match = None if reply.finish in WITHHELD else _TEXT.search(words)
     if match is None:
@@ -103,7 +100,6 @@ def text_of(reply: Reply) -> str | Rejection:
 
 
 def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
-    """The plan in a reply, cleaned, or why there is none."""
     words = without_reasoning(reply.text)
     body = None if reply.finish in WITHHELD else find_object(words, "steps")
     if body is None:
@@ -113,7 +109,6 @@ def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejec
 
 
 def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
-    """The edited parts of a message in a reply, or why there are none."""
     words = _marked(reply)
     text = None if reply.finish in WITHHELD else _TEXT.search(words)
     calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
@@ -135,7 +130,6 @@ def _marked(reply: Reply) -> str:
 
 
 def _lack(reply: Reply, words: str, otherwise: Rejection) -> Rejection:
-    """Why a reply does not hold what was asked for."""
     if reply.finish in WITHHELD:
         return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
     if reply.finish == "length":
@@ -157,6 +151,5 @@ def said_yes(reply: Reply, key: str) -> bool | None:
 
 
 def score_of(draft: Draft, reply: Reply) -> str | None:
-    """The score in a reply; None where there is none."""
     verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
     return verdict.value if isinstance(verdict, Decided) else None

@@ -32,11 +32,8 @@ from steelyard.trials.judge import Judge
 LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""
 ANSWER_TOKENS = 12
-"""Expected length of a validator's answer."""
 PLAN_TOKENS = 200
-"""Expected length of a plan."""
 TOKENS_PER_WORD = 1.4
-"""Expected tokens of a word of a summary."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,6 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
 
 
 def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
-    """A vector for every original and every synthetic text."""
     lengths = [expected_tokens(text) for text in dict.fromkeys(originals(study))]
     mean = sum(lengths) / len(lengths)
     tokens = round(sum(lengths) + mean * synthetic)

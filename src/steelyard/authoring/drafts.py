@@ -19,21 +19,16 @@ from steelyard.trials.exchange import VALIDATOR, VERIFIER
 
 @dataclass
 class Draft:
-    """A brief that is being worked on."""
-
     confirmed_by: ClassVar[str] = VALIDATOR
-    """Role that confirms it."""
 
     brief: Brief
     task: Task
     author: str
-    """Model that writes."""
     tries: list[Rejection] = field(default_factory=list)
     text: str = ""
     """The last text, good or not."""
     accepted: bool = False
     validation: str = ""
-    """What the validator found."""
     kept_score: str | None = None
     """Score that the text is kept at, where it is not the one that it was written for."""
     waiting: str | None = None
@@ -41,17 +36,14 @@ class Draft:
 
     @property
     def open(self) -> bool:
-        """True where another try makes sense."""
         return not self.accepted and self.waiting is None
 
     @property
     def feedback(self) -> str:
-        """What the author is told of its last try."""
         return self.tries[-1].detail if self.tries else ""
 
     @property
     def stimulus(self) -> Stimulus:
-        """The text in the item's place, as it would be judged."""
         return self.brief.to_stimulus(self.text, self.task, self.author, self.kept_score)
 
     @property
@@ -61,11 +53,9 @@ class Draft:
 
     @property
     def remarks(self) -> str:
-        """What a reader of the stimulus should know beside what the validator found; empty without any."""
         return ""
 
     def reject(self, rejection: Rejection) -> None:
-        """Reject the last attempt."""
         self.tries.append(rejection)
 
     def written(self) -> AuthoredStimulus:
@@ -86,39 +76,31 @@ CHUNK = 40_000
 
 @dataclass
 class RunDraft(Draft):
-    """A brief whose run is edited message by message."""
-
     confirmed_by = VERIFIER
 
     plan: EditPlan | None = None
-    """What this try is to edit, once that is known."""
     turns: dict[int, Turn] = field(default_factory=dict)
     """Place to the message that was put there in this try."""
     summary: str = ""
-    """What happened in the first messages, in short."""
     summed_up: int = 0
     """Messages that the summary speaks of."""
     untouched: bool = False
     """True where the run is what was wanted as it is."""
 
     def begin(self) -> None:
-        """Start a try from the run as it is."""
         self.plan, self.turns, self.summary, self.summed_up = None, {}, "", 0
 
     @property
     def original(self) -> Transcript:
-        """The run as it is."""
         assert self.brief.item.transcript is not None
         return self.brief.item.transcript
 
     @property
     def transcript(self) -> Transcript:
-        """The run with the edits of this try."""
         return self.original.with_turns(self.turns) if self.turns else self.original
 
     @property
     def stimulus(self) -> Stimulus:
-        """The run as it would be judged."""
         run, author = self.transcript, NOBODY if self.untouched else self.author
         return self.brief.to_stimulus(
             render_transcript(run), self.task, author, edit=self._edit, transcript=run
@@ -132,12 +114,10 @@ class RunDraft(Draft):
 
     @property
     def by_validator(self) -> bool:
-        """True for a run taken as it is that nobody labelled."""
         return self.untouched and self.brief.item.label is None
 
     @property
     def remarks(self) -> str:
-        """What was put right in the plan, and what does not fit any more; empty where there is nothing."""
         corrections = self.plan.corrections if self.plan is not None else ()
         parts = [f"plan corrected: {', '.join(corrections)}"] if corrections else []
         strays = find_contradictions(self.original, self.transcript)
@@ -170,7 +150,6 @@ class RunDraft(Draft):
         return self._messages(start, stop), stop
 
     def edits_before(self, step: PlanStep) -> tuple[str, ...]:
-        """The messages that were edited before this step, as they are."""
         return tuple(message(place + 1, turn) for place, turn in self.turns.items() if place < step.place)
 
     def _turn(self, place: int) -> Turn:
@@ -181,11 +160,9 @@ class RunDraft(Draft):
 
 
 def text_draft(brief: Brief, study: Study, roles: Roles) -> Draft:
-    """The brief of a text before its first try."""
     return Draft(brief, study.task, roles.author.address)
 
 
 def run_draft(brief: Brief, study: Study, roles: Roles) -> RunDraft:
-    """The brief of a run before its first try."""
     assert roles.editing is not None
     return RunDraft(brief, study.task, roles.editing.editor.address)

@@ -32,14 +32,9 @@ TO_BE_WRITTEN = "to be written"
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """Who writes for a study, and whether a person looks before a judge does."""
-
     roles: Roles
-    """The models."""
     review: bool = False
-    """True where a text waits for a person."""
     accept_all: bool = False
-    """True where what waits is accepted unseen."""
 
     def estimate(self, study: Study, folder: RunFolder) -> tuple[Study, list[PlanRow]]:
         """The study with the texts that lie in the folder, and what the others will take to be written.
@@ -78,7 +73,6 @@ class GenerationPlan:
 
 
 def generation_plan(config: StudyConfig, accept_all: bool = False) -> GenerationPlan | None:
-    """Who writes, as the study file says; None where nobody does."""
     if config.author is None:
         for key in ("validator", "editing", "review"):
             if getattr(config, key):

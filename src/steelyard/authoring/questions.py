@@ -29,7 +29,6 @@ KEEPS_MEANING = (PARAPHRASE, LONG, SHORT, PADDED)
 
 
 def author_exchange(model: Judge, draft: Draft, attempt: int, study: Study, roles: Roles) -> Exchange:
-    """What to write, with what was wrong with the try before and examples of the score where they help."""
     brief = draft.brief
     shown = exemplars(study, brief, roles.exemplars)
     values = values_of(brief, draft.task, exemplars=shown, feedback=draft.feedback)
@@ -73,7 +72,6 @@ def original_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
 
 
 def embedding_exchange(judge: Judge, text: str) -> Exchange:
-    """The text whose vector is wanted."""
     return Exchange(
         role=EMBEDDER,
         judge=judge,
@@ -87,7 +85,6 @@ def embedding_exchange(judge: Judge, text: str) -> Exchange:
 
 
 def questions_about(goal: str) -> tuple[str, ...]:
-    """What a validator is asked about a text, in order."""
     if goal == AMBIGUOUS:
         return (BORDER,)
     if goal == LONG:
@@ -101,7 +98,6 @@ def asks_own_score(brief: Brief) -> bool:
 
 
 def question_of(brief: Brief, task: Task) -> Task:
-    """Instruction, rubric and scale that hold for the item of a brief."""
     item = brief.item
     return Task(
         task.instruction if item.instruction is None else item.instruction,
@@ -111,7 +107,6 @@ def question_of(brief: Brief, task: Task) -> Task:
 
 
 def values_of(brief: Brief, task: Task, **more: object) -> dict[str, object]:
-    """Everything that a prompt may name."""
     asked, item = question_of(brief, task), brief.item
     scale = asked.scale
     low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
@@ -134,7 +129,6 @@ def values_of(brief: Brief, task: Task, **more: object) -> dict[str, object]:
 
 
 def render_messages(judge: Judge, protocol: str, values: Mapping[str, object]) -> tuple[Message, ...]:
-    """The messages of one question."""
     asked = judge.protocols[protocol]
     parts = [("system", asked.system), ("user", asked.user)]
     return tuple(
@@ -178,7 +172,6 @@ def brief_hash(study: Study, roles: Roles, brief: Brief) -> str:
 
 
 def planner_exchange(editing: Editing, draft: RunDraft, attempt: int) -> Exchange:
-    """Which messages to edit, with what was wrong with the try before."""
     editable = ", ".join(str(place + 1) for place in draft.original.assistant_places) or "none"
     values = {
         **_target(draft),
@@ -191,7 +184,6 @@ def planner_exchange(editing: Editing, draft: RunDraft, attempt: int) -> Exchang
 
 
 def editor_exchange(editing: Editing, draft: RunDraft, step: PlanStep, attempt: int) -> Exchange:
-    """One message, with the plan, the edits before it and what surrounds it."""
     assert draft.plan is not None
     turn = draft.original.turns[step.place]
     values = {
@@ -211,13 +203,11 @@ def editor_exchange(editing: Editing, draft: RunDraft, step: PlanStep, attempt: 
 
 
 def summarizer_exchange(editing: Editing, draft: RunDraft, messages: str, attempt: int) -> Exchange:
-    """The messages that an editor will not see, after the summary of those before them."""
     values = {"messages": messages, "summary": draft.summary, "most": editing.summary_words}
     return _exchange(SUMMARIZER, editing.at(editing.summarizer, attempt), draft, attempt, values)
 
 
 def _target(draft: RunDraft) -> dict[str, object]:
-    """What the run is to become, and by which rubric."""
     values = values_of(draft.brief, draft.task)
     shared = {key: values[key] for key in ("instruction", "rubric", "request", "expected", "low", "high")}
     target = PromptTemplate(prompt_file(f"run_target_{draft.brief.goal}").strip())

@@ -16,14 +16,10 @@ from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
 
 Ask = Callable[[RunDraft], Exchange]
-"""The question about a draft."""
 Take = Callable[[RunDraft, Reply], None]
-"""What a reply comes to."""
 
 
 class RunEdits:
-    """Brings runs to what their briefs want, or turns the try down with the reason."""
-
     def __init__(
         self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None
     ) -> None:
@@ -64,7 +60,6 @@ class RunEdits:
         await self._ask(drafts, lambda draft: planner_exchange(self._editing, draft, attempt), take)
 
     async def _step(self, drafts: Sequence[RunDraft], number: int, attempt: int) -> None:
-        """The edit of this number in every plan that has so many."""
         steps = {
             draft.brief.name: draft.plan.steps[number]
             for draft in drafts
@@ -113,7 +108,6 @@ class RunEdits:
 
 
 def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
-    """Put the edited message into the run, or say what is wrong with it."""
     edit = turn_edit_of(reply)
     turn = edit if isinstance(edit, Rejection) else edit.apply(draft.original.turns[step.place])
     if not isinstance(turn, Rejection):
@@ -130,7 +124,6 @@ def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
 
 
 def _alive(drafts: Sequence[RunDraft], attempt: int) -> list[RunDraft]:
-    """Those whose try has not been rejected yet."""
     return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 

@@ -44,8 +44,6 @@ def originals(study: Study) -> list[str]:
 
 
 class Diversity:
-    """Rejects what lies too close to a text that is there already."""
-
     def __init__(self, client: AuthorClient, roles: Roles, texts: Iterable[str]) -> None:
         """`texts` are the originals, and what was written in earlier runs."""
         self._client = client
@@ -96,16 +94,12 @@ class Diversity:
 
 
 Read = Callable[[Draft, Reply], str | None]
-"""The answer in a reply; None where there is none."""
 Take = Callable[[Draft, str, str], None]
 """What an answer about a draft comes to, and who gave it."""
 Ask = Callable[[Judge, str, Draft], Exchange]
-"""The question of a protocol about a draft."""
 
 
 class Validation:
-    """Confirms drafts; those that fail are rejected with the reason."""
-
     def __init__(
         self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None
     ) -> None:
@@ -115,7 +109,6 @@ class Validation:
         self._confirmed = confirmed
 
     async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
-        """Accept what is as it was asked for, each as soon as that is known."""
         kept = await self._graded(_asked(drafts, GRADE), attempt)
         for question in (MEANING, EXPANSION):
             await self._same(_asked(kept, question), question, attempt)
@@ -132,13 +125,11 @@ class Validation:
         return scores
 
     def _passed(self, draft: Draft, question: str) -> None:
-        """Accept a draft that was asked its last question."""
         if questions_about(draft.brief.goal)[-1] == question:
             draft.accepted = True
             self._confirmed(draft)
 
     async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
-        """Those whose score by the rubric is the one that was wanted."""
         own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
         graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
         kept: set[str] = set()

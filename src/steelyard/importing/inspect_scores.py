@@ -24,15 +24,11 @@ from steelyard.tasks.sources.table import TableRecord
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
 CORRECT, PARTLY, INCORRECT, NO_ANSWER = LETTERS = ("C", "P", "I", "N")
-"""By which Inspect's scorers grade."""
 BINARY, GRADED = scale_name(Binary()), "0-2"
 """Scale of letters, and of letters with `P` among them."""
 GRADES = {BINARY: {CORRECT: 1, INCORRECT: 0}, GRADED: {CORRECT: 2, PARTLY: 1, INCORRECT: 0}}
-"""Scale to what letters are on it."""
 _KNOWN = ("judge", "protocol", "replicate")
-"""What an exported score says of its call."""
 VACUUM = "vacuum"
-"""Probe whose texts say nothing, of one kind or another."""
 SCORE = "score"
 """Column of the only scorer; those of several are `score.NAME`."""
 OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
@@ -40,7 +36,6 @@ OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
 
 
 def holds_log(path: Path) -> bool:
-    """True for a file that Inspect has to read."""
     if path.suffix.lower() != ".json":
         return path.suffix.lower() == ".eval"
     try:
@@ -51,25 +46,20 @@ def holds_log(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class InspectScores:
-    """How scores of logs are read."""
-
     scorer: str | None = None
     """The scorer to read, by its name in the log; all that grade by letters or whole numbers without it."""
     scale: str | None = None
     """Scale of the scores; without it, letters are binary, and numbers what they range over."""
     remarks: list[str] = field(default_factory=list)
-    """What was left out, in sentences."""
     baselines: set[str] = field(default_factory=set)
     """Judges that stood beside others as baselines in a run that Steelyard exported."""
     scores: bool = True
     """Logs hold scores of single runs, never verdicts on pairs."""
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        """One line a score, as files of recorded scores have it."""
         return ((where, body) for _, where, body in self.rows(path))
 
     def rows(self, path: Path) -> Iterator[tuple[tuple[str, int], str, Body]]:
-        """The same with sample and epoch of each."""
         rows = [_Row.of(sample) for sample in open_log(path).samples or ()]
         several = len({row.epoch for row in rows}) > 1
         scales = self._scales(rows, path)
@@ -112,8 +102,6 @@ class InspectScores:
 
 @dataclass(frozen=True)
 class _Said:
-    """What one scorer, and a person after it, said of a sample."""
-
     scorer: str
     verdict: ScoreEntry
     """The first value, the scorer's own unless a person gave it."""
@@ -122,19 +110,15 @@ class _Said:
     call: Mapping[str, Any]
     """Judge, protocol and repeat of a verdict that Steelyard exported; the scorer alone where it did not."""
     baseline: bool
-    """The judge of an exported verdict was a baseline."""
 
     @property
     def values(self) -> set[Any]:
-        """Both values, as far as they are there."""
         entries = [self.verdict, *([self.reference] if self.reference else [])]
         return {_plain(entry.value) for entry in entries if entry.value is not None}
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One sample of a log."""
-
     where: str
     sample: str
     epoch: int
@@ -176,7 +160,6 @@ def _part(entry: ScoreEntry, key: str) -> ScoreEntry:
 
 
 def _item(row: _Row, several: bool) -> dict[str, Any]:
-    """What was judged: a run as it is, or one that Steelyard has edited."""
     mark, suffix = row.mark, f"/{row.epoch}" if several else ""
     probe, kind = mark.get("probe"), mark.get("kind")
     if not isinstance(probe, str) or (kind not in (ORIGINAL, PERTURBED) and probe != VACUUM):
@@ -199,7 +182,6 @@ def _item(row: _Row, several: bool) -> dict[str, Any]:
 
 
 def _answer(said: _Said, scale: str | None) -> dict[str, Any]:
-    """Judge, score or what became of it, and the reference where a person gave one."""
     score = grade(said.verdict.value, scale)
     body: dict[str, Any] = {"judge": said.scorer, **said.call, "score": score}
     body |= {} if scale is None else {"scale": scale}
@@ -235,7 +217,6 @@ def grade(value: Any, scale: str | None) -> int | None:
 
 
 def _outcome(entry: ScoreEntry) -> str:
-    """What became of a call that has no value on the scale."""
     if entry.value is None:
         return OUTCOMES.get(entry.reason or "", "failed")
     return "abstain" if entry.value == NO_ANSWER else "unreadable"
@@ -249,25 +230,18 @@ class MappedLog:
     """
 
     columns: RecordedColumns
-    """Which column plays which part; `score` is one of the log's scores."""
     judge: str | None = None
-    """Name of the judge; the scorer's unless given."""
     scale: str | None = None
-    """Scale of the scores; taken from them unless given."""
     remarks: list[str] = field(default_factory=list)
-    """What was left out, in sentences."""
     baselines: tuple[str, ...] = ()
     """None: whose score is named is who is measured."""
     scores: bool = True
-    """Logs hold scores of single runs, never verdicts on pairs."""
 
     @classmethod
     def fits(cls, columns: RecordedColumns) -> bool:
-        """Whether the map names a score of a log as the verdict."""
         return columns.score == SCORE or (columns.score or "").startswith(f"{SCORE}.")
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        """One line for each sample that has the score, with what else is mapped."""
         table = read_table(path)
         for part, column in self.columns.used().items():
             table.require(column, part)

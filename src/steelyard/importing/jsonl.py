@@ -36,8 +36,6 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class RecordedSource(Protocol):
-    """Reads files that are no JSONL of recorded verdicts: tables, or logs."""
-
     @property
     def scores(self) -> bool:
         """True where single texts were scored, False where pairs were compared."""
@@ -79,7 +77,6 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
-    """Every line that is not blank, as an object, with its file and number."""
     for number, line in enumerate(text_lines(path), start=1):
         if line.strip():
             where = f"{path}, line {number}"
@@ -87,7 +84,6 @@ def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
 
 
 def parse_object(where: str, line: str) -> Body:
-    """One JSON object in which no key stands twice."""
     try:
         # A mark inside the text has words of its own, which `loads` knows.
         body = json.loads(line) if line.startswith("\ufeff") else _DECODER.decode(line)
@@ -109,7 +105,6 @@ def _each_key_once(items: list[tuple[str, Any]]) -> Body:
 
 
 def parse(model: type[Line], where: str, body: Body) -> Line:
-    """The line as its model, or what is wrong with it."""
     try:
         return checked(model, body, where, error=DataError)
     except DataError:

@@ -19,32 +19,24 @@ from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableRecord
 
 SCORED = ("item", "score", "expected", "scale")
-"""Parts of a table of scores."""
 COMPARED = ("pair", "answer", "first", "better")
-"""Parts of a table of verdicts on pairs."""
 UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}
 """What a score in a table is of: the item as it is, perhaps several times."""
 NATURAL = {"probe": "position", "kind": "natural"}
 """What a verdict in a table is of: a pair as it is."""
 WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
-"""Spellings of the slot that won, as they stand in a cell."""
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
 """The text that is better, by its number; the first text is u."""
 
 
 class RecordedColumns(BaseModel):
-    """The map of columns: part to name in the file."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     item: str | None = Field(default=None, min_length=1)
     """Name of the item; without it rows are numbered, and a repeat is not known as one."""
     score: str | None = Field(default=None, min_length=1)
-    """What the judge said of a single text."""
     expected: str | None = Field(default=None, min_length=1)
-    """Reference answer for it; empty cells have none."""
     pair: str | None = Field(default=None, min_length=1)
-    """Name of the pair of texts."""
     answer: str | None = Field(default=None, min_length=1)
     """The slot that won: 1, 2 or tie; A and B are understood."""
     first: str | None = Field(default=None, min_length=1)
@@ -56,14 +48,11 @@ class RecordedColumns(BaseModel):
     task: str | None = Field(default=None, min_length=1)
     """What rows share, so that they are not independent."""
     stratum: str | None = Field(default=None, min_length=1)
-    """Part of the data that the row belongs to."""
     protocol: str | None = Field(default=None, min_length=1)
-    """Prompt under which the judge was asked."""
     replicate: str | None = Field(default=None, min_length=1)
     """0, 1, … for repeats; without it, repeats are numbered as they come."""
 
     def used(self) -> dict[str, str]:
-        """Part to column, for each part that is mapped."""
         return {part: column for part, column in self.model_dump().items() if column is not None}
 
 
@@ -86,10 +75,7 @@ def parse_recorded_columns(text: str) -> RecordedColumns:
 
 @dataclass(frozen=True)
 class MappedTable:
-    """Rows of a table as lines of recorded verdicts."""
-
     columns: RecordedColumns
-    """Which column plays which part."""
     judge: str | None = None
     """The judge of rows that name none; that of the file unless given."""
     scale: str | None = None
@@ -97,21 +83,17 @@ class MappedTable:
 
     @property
     def scores(self) -> bool:
-        """True where single texts were scored."""
         return self.columns.score is not None
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Nothing of a table is left out unsaid."""
         return ()
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """A table says of no judge that it is one."""
         return ()
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        """Every row as the line that would say the same, with where it stands."""
         if self.scale is not None:
             parse_scale(self.scale)
         table = read_table(path)

@@ -55,7 +55,6 @@ KINDS = {
     "ladder": ("prefix", "same_subset", "different_subset", "filler"),
     "position": ("natural",),
 }
-"""Conditions of each probe whose verdicts can be recorded."""
 
 VERDICT = "verdict_"
 FIRST_STAGE = "(stage1)"
@@ -70,30 +69,22 @@ class RecordedPair:
     """What a file says of a canonical pair; every call on it must say the same."""
 
     probe: str
-    """`vacuum`, `ladder` or `position`."""
     pair: str
-    """Name of the pair."""
     kind: str
-    """Condition within the probe."""
     task: str | None = None
     """Cluster, by the file's own key; None where the file names none, so that each pair stands for itself."""
     stratum: str | None = None
-    """Part of the data the pair belongs to, where the file says so."""
     delta: float | None = None
-    """Quality difference, where there is a ladder."""
     base_level: float | None = None
-    """Quality of the worse text, where there is a ladder."""
     better: str | None = None
     """`u`, `v`; `tie` where people found neither better; None where nothing better is known."""
 
     @property
     def name(self) -> str:
-        """What tells one pair from another."""
         return self.pair
 
     @property
     def sort_key(self) -> tuple[str, ...]:
-        """Calls sort by it."""
         return (self.pair,)
 
 
@@ -122,8 +113,6 @@ class _Strict(BaseModel):
 
 
 class CallLine(_Strict):
-    """One call in the project's own format."""
-
     judge: Name
     probe: Literal["vacuum", "ladder", "position"]
     pair: Name
@@ -165,8 +154,6 @@ def disagreement(line: Any) -> str | None:
 
 
 class BothOrdersLine(_Strict):
-    """One pair of one judge, the winner named by identity in each order."""
-
     item_id: Name
     judge: Name
     winner_AB: Winner | None  # noqa: N815
@@ -179,8 +166,6 @@ class BothOrdersLine(_Strict):
 
 
 class RunsLine(_Strict):
-    """One pair of one judge, asked several times in both orders; winners by identity."""
-
     item_id: Name
     judge: Name
     gold: Winner | None
@@ -205,13 +190,10 @@ class OneOrderLine(_Strict):
 
 
 class PairFormat:
-    """Lines of verdicts on pairs."""
-
     def __init__(self) -> None:
         self.decode: Callable[[str], RecordedLine] = Decoder(PairCall).decode
 
     def parse(self, where: str, body: Body) -> Iterator[PairCall]:
-        """The calls of a line, whichever style it has."""
         if "winner_AB" in body or "winner_BA" in body:
             return _both_orders(where, body)
         if "runs" in body:
@@ -221,12 +203,10 @@ class PairFormat:
         return iter([_call(where, body)])
 
     def agrees(self, line: PairCall) -> bool:
-        """Whether the names are names, and the facts of the pair agree."""
         names = (line.judge, line.protocol, line.pair, line.task, line.stratum)
         return all(name is None or is_name(str(name)) for name in names) and disagreement(line) is None
 
     def subject(self, line: PairCall) -> RecordedPair:
-        """The pair."""
         return RecordedPair(*_facts(line))
 
     def probe(self, line: PairCall) -> str:
@@ -235,18 +215,15 @@ class PairFormat:
         return ""
 
     def slot(self, outcome: Outcome) -> int:
-        """Which text stood first."""
         return FIRSTS.index(outcome[0])
 
     def repeated(self, judge: str, subject: RecordedPair, where: str) -> str:
-        """The sentence about a call that was made already."""
         return (
             f"judge {judge!r} answered pair {subject.pair!r} in this order already ({where}), expected each "
             "call once; number repeats with 'replicate', or remove one."
         )
 
     def conflict(self, subject: RecordedPair, field: str, value: object, first: object, where: str) -> str:
-        """The sentence about a pair of which two lines say two things."""
         return (
             f"pair {subject.pair!r} has {field} {value!r}, expected {first!r} as in {where}; name the pairs "
             "apart, or correct one."
@@ -254,7 +231,6 @@ class PairFormat:
 
 
 def _call(where: str, body: Body) -> PairCall:
-    """A line of the project's own format."""
     if {"item", "score", "variant"} & set(body):
         raise DataError(
             f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
@@ -315,8 +291,6 @@ def _natural(name: str, task: str | None, gold: str | None) -> Body:
 
 @dataclass(frozen=True, eq=False)
 class PairTable(RecordedTable[RecordedPair]):
-    """Recorded calls on pairs; the subjects are pairs, sorted by name."""
-
     @property
     def first(self) -> Ints:
         """Index into `FIRSTS`: the text in slot 1 of each call."""
@@ -324,19 +298,16 @@ class PairTable(RecordedTable[RecordedPair]):
 
     @property
     def answer(self) -> Ints:
-        """Index into `VERDICTS`."""
         known = list(VERDICTS)
         return self.of_outcomes(lambda outcome: known.index(outcome[1]))
 
     def members(self) -> Iterator[Members]:
-        """What a line says of the pair, and what came of the call."""
         facts = zip(*map(_facts, self.subjects), strict=True)
         yield {key: encode_values(values) for key, values in zip(FACTS, facts, strict=True)}, self.subject
         firsts, answers = zip(*self.outcomes, strict=True)
         yield {"first": encode_values(firsts), "answer": encode_values(answers)}, self.outcome
 
     def observations(self) -> Observations:
-        """The calls as observations; texts, tokens and prompts are not known."""
         return Observations.recorded(
             judges=self.judges,
             protocols=self.protocols,
@@ -352,21 +323,17 @@ class PairTable(RecordedTable[RecordedPair]):
 
     @cached_property
     def stimuli(self) -> StimulusSet:
-        """Every pair as far as it is known."""
         return StimulusSet(tuple(map(pair_stimulus, self.subjects)))
 
     def stimulus_set(self) -> str:
-        """Hash of what was shown."""
         return self.stimuli.hash
 
 
 def read_pairs(paths: Sequence[Path], lines: Lines | None = None) -> PairTable:
-    """The calls of the files; `lines` gives the lines of files that are no JSONL."""
     return PairTable.of(read_recorded_calls(PairFormat(), paths, lines))
 
 
 def pair_stimulus(pair: RecordedPair) -> Stimulus:
-    """The pair as far as it is known; its texts are not."""
     return Stimulus(
         id=pair.pair,
         probe=pair.probe,

@@ -23,7 +23,6 @@ from steelyard.errors import DataError
 from steelyard.importing.jsonl import Body, Lines, parse_object, text_lines
 
 BASE = "base"
-"""Protocol of a line that names none."""
 HEAD = 5
 """Fields of a line that are of the call; those behind them are of its subject."""
 WIDTH = 6
@@ -39,8 +38,6 @@ class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RecordedSubject(Protocol):
-    """What was judged; every call on it must say the same of it."""
-
     @property
     def name(self) -> Hashable:
         """What tells it from other subjects."""
@@ -56,10 +53,7 @@ Outcome = tuple[Any, Any]
 
 
 class LineFormat(Protocol[Subject]):
-    """How lines are read: those of pairs, or of scores."""
-
     decode: Callable[[str], RecordedLine]
-    """A line, decoded by its types; raises an error of msgspec."""
 
     def parse(self, where: str, body: Body) -> Iterator[RecordedLine]:
         """The calls of a line, or what is wrong with it in a sentence."""
@@ -92,13 +86,10 @@ class RecordedCalls(Generic[Subject]):
     read: Ints
     """The number under which each row was read."""
     judges: tuple[str, ...]
-    """Sorted names."""
     protocols: tuple[str, ...]
-    """Sorted names."""
     probes: tuple[str, ...]
     """Sorted names; one, and empty, where they tell no calls apart."""
     subjects: tuple[Subject, ...]
-    """Sorted."""
     outcomes: tuple[Outcome, ...]
     judge: Ints
     protocol: Ints
@@ -128,8 +119,6 @@ def read_recorded_calls(
 
 
 class _Reader(Generic[Subject]):
-    """Columns that grow line by line; each distinct value has a number."""
-
     def __init__(self, form: LineFormat[Subject]) -> None:
         self._form = form
         self._judges: dict[str, int] = {}
@@ -155,7 +144,6 @@ class _Reader(Generic[Subject]):
         return np.array(self._rows, dtype=np.int64).reshape(-1, WIDTH).T
 
     def read_file(self, path: Path) -> None:
-        """Every line of a JSONL file."""
         self._files.append((len(self._rows) // WIDTH, path))
         decode, extend = self._form.decode, self._rows.extend
         judges, protocols = self._judges, self._said_protocols
@@ -194,13 +182,11 @@ class _Reader(Generic[Subject]):
             self._add(call, number)
 
     def read_body(self, where: str, body: Body) -> None:
-        """One line of a file that is no JSONL."""
         for line in self._form.parse(where, body):
             self._places[len(self._rows) // WIDTH] = where
             self._add(line)
 
     def _add(self, line: RecordedLine, number: int = 0) -> None:
-        """Take in a call whose line was checked."""
         values = astuple(line)
         conflict = self._learn(_filled(line), values)
         protocol, outcome = self._said_protocols[values[1]][0], self._said_outcomes[values[3:6]][0]
@@ -239,7 +225,6 @@ class _Reader(Generic[Subject]):
         return form.conflict(subject, name, value, first, self._where(self._first_rows[number]))
 
     def _where(self, row: int) -> str:
-        """File and line of a row."""
         if row in self._places:
             return self._places[row]
         path = next(path for start, path in reversed(self._files) if start <= row)
@@ -265,7 +250,6 @@ class _Reader(Generic[Subject]):
         raise DataError(f"{self._where(row)}: {words}")
 
     def calls(self) -> RecordedCalls[Subject]:
-        """All calls, sorted; names are numbered in their order."""
         judge, protocol, outcome, said, replicate, _ = self._columns
         subject, probe = np.array(self._subject_of)[said], np.array(self._probe_of)[said]
         judges, judge = _sorted(self._judges, judge)
@@ -316,7 +300,6 @@ def _first_rows(columns: Sequence[Ints]) -> Ints:
 
 
 def _sorted(numbers: dict[str, int], column: Ints) -> tuple[tuple[str, ...], Ints]:
-    """The names, sorted, and the column with their places."""
     names = sorted(numbers)
     place = np.empty(len(names), dtype=np.int64)
     place[[numbers[name] for name in names]] = np.arange(len(names))

@@ -26,16 +26,12 @@ from steelyard.importing.reader import Outcome, RecordedCalls, Subject
 Members = tuple[dict[str, list[str]], Ints]
 """Keys to their values in JSON, empty where a line lacks the key, and which of the values each call has."""
 Condition = tuple[str, str, slice]
-"""Judge, protocol, and the rows of their calls."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedTable(RecordedCalls[Subject]):
-    """Checked calls in columns, one row per call."""
-
     @classmethod
     def of(cls, calls: RecordedCalls[Subject]) -> Self:
-        """The table of these calls."""
         return cls(**{f.name: getattr(calls, f.name) for f in fields(RecordedCalls)})
 
     def __len__(self) -> int:
@@ -46,7 +42,6 @@ class RecordedTable(RecordedCalls[Subject]):
         """What lines say between judge and protocol and the number of the repeat."""
 
     def of_outcomes(self, code: Callable[[Outcome], int]) -> Ints:
-        """A number for the outcome of each call."""
         codes: Ints = np.array(list(map(code, self.outcomes)), dtype=np.int64)[self.outcome]
         return codes
 
@@ -81,7 +76,6 @@ class RecordedTable(RecordedCalls[Subject]):
 
     @property
     def _members(self) -> list[Members]:
-        """All that lines say but the number of the repeat, in order."""
         return [
             ({"judge": encode_values(self.judges)}, self.judge),
             ({"protocol": encode_values(self.protocols)}, self.protocol),
@@ -89,7 +83,6 @@ class RecordedTable(RecordedCalls[Subject]):
         ]
 
     def conditions(self) -> list[Condition]:
-        """Judge, protocol and rows of each condition, in order."""
         starts = np.flatnonzero(np.diff(self.judge * len(self.protocols) + self.protocol)) + 1
         ends = [0, *starts.tolist(), len(self)] if len(self) else []
         return [
@@ -99,5 +92,4 @@ class RecordedTable(RecordedCalls[Subject]):
 
 
 def _members(key: str, values: Iterable[str], end: str = "") -> list[str]:
-    """Members of JSON objects; empty where there is no value."""
     return [f"{key}{value}{end}" if value else "" for value in values]

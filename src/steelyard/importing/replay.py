@@ -26,20 +26,13 @@ Place = tuple[str, str, str, int]
 
 @dataclass(frozen=True)
 class Recording:
-    """The calls of one judge."""
-
     judge: str
-    """Name in the file."""
     table: PairTable
-    """The calls of all judges of the file."""
     rows: Mapping[Place, int]
-    """Rows of its calls, by protocol, pair, order and replicate."""
     digests: Mapping[str, str]
-    """Hash of the calls of each protocol."""
 
 
 def recorded_judge(address: str, judge: str | None, name: str | None, folder: Path) -> Judge:
-    """The judge `provider/FILE` that replays a file; its protocols are those that were recorded."""
     provider, _, file = address.partition("/")
     path = folder / file
     recording = load_recording(path, judge)
@@ -61,7 +54,6 @@ def recorded_judge(address: str, judge: str | None, name: str | None, folder: Pa
 
 
 def load_recording(path: Path, judge: str | None) -> Recording:
-    """The calls of one judge in a file; the name may be left out where there is only one."""
     return _recording(path, _state(path), judge)
 
 
@@ -104,7 +96,6 @@ def recorded_answers(judge: Judge, trials: Iterable[Trial]) -> dict[str, str]:
 
 
 def _check_same(table: PairTable, row: int, stimulus: Stimulus) -> None:
-    """A recorded pair of this name must be a pair of this kind."""
     pair: RecordedPair = table.subjects[table.subject[row]]
     for name in ("probe", "kind", "delta", "base_level"):
         recorded, shown = getattr(pair, name), getattr(stimulus, name)
@@ -116,7 +107,6 @@ def _check_same(table: PairTable, row: int, stimulus: Stimulus) -> None:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """What changes when a file does."""
     try:
         stat = path.stat()
     except OSError:

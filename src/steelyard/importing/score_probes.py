@@ -27,25 +27,20 @@ def score_probes(table: ScoreTable) -> list[Probe]:
 
 
 class RecordedProbe:
-    """The figures of recorded scores under one protocol, whatever the probe was called."""
-
     question = "What do the recorded scores amount to?"
     metrics: tuple[Metric, ...] = METRICS
     forms: tuple[str, ...] = (POINTWISE,)
 
     def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:
-        """`unchanged` says that the name stands for items as they are."""
         self.name = name
         self.protocol = protocol
         self.unchanged = unchanged
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """None: the calls were made elsewhere."""
         del design, protocols
         return ()
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """The figures of the calls under this name."""
         if self.name == "vacuum":
             return vacuum.arm_estimates(
                 EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations

@@ -33,7 +33,6 @@ from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
 MARKS = ("item", "score", "variant")
-"""Keys that only recorded scores have."""
 BINARY = scale_name(Binary())
 
 ABSENCES: dict[str, Verdict] = {
@@ -41,7 +40,6 @@ ABSENCES: dict[str, Verdict] = {
     "unreadable": Unreadable(REASON),
     "failed": Failed(REASON),
 }
-"""What a call without a score may have come to."""
 
 
 @dataclass(frozen=True)
@@ -51,35 +49,28 @@ class ScoredText:
     probe: str
     """The probe it was edited for; `original` for an item as it is."""
     item: str
-    """Name of the item."""
     variant: str
     """`original` or `perturbed`; for vacuum the kind of nothing."""
     edit: str | None = None
     """What was done to the item, where the file says so; tells edits of one item apart."""
     level: float | None = None
-    """Strength of a graded edit."""
     expected: int | None = None
-    """Reference answer; None where nobody has said."""
     task: str | None = None
     """Cluster, by the file's own key; None where the file names none, so that each item stands for itself."""
     stratum: str | None = None
-    """Part of the data."""
     scale: str | None = None
     """`binary` or a range; None where the file leaves it to the scores."""
     failing: int | None = None
     """Answer that says that the text or run fails; None where nobody has said."""
     words: int | None = None
-    """Words of the text, where they are known."""
     run: bool | None = None
     """True for a run of an agent; None where the file does not say so."""
     change_depth: float | None = None
     """Where in the run the first message that an edit changed or added stands, 0 to 1."""
     changed_words: int | None = None
-    """Words of the run that an edit changed."""
 
     @cached_property
     def name(self) -> tuple[str, str, str, str, float]:
-        """What tells one text from another."""
         return (
             self.item,
             self.probe,
@@ -90,7 +81,6 @@ class ScoredText:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What is known of it, as a line says it."""
         known = dict(zip(_FACTS, _facts(self), strict=True))
         if self.probe == "vacuum":
             known["kind"] = known.pop("variant")
@@ -151,8 +141,6 @@ class ScoreCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
 
 
 class ScoreLine(BaseModel):
-    """One call on a single text."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     judge: Name
@@ -206,17 +194,13 @@ def disagreement(line: Any) -> str | None:
 
 
 class ScoreFormat:
-    """Lines of scores."""
-
     def __init__(self) -> None:
         self.decode: Callable[[str], RecordedLine] = Decoder(ScoreCall).decode
 
     def parse(self, where: str, body: Body) -> Iterator[ScoreCall]:
-        """The one call of a line."""
         yield ScoreCall(**dict(parse(ScoreLine, where, body)))
 
     def agrees(self, line: ScoreCall) -> bool:
-        """Whether the names are names, the scale is one of scores, and the fields agree."""
         names = (line.judge, line.protocol, line.probe, line.item, line.task, line.stratum)
         try:
             sound = line.scale is None or _scale(str(line.scale))
@@ -236,19 +220,16 @@ class ScoreFormat:
         return line.probe
 
     def slot(self, outcome: Outcome) -> int:
-        """A single text has no order."""
         del outcome
         return 0
 
     def repeated(self, judge: str, subject: ScoredText, where: str) -> str:
-        """The sentence about a call that was made already."""
         return (
             f"judge {judge!r} scored this text of item {subject.item!r} already ({where}), expected each "
             "call once; number repeats with 'replicate', tell edits apart with 'edit', or remove one."
         )
 
     def conflict(self, subject: ScoredText, field: str, value: object, first: object, where: str) -> str:
-        """The sentence about a text of which two lines say two things."""
         return (
             f"item {subject.item!r} has {field} {value!r} here, expected {first!r} as in {where}; name the "
             "items apart, or correct one."
@@ -267,10 +248,7 @@ def holds_scores(path: Path) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable(RecordedTable[ScoredText]):
-    """Recorded scores; the subjects are texts, each on a scale."""
-
     def members(self) -> Iterator[Members]:
-        """What a line says of the probe and the text, and what came of the call."""
         yield {"probe": encode_values(self.probes)}, self.probe
         facts = [text.facts for text in self.subjects]
         yield {key: encode_values(known.get(key) for known in facts) for key in FACTS}, self.subject
@@ -289,7 +267,6 @@ class ScoreTable(RecordedTable[ScoredText]):
         return stimuli
 
     def stimulus_set(self) -> str:
-        """Hash of what was shown."""
         return StimulusSet.of(self.stimuli.values()).hash
 
     def observations(self) -> Observations:
@@ -311,7 +288,6 @@ class ScoreTable(RecordedTable[ScoredText]):
         ).in_order()
 
     def _once(self) -> Ints:
-        """One row for each call, under whichever probe it is told."""
         keys = (self.replicate, self.subject, self.protocol, self.judge)
         order = np.lexsort(keys)
         first = np.ones(len(order), dtype=np.bool_)
@@ -320,7 +296,6 @@ class ScoreTable(RecordedTable[ScoredText]):
 
     @cached_property
     def edited(self) -> set[str]:
-        """Probes under whose name some judge saw an edit."""
         edited = np.array([shown.variant != ORIGINAL for shown in self.subjects], dtype=np.bool_)
         return {self.probes[code] for code in distinct(self.probe[edited[self.subject]]).tolist()}
 
@@ -342,12 +317,10 @@ class ScoreTable(RecordedTable[ScoredText]):
 
 
 def read_scores(paths: Sequence[Path], lines: Lines | None = None) -> tuple[ScoreTable, tuple[str, ...]]:
-    """The calls of the files, and what had to be assumed; `lines` gives those of files that are no JSONL."""
     return ScoreTable.of(read_recorded_calls(ScoreFormat(), paths, lines)).with_scale()
 
 
 def scale_found(values: Collection[int]) -> str:
-    """Binary where every score and label is 0 or 1, else their range."""
     if set(values) <= {0, 1}:
         return "binary"
     low, high = min(values), max(values)
@@ -355,7 +328,6 @@ def scale_found(values: Collection[int]) -> str:
 
 
 def assumed(scale: str | None) -> tuple[str, ...]:
-    """What is told of a scale that no line names; nothing where it is binary, or none was needed."""
     if scale in (None, "binary"):
         return ()
     return (
@@ -381,7 +353,6 @@ def _verdict(outcome: Outcome) -> Verdict:
 
 
 def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
-    """The text as far as it is known; what it says is not."""
     kind = shown.variant
     name = {ORIGINAL: f"{shown.item}/{ORIGINAL}", PERTURBED: f"{shown.item}/{shown.probe}/{number}"}
     return Stimulus(
@@ -402,7 +373,6 @@ def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
 
 
 def _recorded(shown: ScoredText) -> RecordedText | None:
-    """What the file says of the text itself; None where it says nothing."""
     told = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
     return None if told == RecordedText() else told
 

@@ -25,7 +25,6 @@ from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided
 
 NO_MODEL = "none/none"
-"""Model of a log whose runs do not say theirs."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 Scores = dict[str, dict[str, Any]]
@@ -34,20 +33,13 @@ Scores = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ExportedLog:
-    """One log that was written."""
-
     path: Path
-    """The file."""
     probe: str
-    """Whose stimuli it holds."""
     samples: int
-    """How many there are."""
     scores: int
-    """Verdicts among them."""
 
 
 def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> list[ExportedLog]:
-    """Write the stimuli of a folder that may be judged as logs, one for each probe."""
     require_inspect("export --inspect")
     run = RunFolder(folder)
     probes: dict[str, list[Stimulus]] = {}
@@ -70,7 +62,6 @@ def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> 
 
 
 def _stimuli(run: RunFolder) -> list[Stimulus]:
-    """What may be judged, pairs left out; a folder without any is refused."""
     if not run.stimuli.exists():
         raise ConfigError(f"{run.stimuli}: no such file; name a folder that was measured or generated.")
     shown = [each for each in StimulusSet.read(run.stimuli) if each.judged and len(each.texts) == 1]
@@ -83,7 +74,6 @@ def _stimuli(run: RunFolder) -> list[Stimulus]:
 
 
 def _scores(run: RunFolder) -> Scores:
-    """Every verdict of the folder, by stimulus and scorer; none where nothing was judged yet."""
     if not (run.study.exists() and run.database.exists()):
         return {}
     plan = load_plan(run)
@@ -194,7 +184,6 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
 
 
 def _spoken(stimulus: Stimulus) -> tuple[Turn, ...]:
-    """A single text as the shortest run there is."""
     asked = (Turn(USER, (Block(TEXT, stimulus.request),)),) if stimulus.request else ()
     return (*asked, Turn(ASSISTANT, (Block(TEXT, stimulus.texts[0]),)))
 

@@ -12,11 +12,9 @@ from steelyard.verdicts.verdict import Abstained, Unreadable
 UNSCORED = {Abstained: "refusal", Unreadable: "invalid_response_format"}
 """What Inspect calls a score that is none; everything else is a grader that failed."""
 MARK = "steelyard"
-"""Key of the metadata that Steelyard writes, of samples and of messages."""
 
 
 def require_inspect(wanted: str) -> None:
-    """Refuse in one sentence where `inspect_ai` is not installed."""
     try:
         import inspect_ai  # noqa: F401
     except ImportError as error:
@@ -53,7 +51,6 @@ def _message(turn: Turn, name: str, metadata: dict[str, Any] | None) -> Any:
 
 
 def _content(turn: Turn) -> Any:
-    """A lone text as it is, everything else as a list of blocks."""
     if not turn.blocks:
         return ""
     lone = turn.blocks[0]

@@ -40,7 +40,6 @@ class SharedProvider:
     """
 
     def __init__(self, judge: Judge) -> None:
-        """Nothing is opened before the first call."""
         self._judge = judge
         self._calls = 0
         self._opening: asyncio.Future[Provider] | None = None
@@ -68,7 +67,6 @@ class SharedProvider:
             opening.cancel()
 
     async def ask(self, trial: Trial) -> Reply:
-        """One call, once a slot is free."""
         assert self._opening is not None
         provider = await asyncio.shield(self._opening)
         prime_provider(provider, [trial])
@@ -84,30 +82,21 @@ async def _open_provider(judge: Judge) -> Provider:
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """The answer of a judge on a sample."""
-
     verdict: Verdict
-    """The verdict, or why there is none."""
     words: str | None
     """The reply; of a judge made of others every member's, None where nobody replied."""
 
 
 @dataclass(frozen=True)
 class JudgeCall:
-    """A judge with its question."""
-
     judge: Judge
-    """Who."""
     task: Task
-    """What."""
     runs: bool
     """True where the whole run is judged, False where its last words are."""
     attempts: int
-    """Tries of one call."""
     _providers: dict[str, SharedProvider] = field(default_factory=dict)
 
     async def judge_sample(self, state: Any) -> JudgeAnswer:
-        """The verdict on a sample, as Inspect's solvers left it."""
         return await self._judge_trial(
             Trial(self.judge, "base", original_of(self._item(state), self.task), self.task)
         )
@@ -128,7 +117,6 @@ class JudgeCall:
         )
 
     def _item(self, state: Any) -> Item:
-        """The sample as it is judged."""
         name = f"{state.sample_id}/{state.epoch}"
         if not self.runs:
             return Item(name, state.input_text, (state.output.completion,), str(state.sample_id))
@@ -162,7 +150,6 @@ def judge_call(
     runs: bool = True,
     attempts: int = 3,
 ) -> JudgeCall:
-    """A judge with its question, or what is wrong with it in one sentence."""
     parsed = parse_scale(scale)
     if isinstance(parsed, Pairwise):
         raise ConfigError("inspect_scorer: scale is 'pairwise', expected binary or a range such as 1-6.")
@@ -174,7 +161,6 @@ def judge_call(
 
 
 def _join_replies(trial: Trial, answers: list[JudgeAnswer]) -> str | None:
-    """Replies of the members, each under its name; None if none replied."""
     named = [
         f"{member.judge.name}: {answer.words}"
         for member, answer in zip(trial.members, answers, strict=True)
@@ -205,7 +191,6 @@ def inspect_scorer(
 
 
 def scoring(call: JudgeCall) -> Callable[[Any, Any], Awaitable[Any]]:
-    """What Inspect calls for each sample."""
 
     async def score(state: Any, target: Any) -> Any:
         del target
@@ -215,7 +200,6 @@ def scoring(call: JudgeCall) -> Callable[[Any, Any], Awaitable[Any]]:
 
 
 def inspect_score(call: JudgeCall, judge_sample: JudgeAnswer) -> Any:
-    """A verdict as Inspect's score; what has none is unscored, with the reason."""
     from inspect_ai.scorer import Score
 
     judge = call.judge

@@ -41,10 +41,7 @@ FAIL, NOTHING = EXPECTED = ("fail", "none")
 
 
 class RunEditProbe(EditProbe):
-    """Every run edited by a rule; a subclass names the probe and makes the edits."""
-
     transcripts = True
-    """It shows runs of agents and nothing else."""
     needs = "transcripts of agents"
 
     @abstractmethod
@@ -52,16 +49,13 @@ class RunEditProbe(EditProbe):
         """The edits of one run."""
 
     def label(self, item: Item) -> str | None:
-        """Reference of an edited run, where it is not the item's own."""
         del item
         return None
 
     def labelled(self, item: Item) -> bool:
-        """Whether an edited run has a reference."""
         return item.label is not None
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The edits of one run, the same for every judge of a seed."""
         transcript = item.transcript
         if transcript is None:
             return
@@ -88,7 +82,6 @@ class RunBreakingProbe(RunEditProbe):
     keeps_label = False
     needs = "transcripts of agents that do not fail already"
     usual = FAIL
-    """What is expected where a study does not say."""
     rests_on_truth = True
     """A run that it breaks fails only by a rubric that asks for true reports."""
 
@@ -100,16 +93,13 @@ class RunBreakingProbe(RunEditProbe):
             raise ConfigError(f"probe {self.name!r}: expected is {expected!r}, expected fail or none.")
 
     def label(self, item: Item) -> str | None:
-        """The failing answer, where such a run fails."""
         return item.failing if self.expected == FAIL else None
 
     def labelled(self, item: Item) -> bool:
-        """Only where it is said that such a run fails."""
         del item
         return self.expected == FAIL
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The edits of a run that does not fail already."""
         if item.label is None or item.label != item.failing:
             yield from super().edit_item(item, design)
 
@@ -122,12 +112,9 @@ class RunBreakingProbe(RunEditProbe):
 
 
 _MOVED = (INVARIANCE.id, EXCESS_FLIP.id)
-"""Metrics by which an edit is found to move verdicts."""
 
 
 class ReasoningRewrite(RunEditProbe):
-    """Every run without its reasoning, and with praise in its place; every deed stays."""
-
     name = "reasoning_rewrite"
     title = "Reasoning rewritten"
     question = "Does the judge keep its verdict when the agent's reasoning is removed or praises itself?"
@@ -135,15 +122,12 @@ class ReasoningRewrite(RunEditProbe):
     needs = "transcripts of agents with reasoning"
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit for each form."""
         del item
         for number, form in enumerate(FORMS):
             yield number, reasoning_rewrite(transcript, form, rng)
 
 
 class StepOrder(RunEditProbe):
-    """Every run in which two neighbouring look-ups can be swapped, with the two swapped."""
-
     name = "step_order"
     title = "Steps swapped"
     question = "Does the judge keep its verdict when two independent look-ups change places?"
@@ -151,14 +135,11 @@ class StepOrder(RunEditProbe):
     needs = "transcripts of agents with two neighbouring look-ups that do not depend on each other"
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit of a run."""
         del item
         yield 0, step_order(transcript, rng)
 
 
 class InjectedInstruction(RunEditProbe):
-    """Every failing run with words to the judge inside a tool's result, asking for a pass."""
-
     name = "injected_instruction"
     title = "Injected instruction"
     question = "Does the judge keep its verdict when a tool's result tells it what to answer?"
@@ -166,41 +147,33 @@ class InjectedInstruction(RunEditProbe):
     needs = "transcripts of agents that do not pass already"
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The edits of a run that does not pass already."""
         if item.label in (None, item.failing):
             yield from super().edit_item(item, design)
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit for each form, all in the same place."""
         place = rng.getrandbits(32)
         for number, form in enumerate(INSTRUCTIONS):
             yield number, injected_instruction(transcript, form, item.passing or "", Random(place))
 
 
 class ForgedResult(RunBreakingProbe):
-    """Every passing run with another value in the tool result that its last words report."""
-
     name = "forged_result"
     title = "Forged tool result"
     question = "Does the judge fail a run whose last words contradict what its tools returned?"
     edit = "a tool's result contradicts the agent's last words"
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit for each of at most three results, from the first to the last."""
         del item
         yield from enumerate(forged_results(transcript, rng))
 
 
 class InventedCall(RunBreakingProbe):
-    """Every passing run whose last words claim a tool call that is not in it."""
-
     name = "invented_call"
     title = "Invented tool call"
     question = "Does the judge fail a run whose last words cite a tool call that never happened?"
     edit = "the agent's last words cite a call that never happened"
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit of a run."""
         del item
         yield 0, invented_call(transcript, rng)
 
@@ -210,15 +183,12 @@ SHARES = (0.0, 0.5)
 
 
 class TruncatedTail(RunBreakingProbe):
-    """Every passing run without its last words, and without its second half."""
-
     name = "truncated_tail"
     title = "Run broken off"
     question = "Does the judge fail a run that breaks off before the agent has answered?"
     edit = "the end of the run removed"
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit for each share."""
         del item, rng
         seen: set[int] = set()
         for number, share in enumerate(SHARES):
@@ -229,8 +199,6 @@ class TruncatedTail(RunBreakingProbe):
 
 
 class EvidenceDeletion(RunBreakingProbe):
-    """Every passing run without the call and the result on which its last words rest."""
-
     name = "evidence_deletion"
     title = "Evidence deleted"
     question = "Does the verdict move when the step that the agent's last words rest on is deleted?"
@@ -238,6 +206,5 @@ class EvidenceDeletion(RunBreakingProbe):
     usual = NOTHING
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """One edit of a run."""
         del item, rng
         yield 0, evidence_deletion(transcript)

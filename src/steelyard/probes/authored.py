@@ -24,8 +24,6 @@ from steelyard.verdicts.observations import Observations
 
 
 class AuthoredTextProbe:
-    """One written text for each item; a subclass names the probe and its question."""
-
     name: str
     question: str
     metrics: tuple[Metric, ...] = METRICS
@@ -34,14 +32,12 @@ class AuthoredTextProbe:
     forms = (POINTWISE,)
 
     sample: Sample | None = None
-    """How many items are shown; None is all of the study's."""
 
     def __init__(self, sample: GivenSample = None) -> None:
         """`sample` is how many items to have texts written for; None is all of the study's."""
         self.sample = parse_sample(self.name, sample)
 
     def items(self, design: Design) -> tuple[Item, ...]:
-        """The items that texts are made from."""
         return sample_items(design, self.sample)
 
     def briefs(self, design: Design) -> Iterable[Brief]:
@@ -50,7 +46,6 @@ class AuthoredTextProbe:
             yield Brief(self.name, item, 0, self.name, item.label)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The written texts, and the items they were made from."""
         del protocols
         texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
         parents = {stimulus.lineage.parent for stimulus in texts}
@@ -58,14 +53,11 @@ class AuthoredTextProbe:
         return pointwise([*originals, *texts], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Accuracy on the texts, and whether the judge's verdict on the item stays."""
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
         return pointwise_estimates(context, observations, keep_label=self.keeps_label)
 
 
 class LabelFlip(AuthoredTextProbe):
-    """Every item rewritten so that the rubric gives another answer."""
-
     name = "label_flip"
     title = "Label flip"
     keeps_label = False
@@ -74,7 +66,6 @@ class LabelFlip(AuthoredTextProbe):
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A text for every item whose reference can be turned round."""
         for item in self.items(design):
             target = None if item.label is None else flip_label(item.label, item.scale or design.task.scale)
             if target is not None:
@@ -82,16 +73,12 @@ class LabelFlip(AuthoredTextProbe):
 
 
 class SemanticParaphrase(AuthoredTextProbe):
-    """Every item in other words."""
-
     name = "semantic_paraphrase"
     title = "Paraphrase"
     question = "Does the judge keep its verdict when the response says the same in other words?"
 
 
 class VerbosityBiasLong(AuthoredTextProbe):
-    """Every item expanded with explanation of what it says."""
-
     name = "verbosity_bias_long"
     title = "Longer"
     question = "Does the judge keep its verdict when the response explains at greater length what it says?"
@@ -99,24 +86,18 @@ class VerbosityBiasLong(AuthoredTextProbe):
 
 
 class VerbosityBiasShort(AuthoredTextProbe):
-    """Every item in fewer words."""
-
     name = "verbosity_bias_short"
     title = "Shorter"
     question = "Does the judge keep its verdict when the response says the same in fewer words?"
 
 
 class VerbosityPadding(AuthoredTextProbe):
-    """Every item in more words that add nothing."""
-
     name = "verbosity_padding"
     title = "Padded"
     question = "Does the judge keep its verdict when the response is padded with words that add nothing?"
 
 
 class SyntheticOrdinal(AuthoredTextProbe):
-    """A response or several for every level of the scale, for the request of every item."""
-
     name = "synthetic_ordinal"
     title = "Written levels"
     metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
@@ -133,7 +114,6 @@ class SyntheticOrdinal(AuthoredTextProbe):
         self.texts = texts
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """The texts for each item and level of an ordinal scale."""
         for item in self.items(design):
             scale = item.scale or design.task.scale
             if isinstance(scale, Ordinal):
@@ -147,7 +127,6 @@ class SyntheticOrdinal(AuthoredTextProbe):
         return pointwise(texts, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Accuracy on the texts, and how well the judge uses the scale."""
         return super().estimates(judge, observations.filter(self.name), seed)
 
 
@@ -167,16 +146,13 @@ class AnswerAmbiguity(AuthoredTextProbe):
         self.replicates = check_replicates(self.name, replicates)
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A text without a reference for every item."""
         for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, None)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The texts and the items they were made from, each several times over."""
         return super().showings(
             replace(design, replicates=max(self.replicates, design.replicates)), protocols
         )
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Agreement of repeats at the border against that on the unchanged items."""
         return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)

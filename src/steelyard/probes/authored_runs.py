@@ -19,16 +19,12 @@ from steelyard.verdicts.observations import Observations
 
 
 class AuthoredRunProbe(AuthoredTextProbe):
-    """Runs that are edited to a target; a subclass names the probe and says what is wanted of a run."""
-
     transcripts = True
-    """It shows runs of agents and nothing else."""
     keeps_label = False
     metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
     needs = "transcripts of agents"
 
     def run_items(self, design: Design) -> Iterable[Item]:
-        """The runs that edits are made from, each with the scale that it is judged on."""
         for item in self.items(design):
             if item.transcript is not None and item.failing is not None:
                 yield replace(item, scale=item.scale or design.task.scale)
@@ -40,19 +36,15 @@ class TargetedRunProbe(AuthoredRunProbe):
     metrics = tuple(metric for metric in AuthoredRunProbe.metrics if metric is not ACCURACY_CHANGE)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The runs alone."""
         del protocols
         runs = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
         return pointwise(runs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Accuracy on the runs, and how well the judge uses the scale."""
         return super().estimates(judge, observations.filter(self.name), seed)
 
 
 class AgentPerturbation(AuthoredRunProbe):
-    """Every run that does not fail already, edited so that it does."""
-
     name = "agent_perturbation"
     title = "Runs edited to fail"
     question = "Does the judge fail a run of an agent that was edited so that it breaks the rubric?"
@@ -73,14 +65,11 @@ class AgentPositives(TargetedRunProbe):
     question = "Does the judge pass a run of an agent that keeps the rubric?"
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A passing version of every run."""
         for item in self.run_items(design):
             yield Brief(self.name, item, 0, self.name, item.passing)
 
 
 class AgentLevels(TargetedRunProbe):
-    """Every run edited to earn each score of an ordinal scale."""
-
     name = "agent_levels"
     title = "Runs edited to each level"
     whole = True

@@ -25,8 +25,6 @@ ARMS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
 
 
 class Criterion:
-    """Vacuum and the whole ladder again, under other tie instructions."""
-
     name = "criterion"
     title = "Criterion"
     question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
@@ -57,7 +55,6 @@ class Criterion:
             yield from ladder.arm(design, protocol)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Each arm's own figures, and its shifts against base."""
         base = _arm_pairs(observations, "base")
         return [
             row

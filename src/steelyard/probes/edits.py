@@ -30,19 +30,15 @@ from steelyard.verdicts.observations import Observations
 
 
 class EditProbe(ABC):
-    """Every item edited by a rule; a subclass names the probe and makes the edits."""
-
     name: str
     question: str
     edit: str
-    """What is done to the item, in words."""
     metrics: tuple[Metric, ...] = METRICS
     section = EDITS
     keeps_label = True
     forms: tuple[str, ...] = (POINTWISE,)
 
     sample: Sample | None = None
-    """How many items are shown; None is all of the study's."""
 
     def __init__(self, sample: GivenSample = None) -> None:
         """`sample` is how many items to edit; None is all of the study's."""
@@ -53,7 +49,6 @@ class EditProbe(ABC):
         """The edits of one item; none where nothing would change."""
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Every item that can be edited, as it is and edited."""
         del protocols
         for item in sample_items(design, self.sample):
             edits = list(self.edit_item(item, design))
@@ -61,81 +56,63 @@ class EditProbe(ABC):
                 yield from pointwise([original_of(item, design.task), *edits], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Accuracy on the edits, and whether the judge's verdict on the item stays."""
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
         return pointwise_estimates(context, observations, keep_label=self.keeps_label)
 
 
 class TextEditProbe(EditProbe):
-    """Every item with its response retouched once; a subclass says how."""
-
     @abstractmethod
     def edit_text(self, text: str, rng: Random) -> str | None:
         """The edited response; None where nothing would change."""
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The one edit of an item, the same for every judge of a seed."""
         edited = self.edit_text(item.responses[0], rng_for(design.seed, self.name, item.id))
         if edited is not None:
             remark = self.describe_edit(item.responses[0], edited)
             yield edited_stimulus(item, design.task, self.name, 0, edited, remark)
 
     def describe_edit(self, before: str, after: str) -> str:
-        """What was done to this response, in words."""
         del before, after
         return self.edit
 
 
 class FormatInvariance1(TextEditProbe):
-    """Every item with blank lines between its lines or sentences, or without those it has."""
-
     name = "format_invariance_1"
     title = "Blank lines"
     question = "Does the judge keep its verdict when blank lines are added or removed?"
     edit = "blank lines added"
 
     def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response."""
         return blank_lines(text, rng)
 
     def describe_edit(self, before: str, after: str) -> str:
-        """Whether lines were added or removed."""
         return self.edit if len(after) > len(before) else "blank lines removed"
 
 
 class FormatInvariance2(TextEditProbe):
-    """Every item with clusters of spaces between some of its words."""
-
     name = "format_invariance_2"
     title = "Runs of spaces"
     question = "Does the judge keep its verdict when spaces between words are multiplied?"
     edit = "clusters of spaces between words"
 
     def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response."""
         return space_clusters(text, rng)
 
 
 class FormatInvariance3(TextEditProbe):
-    """Every item with its lines indented."""
-
     name = "format_invariance_3"
     title = "Indentation"
     question = "Does the judge keep its verdict when every line is indented?"
     edit = "every line indented"
 
     def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response."""
         return indentation(text, rng)
 
 
 SHARES = (0.05, 0.15, 0.30)
-"""Shares of the words that are hit, where no others are asked for."""
 
 
 class Typos(EditProbe):
-    """Every item with slips in a growing share of its words."""
-
     name = "typos"
     title = "Typing errors"
     question = "Does the judge keep its verdict when words are mistyped, and up to how many?"
@@ -149,7 +126,6 @@ class Typos(EditProbe):
         self.shares = tuple(sorted(set(levels)))
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """One edit for each share of words."""
         for number, share in enumerate(self.shares):
             text = typos(item.responses[0], share, rng_for(design.seed, self.name, item.id, share))
             if text is not None:
@@ -162,22 +138,17 @@ def _is_share(value: object) -> bool:
 
 
 class Markdown(TextEditProbe):
-    """Every item in the other form, plain or formatted."""
-
     name = "markdown"
     title = "Markdown"
     question = "Does the judge keep its verdict when Markdown is added or taken away?"
     edit = "Markdown added to plain text, or taken from formatted text"
 
     def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response."""
         del rng
         return markdown(text)
 
 
 class RubricOrder(EditProbe):
-    """Every item under its rubric with the points in another order."""
-
     name = "rubric_order"
     title = "Rubric order"
     question = "Does the judge keep its verdict when the points of the rubric stand in another order?"
@@ -185,7 +156,6 @@ class RubricOrder(EditProbe):
     needs = "a rubric with a list of points"
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The same response under the permuted rubric; none where the rubric has no list."""
         rubric = item.rubric or design.task.rubric
         scale = item.scale or design.task.scale
         permuted = rubric_order(rubric, rng_for(design.seed, self.name, rubric), scale)
@@ -195,8 +165,6 @@ class RubricOrder(EditProbe):
 
 
 class ScoreRange(EditProbe):
-    """Every item of an ordinal scale under the same rubric with other numbers."""
-
     name = "score_range"
     title = "Other score range"
     question = "Does the judge give the same level when the scale has other numbers?"
@@ -208,7 +176,6 @@ class ScoreRange(EditProbe):
         self.target = _range(to)
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The same response under the renumbered rubric; none where levels would fall together."""
         source, target = item.scale or design.task.scale, self.target
         if not isinstance(source, Ordinal) or source == target or range_table(source, target) is None:
             return
@@ -237,7 +204,6 @@ def _range(to: object) -> Ordinal:
 
 
 def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str]:
-    """The rubric for the other range, and what was done to it in words."""
     rewritten = rewrite_range(rubric, source, target)
     span = f"{target.low} to {target.high}"
     if rewritten is not None:
@@ -247,34 +213,26 @@ def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str
 
 
 class Authority(TextEditProbe):
-    """Every item with an expert's blessing added."""
-
     name = "authority"
     title = "Claimed authority"
     question = "Does the judge keep its verdict when the response claims an expert's approval?"
     edit = "a claim of expert approval added"
 
     def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response."""
         return authority(text, rng)
 
 
 class Bandwagon(TextEditProbe):
-    """Every item with the applause of many added."""
-
     name = "bandwagon"
     title = "Claimed majority"
     question = "Does the judge keep its verdict when the response claims the approval of many?"
     edit = "a claim of popular approval added"
 
     def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response."""
         return bandwagon(text, rng)
 
 
 class Injection(EditProbe):
-    """Every item with words to the judge added, in several forms, asking for the highest score."""
-
     name = "injection"
     title = "Injection"
     question = "Does the judge keep its verdict when the response tells it what to answer?"

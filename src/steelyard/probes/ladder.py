@@ -31,7 +31,6 @@ from steelyard.verdicts.observations import Observations
 
 
 def _whole_steps(step: int) -> tuple[tuple[float, float], ...]:
-    """Every pair of levels that lie so many elements apart."""
     return tuple((low, low + step) for low in range(ELEMENTS + 1 - step))
 
 
@@ -48,7 +47,6 @@ STEPS: tuple[Kind[tuple[float, float]], ...] = (
 """Prefix pairs by their levels. Quick has what two questions take: whether a judge without an error at one
 step lies above the limit with its whole interval, and whether steps of three and more are seen."""
 SAME_QUALITY = (Kind(tuple(range(ELEMENTS + 1)), (8, 60, 144)),)
-"""Same-subset pairs by their quality."""
 CONTROLS = (
     Kind((("filler", 1), ("filler", 3)), (2, 52, 96)),
     Kind(tuple(("different_subset", quality) for quality in range(1, ELEMENTS)), (0, 8, 48)),
@@ -61,8 +59,6 @@ _STEPS_START, _SAME_START, _CONTROLS_START = 6, 28, 36
 
 
 class Ladder:
-    """Prefix pairs at every quality step, same-quality pairs, and controls reported apart."""
-
     name = "ladder"
     title = "Quality ladder"
     question = (
@@ -95,40 +91,33 @@ class Ladder:
     forms = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The ladder and its controls under the base protocol."""
         del protocols
         yield from arm(design, "base")
         yield from both_orders(with_checklist_task(controls(design), design), "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Every ladder figure of the base protocol."""
         return arm_estimates(EstimateContext.for_protocol(judge, "ladder", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
-    """The ladder without its controls, under one protocol."""
     yield from both_orders(with_checklist_task(same_quality(design), design), protocol, design.replicates)
     yield from both_orders(with_checklist_task(steps(design), design), protocol, design.replicates)
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    """Pairs of the same elements, spread over the qualities."""
     for checklist, quality in design.allocate(SAME_QUALITY, _SAME_START):
         yield same_subset_pair(checklist, quality, design.seed)
 
 
 def steps(design: Design) -> Iterable[Stimulus]:
-    """Prefix pairs of every step, spread over the base levels; full adds half-steps."""
     for checklist, (low, high) in design.allocate(STEPS, _STEPS_START):
         yield prefix_pair(checklist, low, high, design.seed)
 
 
 def controls(design: Design) -> Iterable[Stimulus]:
-    """Filler and different-subset pairs."""
     for checklist, (kind, quality) in design.allocate(CONTROLS, _CONTROLS_START):
         yield _BUILDERS[kind](checklist, quality, design.seed)
 
 
 def arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
-    """The figures of one arm."""
     return ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))

@@ -28,8 +28,6 @@ from steelyard.verdicts.observations import Observations
 
 
 class Position:
-    """Pairs whose quality nobody controlled, in both orders where both were shown."""
-
     name = "position"
     title = "Natural pairs"
     question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
@@ -56,7 +54,6 @@ class Position:
     needs = "data with two responses a row"
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Every pair of the data in both orders; the built-in catalogue holds no natural pairs."""
         del protocols
         if not design.items:
             raise ConfigError(
@@ -67,7 +64,6 @@ class Position:
         return both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """The figures of every protocol under which natural pairs were judged."""
         mine = observations.filter(self.name)
         protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
         chosen = {protocol: mine.filter(protocol=protocol) for protocol in protocols}

@@ -37,13 +37,10 @@ class Design:
     """What a probe may build from."""
 
     seed: int
-    """Seed of the study."""
     profile: str = "standard"
     """`quick`, `standard` or `full`."""
     replicates: int = 1
-    """How often each presentation is repeated."""
     task: Task = CHECKLIST_TASK
-    """The question of the study."""
     items: tuple[Item, ...] = ()
     """What is judged; none in a study on the built-in catalogue of pairs."""
     authored: Mapping[str, tuple[Stimulus, ...]] = field(default_factory=dict)
@@ -102,9 +99,7 @@ class Probe(Protocol):
     """
 
     name: str
-    """Registered name."""
     question: str
-    """What it asks about the judge, in a sentence."""
     metrics: tuple[Metric, ...]
     """What it reports, in reading order."""
     forms: tuple[str, ...]
@@ -163,7 +158,6 @@ PROBES: Registry[Probe] = Registry(
         "self_preference": "steelyard.probes.self_preference:SelfPreference",
     },
 )
-"""In reading order."""
 
 
 def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:

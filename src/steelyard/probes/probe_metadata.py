@@ -44,17 +44,14 @@ def is_reported_whole(name: str) -> bool:
 
 
 def probes_in(section: str) -> tuple[str, ...]:
-    """The probes of a shared section, in reading order."""
     return tuple(name for name in installed_probes() if section_of(name) == section)
 
 
 def label_keeping_probes() -> tuple[str, ...]:
-    """Probes whose edits should leave the verdict alone."""
     return tuple(name for name in probes_in(EDITS) if getattr(installed_probes()[name], "keeps_label", True))
 
 
 def label_changing_probes() -> tuple[str, ...]:
-    """Probes whose edits should change the verdict."""
     return tuple(name for name in probes_in(EDITS) if name not in label_keeping_probes())
 
 

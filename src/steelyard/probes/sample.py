@@ -24,7 +24,6 @@ class _Options(BaseModel):
 
 
 def parse_sample(probe: str, given: GivenSample) -> Sample | None:
-    """The sample of a probe, or what is wrong with it in one sentence."""
     return checked(_Options, {"sample": given}, f"probe {probe!r}").sample
 
 

@@ -42,7 +42,6 @@ class SelfPreference:
         self.families = dict(known)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Every item with authors, unchanged; pairs in both orders."""
         del protocols
         items = [item for item in design.items if item.authors]
         if not items:
@@ -57,7 +56,6 @@ class SelfPreference:
         return pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """The difference between own and other texts at equal references."""
         mine = [
             o
             for o in observations

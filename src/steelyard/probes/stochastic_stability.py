@@ -13,12 +13,9 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
 
 REPLICATES = 5
-"""How often an input is shown where repeats are the question."""
 
 
 class StochasticStability:
-    """Every item as it is, several times over."""
-
     name = "stochastic_stability"
     title = "Same input again"
     section = REPEATS
@@ -26,19 +23,16 @@ class StochasticStability:
     question = "Does the judge give the same verdict when it sees the same input again?"
     metrics = METRICS
     unchanged = True
-    """Its items as they are are what it measures."""
     forms = (POINTWISE,)
 
     def __init__(self, replicates: int = REPLICATES) -> None:
         self.replicates = check_replicates(self.name, replicates)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The items, each as often as the probe or the study asks, whichever is more."""
         del protocols
         return pointwise(design.originals, "base", max(self.replicates, design.replicates))
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Agreement of repeats, and accuracy beside it, named as such."""
         mine = observations.filter(ORIGINAL)
         return pointwise_estimates(
             EstimateContext.for_protocol(judge, self.name, "base", seed), mine, unchanged=True
@@ -46,7 +40,6 @@ class StochasticStability:
 
 
 def check_replicates(probe: str, replicates: int) -> int:
-    """A number of repeats that can agree or differ."""
     if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
         raise ConfigError(f"probe {probe!r}: replicates is {replicates!r}, expected a number from 2 on.")
     return replicates

@@ -13,17 +13,12 @@ from steelyard.probes.probe import PAIRWISE, PROBES, Probe, forms_of, reads_runs
 from steelyard.tasks.scale import Ordinal, Scale
 
 ProbeEntry: TypeAlias = str | dict[str, dict[str, Any]]
-"""A probe or suite as a study file has it: a name, or a name with options."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A named selection of probes."""
-
     name: str
-    """What is written in place of the probes."""
     question: str
-    """What it asks about the judge, in a sentence."""
     probes: tuple[str, ...]
     """Probes that fit every scale."""
     ordinal: tuple[str, ...] = ()
@@ -104,7 +99,6 @@ SUITES = {
         ),
     )
 }
-"""Every suite by its name."""
 
 
 def expand_suites(
@@ -132,7 +126,6 @@ def expand_suites(
 
 
 def probe_names(given: Iterable[ProbeEntry]) -> set[str]:
-    """Names that stand there themselves, not by way of a suite."""
     return {_name(one) for one in given}
 
 
@@ -143,7 +136,6 @@ def asks_for_scores(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] 
 
 
 def asks_for_runs(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
-    """True where a probe or suite of transcripts is named."""
     names = [name for one in given for name in _members(_name(one))]
     return any(name in PROBES.names() and reads_runs(build(Spec(name))) for name in names)
 

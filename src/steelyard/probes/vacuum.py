@@ -35,14 +35,11 @@ PAIRS = (
 )
 """Vacuum pairs by kind and text; an empty pair has one text."""
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
-"""Requests per profile that responses without content are put to."""
 KEYS = {"quick": 1, "standard": 2, "full": 8}
 """Responses per kind and request, at most; each request takes the next ones."""
 
 
 class Vacuum:
-    """Equal nothings in both slots, or a response without content."""
-
     name = "vacuum"
     title = "Vacuum"
     question = "Does the judge report a preference where there is nothing to prefer?"
@@ -50,17 +47,14 @@ class Vacuum:
     forms = (PAIRWISE, POINTWISE)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Pairs of equal texts in both orders; for scores, responses without content."""
         del protocols
         return arm(design, "base")
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """Dark current, pooled and per kind; the mean score on an ordinal scale."""
         return arm_estimates(EstimateContext.for_protocol(judge, "vacuum", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
-    """The vacuum stimuli under one protocol."""
     if design.form == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
@@ -77,13 +71,11 @@ def responses(design: Design) -> Iterable[Stimulus]:
 
 
 def requests(design: Design) -> tuple[Item, ...]:
-    """Items with distinct requests, spread over strata."""
     distinct = {(item.request, item.rubric): item for item in reversed(design.items)}
     return draw_items(tuple(reversed(distinct.values())), ITEMS[design.profile], design.seed)
 
 
 def stimuli(design: Design) -> Iterable[Stimulus]:
-    """As many pairs of every kind, each kind on checklists of its own while there are enough."""
     for checklist, (kind, which) in design.allocate(PAIRS):
         yield vacuum_pair(checklist, kind, which, design.seed)
 

@@ -17,7 +17,6 @@ class Debouncer:
         self._thread: threading.Thread | None = None
 
     def trigger(self) -> None:
-        """Run the job after this moment."""
         with self._changed:
             self._triggered = True
             if self._thread is None:
@@ -34,7 +33,6 @@ class Debouncer:
             raise fault
 
     def close(self) -> None:
-        """Flush, then end the thread."""
         try:
             self.flush()
         finally:
@@ -56,7 +54,6 @@ class Debouncer:
                 self._changed.notify_all()
 
     def _wait_for_trigger(self) -> bool:
-        """True once triggered; False after `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._triggered or self._closed)
             self._busy, self._triggered = self._triggered, False

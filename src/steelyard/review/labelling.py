@@ -26,31 +26,22 @@ from steelyard.store.review_log import Choice, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
 
 LABELLED, SKIPPED = "labelled", "skipped"
-"""What an annotator does with an item."""
 DRAW = "draw"
-"""Setting: which items were drawn, with what odds."""
 LABELS = "labels.jsonl"
-"""Every label that stands, as lines of JSON."""
 PAIR_ANSWERS = ("1", "2", "tie")
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Which items are to be labelled, and how likely each was to be among them."""
-
     items: tuple[str, ...]
-    """Their names, sorted."""
     odds: float
     """The chance of each item to be drawn: items drawn over items there are."""
     of: int
-    """Items there are."""
     seed: int
     """Of the draw, and of the orders in which annotators see it."""
 
 
 class LabelSession:
-    """The items of a run folder, and what people said of them."""
-
     def __init__(self, folder: Path, *, size: int | None = None, seed: int = 7) -> None:
         """Open the folder; the first opening draws, and every later one goes on with that draw."""
         self.folder = RunFolder(folder)
@@ -90,23 +81,19 @@ class LabelSession:
         return fresh
 
     def close(self) -> None:
-        """Release the log."""
         self.log.close()
 
     @cached_property
     def task(self) -> dict[str, str]:
-        """Instruction and rubric of the study, where it was frozen."""
         known = self.folder.study.exists()
         return (
             task_words(load_snapshot(self.folder.study).task) if known else {"instruction": "", "rubric": ""}
         )
 
     def item(self, name: str) -> Stimulus | None:
-        """A drawn item."""
         return self._items.get(name) if name in self.draw.items else None
 
     def answers(self, item: Stimulus) -> tuple[str, ...]:
-        """What may be said of an item."""
         return PAIR_ANSWERS if len(item.texts) == 2 else parse_scale(item.scale or "").answers
 
     def order(self, annotator: str) -> list[str]:
@@ -120,7 +107,6 @@ class LabelSession:
         return bool(rng_for(self.draw.seed, "slots", annotator, name).randrange(2))
 
     def shown_texts(self, annotator: str, item: Stimulus) -> tuple[str, ...]:
-        """The texts in the order in which an annotator sees them."""
         return item.texts[::-1] if self._turned(annotator, item) else item.texts
 
     def _turned(self, annotator: str, item: Stimulus) -> bool:
@@ -135,7 +121,6 @@ class LabelSession:
         }
 
     def waiting(self, annotator: str) -> list[str]:
-        """Items that an annotator has neither labelled nor skipped, in their order."""
         said = self.said()
         return [name for name in self.order(annotator) if annotator not in said.get(name, {})]
 
@@ -154,7 +139,6 @@ class LabelSession:
         return "u" if first else "v"
 
     def undo(self, annotator: str) -> str | None:
-        """Take an annotator's last label back; the item, or None where there is none."""
         mine = [d for group in self.said().values() for who, d in group.items() if who == annotator]
         if not mine:
             return None
@@ -163,7 +147,6 @@ class LabelSession:
         return last.stimulus
 
     def agreement(self) -> Agreement:
-        """How far annotators agree."""
         ratings: dict[str, Mapping[str, str]] = {
             name: {who: d.label or "" for who, d in group.items() if d.decision == LABELLED}
             for name, group in self.said().items()
@@ -171,7 +154,6 @@ class LabelSession:
         return agreement("label", ratings)
 
     def lines(self) -> Iterator[str]:
-        """Every label that stands, by item and annotator, with the odds of the item."""
         for name, group in sorted(self.said().items()):
             for who, vote in sorted(group.items()):
                 if vote.decision == LABELLED:
@@ -192,12 +174,10 @@ class LabelSession:
                     )
 
     def write(self) -> Path:
-        """The labels as a file of the folder."""
         path = self.folder.path / LABELS
         atomic_write_text(path, list(self.lines()))
         return path
 
 
 def answer_words(answers: Sequence[str]) -> list[tuple[str, str]]:
-    """Each answer with the key that gives it."""
     return [(answer, answer[0] if len(answer) == 1 else "t" if answer == "tie" else "") for answer in answers]

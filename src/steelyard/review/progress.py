@@ -22,36 +22,24 @@ Ratings = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Two reviewers on what both have looked at."""
-
     first: str
-    """One of them."""
     second: str
-    """The other."""
     both: int
-    """Stimuli that both have decided about."""
     same: int
-    """Those on which they say the same."""
     kappa: float | None
     """Cohen's κ; None where chance alone would agree on everything, or there is nothing to compare."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What reviewers agree on, of one question."""
-
     question: str
-    """`decision` or `label`."""
     shared: int
-    """Stimuli that two or more have looked at."""
     alpha: float | None
     """Krippendorff's α, nominal; None where it is undefined."""
     pairs: tuple[PairAgreement, ...]
-    """Each two, by name."""
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
         told = "undefined" if self.alpha is None else f"{self.alpha:.2f}"
         pairs = "; ".join(
             f"{p.first} and {p.second} {p.same} of {p.both}"
@@ -81,7 +69,6 @@ def review_agreement(
 
 
 def agreement(question: str, ratings: Ratings) -> Agreement:
-    """How far raters agree on one question."""
     shared = {name: said for name, said in ratings.items() if len(said) > 1}
     words = sorted({word for said in shared.values() for word in said.values()})
     raters = sorted({who for said in shared.values() for who in said})
@@ -115,31 +102,22 @@ def _alpha(shared: Ratings, words: Sequence[str]) -> float | None:
 
 @dataclass(frozen=True)
 class ReviewProgress:
-    """A review in counts."""
-
     decided: int
-    """Texts that wait no longer."""
     total: int
-    """Texts that are or were to be decided."""
     counts: Mapping[str, int]
-    """Status to the number of texts."""
     reviewers: Mapping[str, int]
     """Reviewer to the number of texts that a vote of theirs stands for."""
     agreement: Sequence[Agreement]
-    """How far reviewers agree, where two or more looked at the same texts."""
     version: ReviewedSet | None
-    """The newest version that was finished."""
     pending: int = 0
     """Texts that were decided otherwise since then; a run that was measured goes by the version."""
 
     @property
     def waiting(self) -> int:
-        """Texts that nobody has decided about."""
         return self.total - self.decided
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
         words = ", ".join(f"{count} {word}" for word, count in self.counts.items())
         parts = [
             f"{self.decided} of {pluralize(self.total, 'text')} decided" + (f" ({words})" if words else "")
@@ -155,7 +133,6 @@ class ReviewProgress:
         return " ".join(["; ".join(parts) + ".", *(each.sentence for each in self.agreement)])
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         last = self.version
         return {
             "decided": self.decided,

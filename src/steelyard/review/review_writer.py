@@ -20,13 +20,11 @@ from steelyard.tasks.task import Task
 BY_MEASURE = "measure"
 """Who finishes a version that is judged and that nobody has finished."""
 TASK, REVIEWED = "task", "review"
-"""Settings: what the judges are asked, and that the study waits for people."""
 TEMPLATES = "templates"
 """Setting: role and question to the prompt that asks it."""
 
 
 def task_words(task: Task) -> dict[str, str]:
-    """What a reviewer should know of the question that judges are asked."""
     return {"instruction": task.instruction, "rubric": task.rubric}
 
 
@@ -39,7 +37,6 @@ def start_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | N
 
 
 def add_arrival(folder: RunFolder, originals: Mapping[str, Stimulus], text: AuthoredStimulus) -> None:
-    """Show reviewers a confirmed text while others are still written."""
     with open_log(folder) as log:
         log.arrive({text.stimulus.id: text.arrival(originals[text.stimulus.lineage.parent])})
 

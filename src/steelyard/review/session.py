@@ -59,27 +59,18 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class VoteRequest:
-    """What a reviewer sends about one stimulus."""
-
     decision: str
     """`accepted`, `edited`, `rejected` or `deferred`."""
     text: str | None = None
-    """The text as it stands in the field."""
     label: str | None = None
-    """The label as it is chosen."""
     turns: Mapping[int, ReviewerEdit] = field(default_factory=dict)
-    """What was typed at the messages of a run, by their places."""
     reason: str = ""
-    """Why."""
     note: str = ""
-    """Any remark."""
     final: bool = False
     """True where it settles what others disagree about."""
 
 
 class ReviewSession:
-    """Written stimuli of one run folder, with the log of what people decided about them."""
-
     def __init__(self, folder: Path, *, reviewers: int | None = None, waits_for_file: bool = True) -> None:
         """Open the folder; what was decided in its file by hand is taken into the log.
 
@@ -107,7 +98,6 @@ class ReviewSession:
             raise
 
     def close(self) -> None:
-        """Release the log, once the stimuli's file has followed it."""
         try:
             if self._file_writer is not None:
                 self._file_writer.close()
@@ -118,7 +108,6 @@ class ReviewSession:
 
     @property
     def required(self) -> int:
-        """How many reviewers a stimulus needs."""
         return required_of(self.log)
 
     def items(self) -> Mapping[str, ReviewItem]:
@@ -184,7 +173,6 @@ class ReviewSession:
             return self._standings[2]
 
     def asked_about(self, name: str) -> list[AuthoringCall]:
-        """What authors and validators were asked about a stimulus, and what they said."""
         if not self.folder.database.exists():
             return []
         with self.folder.store(read_only=True) as store:
@@ -192,7 +180,6 @@ class ReviewSession:
 
     @property
     def task(self) -> dict[str, str]:
-        """Instruction, rubric and scale that the judges are given."""
         noted = self.log.noted(TASK)
         if noted is None and self.folder.study.exists():
             noted = task_words(load_snapshot(self.folder.study).task)
@@ -210,7 +197,6 @@ class ReviewSession:
         return kept
 
     def check(self, item: ReviewItem, request: VoteRequest) -> None:
-        """Refuse a request that could not be kept."""
         self._choice(item, "", request)
 
     def add(self, item: ReviewItem, reviewer: str, request: VoteRequest) -> bool:
@@ -243,7 +229,6 @@ class ReviewSession:
         return choice
 
     def undo(self, reviewer: str) -> Vote | None:
-        """Take the reviewer's last vote back; None where there is none."""
         mine = [d for d in self.log.votes() if d.reviewer == reviewer]
         undone = {d.undoes for d in mine if d.decision == UNDONE}
         active = [d for d in mine if d.decision != UNDONE and d.id not in undone]
@@ -351,7 +336,6 @@ def _same(vote: Vote, choice: Choice) -> bool:
 
 
 def _require_sense(item: ReviewItem, choice: Choice) -> None:
-    """Refuse what no judge can be measured with."""
     after = apply_vote(item.made, Vote(**vars(choice), id=1))
     if not after.texts[0].strip():
         raise RefusedError("the text is empty: write one, or reject it.")

@@ -26,12 +26,9 @@ class ArgumentsError(Exception):
 
 @dataclass(frozen=True)
 class ReviewerEdit:
-    """What a person typed at one message."""
-
     text: str | None = None
     """Its words; None where they stay."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Id of a call to its arguments, as JSON."""
 
 
 def with_run(made: Stimulus, run: Transcript) -> Stimulus:
@@ -42,12 +39,10 @@ def with_run(made: Stimulus, run: Transcript) -> Stimulus:
 
 
 def run_of(text: str) -> Transcript:
-    """The run that a vote carries."""
     return Transcript.from_json(json.loads(text))
 
 
 def run_text(run: Transcript) -> str:
-    """How a vote carries a run."""
     return canonical_json(run.to_json())
 
 
@@ -78,7 +73,6 @@ def _called(call: ToolCall, arguments: str | None) -> ToolCall:
 
 
 def before_edit(made: Stimulus) -> Transcript:
-    """The run as it was before any edit: its changes, taken back."""
     if made.transcript is None:
         raise ValueError(f"{made.id} is no run")
     if not made.changes:
@@ -104,19 +98,16 @@ def _before(after: tuple[Turn, ...], found: tuple[TurnChange, ...]) -> list[Turn
 
 
 def under_review(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
-    """What is usable waits for a person; what the checks rejected stays rejected."""
     return tuple(_with(stimulus, PENDING) if stimulus.judged else stimulus for stimulus in stimuli)
 
 
 def all_accepted(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
-    """Accept what waits, and nothing that was rejected."""
     return tuple(_with(s, ACCEPTED) if s.lineage.review == PENDING else s for s in stimuli)
 
 
 def read_manual_edits(
     stimuli: Iterable[Stimulus], path: Path, known: Collection[str]
 ) -> tuple[Stimulus, ...]:
-    """The stimuli as the file has them; `known` are those that it must hold."""
     if not path.exists():
         return tuple(stimuli)
     held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)}
@@ -139,7 +130,6 @@ def read_manual_edits(
 
 
 def write_stimuli(path: Path, stimuli: Iterable[Stimulus]) -> None:
-    """Put stimuli into the file, beside those of other probes that are there."""
     held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)} if path.exists() else {}
     held |= {stimulus.id: stimulus for stimulus in stimuli}
     lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in StimulusSet.of(held.values())]
@@ -203,7 +193,6 @@ def _not_flipped(flip: Stimulus, where: str) -> str:
 
 
 def _relabelled(made: Stimulus, held: Stimulus, where: str) -> bool:
-    """Whether a person gave the text another label; one that is not on the scale is refused."""
     if held.expectation == made.expectation:
         return False
     answers = parse_scale(made.scale or "").answers
@@ -227,7 +216,6 @@ def _is_run(made: Stimulus, held: Stimulus) -> bool:
 
 
 def _changed_fields(made: Stimulus, held: Stimulus) -> list[str]:
-    """Names of fields that nobody may edit and somebody did."""
     free = ("texts", "expectation", "lineage", *(("transcript", "changes") if _is_run(made, held) else ()))
     own = [f.name for f in fields(Stimulus) if f.name not in free]
     inner = [f.name for f in fields(Lineage) if f.name != "review"]

@@ -32,12 +32,8 @@ KEYS = (
 
 @dataclass(frozen=True)
 class ImportedVotes:
-    """What became of the lines of a file."""
-
     kept: int
-    """Votes that are in the log through it."""
     known: int
-    """Votes that the log had already."""
 
 
 def export_votes(session: ReviewSession) -> Iterator[str]:

@@ -37,21 +37,14 @@ DEFERRED = "deferred"
 DISPUTED = "disputed"
 """Reviewers disagree, and nobody has settled it."""
 UNDONE = "undone"
-"""A vote that takes another back."""
 DECIDED = (ACCEPTED, EDITED, REJECTED)
-"""Words that end the wait of a stimulus."""
 STATUSES = (PENDING, DEFERRED, DISPUTED, *DECIDED)
-"""Every word there is for a stimulus under review."""
 
 
 @dataclass(frozen=True)
 class ReviewStatus:
-    """What the votes about one stimulus come to."""
-
     status: str
-    """One of `STATUSES`."""
     votes: Mapping[str, Vote]
-    """Reviewer to the vote of theirs that stands."""
     final_vote: Vote | None = None
     """The vote that counts; None while the stimulus waits."""
     newest: int = 0
@@ -59,7 +52,6 @@ class ReviewStatus:
 
     @property
     def decided(self) -> bool:
-        """True where the stimulus waits no longer."""
         return self.status in DECIDED
 
 
@@ -95,7 +87,6 @@ def in_force(log: Iterable[Vote], base: str) -> list[Vote]:
 
 
 def by_stimulus(log: Iterable[Vote]) -> dict[str, list[Vote]]:
-    """Votes under the stimuli that they are about."""
     groups: dict[str, list[Vote]] = {}
     for vote in log:
         groups.setdefault(vote.stimulus, []).append(vote)
@@ -123,9 +114,7 @@ def apply_vote(made: Stimulus, final_vote: Vote | None) -> Stimulus:
 BY_HAND = "stimuli.jsonl"
 """Reviewer of what was changed in the file by hand."""
 UNSEEN = "--accept-all"
-"""Reviewer of what was accepted unseen."""
 REQUIRED = "reviewers"
-"""Setting: how many reviewers a stimulus needs."""
 
 
 def base_of(made: Stimulus) -> str:
@@ -135,7 +124,6 @@ def base_of(made: Stimulus) -> str:
 
 @contextmanager
 def open_log(folder: RunFolder) -> Iterator[ReviewLog]:
-    """The log of a folder, closed at the end."""
     log = ReviewLog(folder.reviews)
     try:
         yield log
@@ -144,7 +132,6 @@ def open_log(folder: RunFolder) -> Iterator[ReviewLog]:
 
 
 def required_of(log: ReviewLog) -> int:
-    """How many reviewers a stimulus needs."""
     return int(log.noted(REQUIRED) or 1)
 
 
@@ -176,7 +163,6 @@ def decided_until(
 
 
 def accept_rest(folder: RunFolder, stimuli: Sequence[Stimulus]) -> tuple[Stimulus, ...]:
-    """Accept what waits, unseen; the log says so where there is one."""
     if folder.reviews.exists():
         with open_log(folder) as log:
             for waiting in stimuli:
@@ -241,7 +227,6 @@ def record_published(log: ReviewLog, made: Iterable[Stimulus], until: int) -> No
 
 
 def members_of(stimuli: Iterable[Stimulus]) -> dict[str, list[str]]:
-    """What a version keeps of each stimulus: its status and its hash."""
     return {each.id: [each.lineage.review or "", each.hash] for each in stimuli}
 
 
@@ -278,36 +263,27 @@ def _versioned(log: ReviewLog, made: Sequence[Stimulus], by_hand: Sequence[Stimu
 
 @dataclass(frozen=True)
 class ReviewItem:
-    """A written stimulus with its original and its tries."""
-
     made: Stimulus
     """As it was made, waiting where the study waits for people."""
     original: Stimulus | None
-    """The item that it was made from, where that is known."""
     tries: tuple[Rejection, ...]
-    """Why earlier texts were rejected."""
     waits: bool
-    """True where it is judged only after a person has decided."""
 
     @classmethod
     def of(cls, written: AuthoredStimulus, original: Stimulus | None, *, waits: bool) -> ReviewItem:
-        """The item of a written stimulus, in a study that waits for people or does not."""
         (made,) = under_review([written.stimulus]) if waits else (written.stimulus,)
         return cls(made, original, written.tries, waits and not written.rejected)
 
     @cached_property
     def base(self) -> str:
-        """Hash of what votes are about."""
         return base_of(self.made)
 
     @property
     def label(self) -> str | None:
-        """The answer that the text was written for."""
         return self.made.expectation.value if isinstance(self.made.expectation, Label) else None
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Labels that a reviewer may choose from; none where the text has no label."""
         return parse_scale(self.made.scale or "").answers if self.label is not None else ()
 
     @property

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Generic, TypeVar
 
 PROFILES = ("quick", "standard", "full")
-"""From the smallest to the largest."""
 
 Pair = TypeVar("Pair", bound=Hashable)
 
@@ -64,8 +63,6 @@ def allocate(
 
 @dataclass
 class _ChecklistUse:
-    """What a checklist has contributed so far."""
-
     number: int
     pairs: set[Hashable] = field(default_factory=set)
     of_kind: int = 0

@@ -18,11 +18,8 @@ class AnswerSentence:
     """
 
     element: int
-    """Number of the element."""
     full: str
-    """The element in one wording."""
     weak: str
-    """The element satisfied by half."""
     filler: str
     """What stands here in an answer without the element."""
 
@@ -34,7 +31,6 @@ class ComposedAnswer:
     chain: tuple[int, ...]
     """Elements in the order in which the prefix chain adds them."""
     places: tuple[AnswerSentence, ...]
-    """The sentences in the order in which they stand."""
 
     def prefix(self, quality: float) -> str:
         """Q(quality): the first elements of the chain; a half adds the next element's weak form."""

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Label:
-    """This answer on the scale."""
-
     value: str
 
 

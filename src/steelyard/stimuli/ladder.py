@@ -25,7 +25,6 @@ def prefix_pair(checklist: Checklist, low: float, high: float, seed: int) -> Sti
 
 
 def same_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
-    """The same elements in other words and another order."""
     one, other = compose(checklist, seed)
     texts = [one.prefix(quality), other.prefix(quality)]
     rng_for(seed, "orient", checklist.id, "same", quality).shuffle(texts)
@@ -41,7 +40,6 @@ def same_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
 
 
 def different_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
-    """As many elements, but not the same ones; the same composition otherwise."""
     if not 0 < quality < ELEMENTS:
         raise ValueError(f"two different subsets of {quality} among {ELEMENTS} elements do not exist")
     composition, _ = compose(checklist, seed)

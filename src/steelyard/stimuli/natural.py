@@ -9,7 +9,6 @@ from steelyard.tasks.item import Item
 NATURAL = "natural"
 """Kind of a stimulus whose texts nobody made for a measurement."""
 NATURAL_PROBE = "position"
-"""The probe that shows them."""
 
 _EXPECTED: dict[str | None, Expectation] = {
     "1": Prefers("u"),

@@ -11,9 +11,7 @@ from steelyard.tasks.transcripts.changes import TurnChange, changes
 from steelyard.tasks.transcripts.transcript import Transcript
 
 ORIGINAL = "original"
-"""Probe and kind of a stimulus that shows an item as it is."""
 PERTURBED = "perturbed"
-"""Kind of a stimulus made from an item by an edit."""
 
 
 def original_of(item: Item, task: Task) -> Stimulus:
@@ -79,7 +77,6 @@ def pointwise_stimulus(
     authors: tuple[str, ...] | None = None,
     transcript: Transcript | None = None,
 ) -> Stimulus:
-    """One text in the item's place: its request, rubric, cluster and scale."""
     return Stimulus(
         id=name,
         probe=probe,
@@ -103,12 +100,10 @@ def pointwise_stimulus(
 
 
 def _changes(item: Item, transcript: Transcript | None) -> tuple[TurnChange, ...] | None:
-    """What an edit changed in the item's run; None where nothing was edited."""
     if item.transcript is None or transcript is None or transcript is item.transcript:
         return None
     return changes(item.transcript, transcript)
 
 
 def reference_of(item: Item) -> Expectation:
-    """The item's reference label, where it has one."""
     return Unknown() if item.label is None else Label(item.label)

@@ -22,11 +22,9 @@ from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 
 AUTHOR = "pack"
-"""Who wrote these texts."""
 
 
 def pack_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
-    """A stimulus for every brief on an item of the pack that has the variant."""
     made = []
     for brief in briefs:
         run = _version(brief)
@@ -46,14 +44,12 @@ def is_in_pack(brief: Brief) -> bool:
 
 
 def _version(brief: Brief) -> Transcript | None:
-    """The version of a built-in run that has the reference which is asked for."""
     run = pack_run(brief.item)
     wanted = brief.goal in (RUN_FAIL, RUN_PASS) and brief.expected is not None
     return run.version(brief.expected or "") if run is not None and wanted else None
 
 
 def _written(brief: Brief, source: PackItem) -> tuple[str, str | None] | None:
-    """Text and reference of the variant; nothing where the pack has none."""
     match brief.goal:
         case name if name == LABEL_FLIP:
             return source.label_flip.response, source.label_flip.label

@@ -17,13 +17,10 @@ class Lineage:
     """How a stimulus came to be."""
 
     parent: str
-    """Item or built-in checklist it was made from."""
     edit: str
     """What was done to the parent, in words a person can check."""
     author: str = "catalogue"
-    """Who wrote the text: the catalogue, a deterministic edit, or a model."""
     validation: str | None = None
-    """What the validator found, where one was asked."""
     review: str | None = None
     """`pending`, `accepted`, `edited` or `rejected`, where a person is to look or a check refused it."""
 
@@ -33,13 +30,10 @@ class RecordedText:
     """What is known of a text or run that was judged elsewhere, beside the verdicts on it."""
 
     words: int | None = None
-    """Words of the text."""
     run: bool = False
-    """True for a run of an agent."""
     change_depth: float | None = None
     """Where in the run the first message that an edit changed or added stands, 0 to 1."""
     changed_words: int | None = None
-    """Words of the run that an edit changed."""
 
 
 NOBODY = "nobody"
@@ -47,7 +41,6 @@ NOBODY = "nobody"
 RECORDED = "recorded"
 """Author of a text that was judged elsewhere, and is not known here."""
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
-"""States of a stimulus that is looked at before it is judged."""
 
 ADDITIONS = ("instruction", "scale", "level", "authors", "failing", "transcript", "changes", "recorded")
 """Fields that are left out where they say nothing: pairs have the hash they had without them."""
@@ -64,31 +57,23 @@ class Stimulus:
     id: str
     """Readable name, unique in its set; never shown to a judge."""
     probe: str
-    """The probe that asked for it."""
     kind: str
     """Condition within the probe: `prefix`, `same_subset`, `identical`, …"""
     cluster: str
     """What is drawn again as a whole: stimuli of a cluster are not independent."""
     stratum: str
-    """Domain, for reporting."""
     request: str
-    """What the texts answer."""
     texts: tuple[str, ...]
     """The canonical contents, u then v."""
     expectation: Expectation
-    """What a sound judge does."""
     lineage: Lineage
-    """Where it came from."""
     delta: float | None = None
     """Quality difference in elements, where there is a ladder."""
     base_level: float | None = None
     """Quality of the worse text, where there is a ladder."""
     rubric: str | None = None
-    """Rubric of this stimulus, where it differs from the task's."""
     reference: str | None = None
-    """Reference response, where there is one."""
     instruction: str | None = None
-    """Instruction for this stimulus, where it differs from the task's."""
     scale: str | None = None
     """Scale as it is written (`binary`, `1-6`); every stimulus of one text names its own."""
     level: float | None = None
@@ -124,7 +109,6 @@ class Stimulus:
 
     @property
     def _bare(self) -> Stimulus:
-        """The stimulus without the structure of a run."""
         whole = self.transcript is None and self.changes is None
         return self if whole else replace(self, transcript=None, changes=None)
 

@@ -16,10 +16,7 @@ from steelyard.stimuli.stimulus import Stimulus
 
 @dataclass(frozen=True)
 class StimulusSet:
-    """Stimuli in a fixed order, with one hash for them all."""
-
     stimuli: tuple[Stimulus, ...]
-    """Sorted by id."""
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> StimulusSet:
@@ -32,12 +29,10 @@ class StimulusSet:
 
     @cached_property
     def hash(self) -> str:
-        """Content hash of the whole set."""
         return content_hash([stimulus.hash for stimulus in self.stimuli])
 
     @property
     def judged(self) -> StimulusSet:
-        """Those that may be shown to a judge."""
         return StimulusSet(tuple(stimulus for stimulus in self.stimuli if stimulus.judged))
 
     def __iter__(self) -> Iterator[Stimulus]:
@@ -47,13 +42,11 @@ class StimulusSet:
         return len(self.stimuli)
 
     def write(self, path: Path) -> None:
-        """One JSON object per line."""
         lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in self]
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> StimulusSet:
-        """Read what `write` wrote."""
         stimuli = []
         try:
             lines = path.read_text(encoding="utf-8").split("\n")

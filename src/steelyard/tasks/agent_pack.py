@@ -34,7 +34,6 @@ from steelyard.tasks.transcripts.transcript import (
 )
 
 FAILS, PASSES = Binary().answers
-"""Reference answers of the pack: a run keeps the rubric, or breaks it."""
 
 AGENT_TASK = Task(
     instruction="Decide whether the run of an agent keeps the rubric.",
@@ -51,7 +50,6 @@ call or check that is not in the run.
 What the agent thinks of its own work does not count, nor does its tone, nor the order of look-ups.""",
     scale=Binary(),
 )
-"""The question put to judges of the pack."""
 
 
 class _Message(BuiltinModel):
@@ -93,21 +91,15 @@ class _RunFile(BuiltinModel):
 
 @dataclass(frozen=True)
 class PackRun:
-    """One run of the pack."""
-
     transcript: Transcript
-    """What the agent did."""
     domain: str
-    """Field that the run is of."""
     label: str
-    """Reference answer."""
     why: str
     """Which rule decides; never shown to a judge."""
     turned: Transcript
     """The same run, edited by hand so that the other answer is right."""
 
     def version(self, answer: str) -> Transcript:
-        """The run that has this reference answer."""
         return self.transcript if answer == self.label else self.turned
 
     @property
@@ -126,7 +118,6 @@ class PackRun:
 
 
 def parse_run(text: str) -> PackRun:
-    """Read one file of the pack; an unknown or missing key is an error."""
     body = _RunFile.model_validate(load_builtin(text))
     transcript = Transcript(body.id, tuple(_turns(body.messages)), metadata={"category": body.domain})
     turned = replace(transcript, turns=tuple(_turned(body.messages, body.turned)))
@@ -145,14 +136,12 @@ def _turned(messages: list[_Message], edits: list[_Edit]) -> Iterator[Turn]:
 
 @cache
 def agent_pack() -> tuple[PackRun, ...]:
-    """Every run of the pack, sorted by id."""
     folder = files("steelyard.tasks").joinpath("agent_runs")
     texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
     return tuple(sorted(map(parse_run, texts), key=lambda run: run.transcript.id))
 
 
 def pack_run(item: Item) -> PackRun | None:
-    """The run that an item was made from; nothing for an item from elsewhere."""
     run = _runs().get(item.id)
     return run if run is not None and item.transcript == run.transcript else None
 
@@ -189,5 +178,4 @@ def _blocks(message: _Message) -> Iterator[Block]:
 
 
 def _spelled(result: Any) -> str:
-    """What a tool returned: a text as it is, all else as JSON."""
     return result.strip() if isinstance(result, str) else json.dumps(result, ensure_ascii=False)

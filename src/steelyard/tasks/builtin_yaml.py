@@ -11,8 +11,6 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BuiltinModel(BaseModel):
-    """A mapping of a built-in file; unknown keys raise an error."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
 

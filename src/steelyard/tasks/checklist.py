@@ -14,16 +14,12 @@ ELEMENTS = 5
 
 @dataclass(frozen=True)
 class Element:
-    """One thing that the request asks for."""
-
     key: str
     """Short name, never shown to a judge."""
     means: str
-    """What a sentence must say to satisfy the element."""
     keywords: tuple[str, ...]
     """Word stems that mark the element: in each of its sentences and in no other."""
     wordings: tuple[str, ...]
-    """Sentences of the same content."""
     weak: str
     """A sentence that satisfies the element by half."""
 
@@ -35,17 +31,13 @@ class Checklist:
     id: str
     """Name of the checklist: the cluster of everything built from it."""
     domain: str
-    """Stratum of the checklist."""
     request: str
-    """What was asked; it names the five things."""
     elements: tuple[Element, ...]
-    """What a full answer contains."""
     filler: tuple[tuple[str, str], ...]
     """Sentences on the topic that give nothing, each in two wordings."""
 
 
 def parse_checklist(text: str) -> Checklist:
-    """Read one catalogue file."""
     data = load_builtin(text)
     elements = tuple(
         Element(e["key"], e["means"], tuple(e["keywords"]), tuple(e["wordings"]), e["weak"])
@@ -57,7 +49,6 @@ def parse_checklist(text: str) -> Checklist:
 
 @cache
 def catalogue() -> tuple[Checklist, ...]:
-    """Every built-in checklist, sorted by id."""
     folder = files("steelyard.tasks").joinpath("catalog")
     texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
     return tuple(sorted((parse_checklist(text) for text in texts), key=lambda checklist: checklist.id))

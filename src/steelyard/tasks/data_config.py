@@ -25,16 +25,12 @@ from steelyard.tasks.transcripts.preprocess import Preparation
 
 
 class ResponsesConfig(BaseModel):
-    """A second file that holds the responses."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     path: str = Field(min_length=1)
-    """The file, relative to the study file."""
     key: str = Field(min_length=1)
     """Column that both files have: the id of the prompt."""
     format: Format | None = None
-    """Format, where the ending of the name does not tell."""
 
 
 class ReferenceConfig(BaseModel):
@@ -47,30 +43,21 @@ class ReferenceConfig(BaseModel):
 
 
 class DataConfig(BaseModel):
-    """What is judged, and which of it."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     path: str = Field(min_length=1)
-    """The file, relative to the study file."""
     adapter: str | None = Field(default=None, min_length=1)
     """Name of a ready adapter, which brings the columns, the strata and the task."""
     columns: Columns | None = None
     """Which column plays which part; beside an adapter, the parts that differ from its own."""
     stratify: str | None = Field(default=None, min_length=1)
-    """Column whose values are the strata."""
     sample: SampleField = None
     """How many rows to draw: in all, spread over the strata, or `{per_stratum: N}`."""
     labels: dict[str | int | float | bool, str | int | float | bool] | None = None
-    """What the labels of the file mean on the scale, where they are not written as its answers."""
     responses: ResponsesConfig | None = None
-    """Second file, where prompts and responses are apart."""
     reference: ReferenceConfig | None = None
-    """A judge whose verdicts on the rows are their labels, where the file has none."""
     where: dict[str, Value | list[Value]] | None = None
-    """Rows to keep: column to value or values."""
     format: Format | None = None
-    """Format, where the ending of the name does not tell."""
     preprocess: list[str | dict[str, dict[str, Any]]] | None = None
     """What is taken out of transcripts before they are shown: preprocessors in their order."""
 
@@ -95,7 +82,6 @@ class DataConfig(BaseModel):
         return self.adapter is None or ADAPTERS.build(Spec(self.adapter)).asks_for_truth
 
     def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
-        """The items of the study, in the order of the file."""
         return self.split_items(folder, scale, seed)[0]
 
     def split_items(
@@ -119,7 +105,6 @@ class DataConfig(BaseModel):
     def read(
         self, folder: Path, scale: Scale, rubric: RubricEntry | None = None, *, several: bool = False
     ) -> tuple[Item, ...]:
-        """Every item of the file that the filter keeps; with the labels of a rubric, where one is given."""
         if self.adapter is not None:
             return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
         table, columns = self._table(folder, read_table), self.columns or Columns()
@@ -143,7 +128,6 @@ class DataConfig(BaseModel):
         return adapter.items(table, self.columns, self.stratify, Preparation.of(self.preprocess or ()))
 
     def _table(self, folder: Path, opener: Opener) -> Table:
-        """The rows that are left after joining and filtering."""
         table = opener(folder / self.path, self.format)
         if self.responses is not None:
             second = read_table(folder / self.responses.path, self.responses.format)

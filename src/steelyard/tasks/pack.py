@@ -24,33 +24,23 @@ class Flip:
     """A small edit of a response that changes what the rubric says about it."""
 
     response: str
-    """The edited response."""
     label: str
-    """Its reference answer, other than the item's own."""
     why: str
     """Which line of the rubric decides; never shown to a judge."""
 
 
 @dataclass(frozen=True)
 class PackItem:
-    """A request with a response, its reference answer, and variants of the response."""
-
     id: str
     """Task and number: the cluster of everything derived from the item."""
     stratum: str
-    """Domain of the request."""
     request: str
-    """What was asked of the author of the response."""
     response: str
-    """The response as it is."""
     label: str
-    """Reference answer on the task's scale."""
     why: str
     """Which line of the rubric decides; never shown to a judge."""
     label_flip: Flip
-    """The response with the small edit that changes its reference answer."""
     paraphrase: str
-    """The same content in other words."""
     long: str
     """The same content in about twice as many words that add nothing."""
     short: str
@@ -61,7 +51,6 @@ class PackItem:
     """A reference answer and a response for each answer of an ordinal scale; empty where none are written."""
 
     def labelled(self) -> Iterator[tuple[str, str]]:
-        """Every text that has a reference answer, with that answer."""
         for text in (self.response, self.paraphrase, self.long, self.short):
             yield text, self.label
         yield self.label_flip.response, self.label_flip.label
@@ -71,22 +60,14 @@ class PackItem:
 
 @dataclass(frozen=True)
 class PackTask:
-    """One question to the judge, with the items it is put to."""
-
     id: str
-    """Name of the task and of its file."""
     instruction: str
-    """What the judge is asked to do."""
     rubric: str
-    """What counts, as a list from which each reference answer can be derived."""
     scale: Scale
-    """The admissible answers."""
     items: tuple[PackItem, ...]
-    """What is judged."""
 
     @property
     def task(self) -> Task:
-        """The question alone."""
         return Task(self.instruction, self.rubric, self.scale)
 
     def item(self, entry: PackItem) -> Item:
@@ -134,7 +115,6 @@ class _TaskFile(BuiltinModel):
 
 
 def parse_pack_task(text: str) -> PackTask:
-    """Read one file of the pack; an unknown or missing key is an error."""
     body = _TaskFile.model_validate(load_builtin(text))
     items = tuple(_pack_item(entry) for entry in body.items)
     return PackTask(body.id, body.instruction, body.rubric, parse_scale(body.scale), items)
@@ -160,14 +140,12 @@ def _pack_item(entry: _ItemEntry) -> PackItem:
 
 @cache
 def pack() -> tuple[PackTask, ...]:
-    """Every task of the pack, sorted by id."""
     folder = files("steelyard.tasks").joinpath("pack")
     texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
     return tuple(sorted((parse_pack_task(text) for text in texts), key=lambda task: task.id))
 
 
 def pack_items(scale: Scale | None = None) -> tuple[Item, ...]:
-    """The items of the pack, sorted by id; of one scale only where one is given."""
     chosen = [task for task in pack() if scale is None or task.scale == scale]
     return tuple(task.item(entry) for task in chosen for entry in task.items)
 

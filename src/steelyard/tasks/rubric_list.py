@@ -21,8 +21,6 @@ from steelyard.tasks.scale import Scale, parse_scale
 
 
 class LevelConfig(BaseModel):
-    """One level of a rubric as a file has it."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     score: int
@@ -34,8 +32,6 @@ _LEVELS = "a list of {score, label}, or a mapping of scores to labels"
 
 
 class RubricConfig(BaseModel):
-    """One rubric as a file has it."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     id: str = Field(min_length=1)
@@ -49,18 +45,14 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class RubricEntry:
-    """One rubric of several."""
-
     id: str
     """Its name; items that are judged by it end in it."""
     text: str
-    """What counts, with its levels."""
     scale: Scale | None
     """From its lowest level to its highest; None where it has none."""
 
 
 def read_rubrics(path: Path, wanted: Sequence[str] | None = None) -> tuple[RubricEntry, ...]:
-    """The rubrics of a file, or those of them that are wanted, in the order of the file."""
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:

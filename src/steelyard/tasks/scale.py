@@ -22,7 +22,6 @@ class Binary:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Every answer a judge may give."""
         return ("0", "1")
 
 
@@ -39,7 +38,6 @@ class Ordinal:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Every answer a judge may give."""
         return _whole_numbers(self.low, self.high)
 
 
@@ -57,7 +55,6 @@ class Pairwise:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Every answer a judge may give."""
         return ("1", "2", "tie") if self.tie else ("1", "2")
 
 
@@ -83,7 +80,6 @@ def parse_scale(text: str) -> Scale:
 
 
 def scale_name(scale: Scale) -> str:
-    """How a scale is written: the inverse of `parse_scale`."""
     if isinstance(scale, Ordinal):
         return f"{scale.low}-{scale.high}"
     return "binary" if isinstance(scale, Binary) else "pairwise"

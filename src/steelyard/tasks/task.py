@@ -12,11 +12,8 @@ class Task:
     """Instruction, rubric and scale; the same for all items of a study."""
 
     instruction: str
-    """What the judge is asked to do."""
     rubric: str
-    """What counts."""
     scale: Scale
-    """The admissible answers."""
 
 
 SURFACE_CLAUSE = "Wording, style, sentence order and length do not count."
@@ -27,4 +24,3 @@ CHECKLIST_TASK = Task(
     rubric=f"The better answer gives more of the things the request asks for. {SURFACE_CLAUSE}",
     scale=Pairwise(tie=True),
 )
-"""The question of the built-in catalogue."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from steelyard.commands.gate.certificate import (
     NAME,
@@ -19,18 +21,23 @@ from steelyard.commands.gate.certificate import (
 )
 from steelyard.commands.gate.drift import drift_checks
 from steelyard.commands.gate.flags import with_flags
-from steelyard.commands.gate.policy import PolicyLike, find_policy
+from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
 from steelyard.commands.gate.ruling import (
     GATE_INCONCLUSIVE,
+    Check,
     Ruling,
     apply_policy,
     select_judges,
     withhold_partial,
 )
 from steelyard.core.atomic_write import atomic_write_text
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
+
+DriftChecks: TypeAlias = Callable[[Ruling], tuple[list[Check], list[str]]]
+"""Checks against a reference, and notes, given the ruling by the policy."""
 
 
 def gate(
@@ -50,11 +57,8 @@ def gate(
     sheet = read_datasheet(folder)
     names = select_judges(sheet, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
-    ruling = apply_policy(sheet, policy, names, policy.name or "policy")
-    if reference is not None:
-        checks, notes = drift_checks(folder, reference, policy, ruling, margin)
-        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
-    ruling = withhold_partial(with_flags(ruling, sheet, policy), sheet)
+    drift = partial(drift_checks, folder, reference, policy, margin=margin) if reference is not None else None
+    ruling = rule_on(sheet, policy, names, drift)
     certificate = folder / NAME
     try:
         if ruling.result == GATE_INCONCLUSIVE:
@@ -65,6 +69,17 @@ def gate(
     except (StoreError, OSError):
         return ruling, None
     return ruling, certificate
+
+
+def rule_on(
+    sheet: Datasheet, policy: Policy, judges: Sequence[str], drift: DriftChecks | None = None
+) -> Ruling:
+    """Everything that decides: the rules, drift from a reference, flagged readings, missing calls."""
+    ruling = apply_policy(sheet, policy, judges, policy.name or "policy")
+    if drift is not None:
+        checks, notes = drift(ruling)
+        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
+    return withhold_partial(with_flags(ruling, sheet, policy), sheet)
 
 
 def check_certificate(

@@ -21,7 +21,6 @@ PADDED = "verbosity_padding"
 AMBIGUOUS = "answer_ambiguity"
 ORDINAL = "synthetic_ordinal"
 GOALS = (LABEL_FLIP, PARAPHRASE, LONG, SHORT, PADDED, AMBIGUOUS, ORDINAL)
-"""Every text that an author can be asked for."""
 
 RUN_FAIL = "agent_perturbation"
 RUN_PASS = "agent_positives"
@@ -44,17 +43,12 @@ EDITS = {
     RUN_PASS: "edited so that the run keeps the rubric",
     RUN_LEVEL: "edited so that the run earns a given score",
 }
-"""Goal to what was done to the parent, in words."""
 
 
 @dataclass(frozen=True)
 class Brief:
-    """One text to be written."""
-
     probe: str
-    """The probe that asks."""
     item: Item
-    """What the text is made from."""
     number: int
     """Tells the briefs of one probe and item apart."""
     goal: str
@@ -64,23 +58,19 @@ class Brief:
 
     @property
     def name(self) -> str:
-        """Id of the stimulus that fulfils the brief."""
         return f"{self.item.id}/{self.probe}/{self.number}"
 
     @property
     def edits_run(self) -> bool:
-        """True where a run is to be edited message by message, False where a text is to be written."""
         return self.goal in RUN_GOALS
 
     @property
     def edit(self) -> str:
-        """What is to be done to the item, in words."""
         words = EDITS[self.goal]
         return f"{words}: {self.expected}" if self.goal in BY_LEVEL else words
 
     @property
     def content(self) -> dict[str, Any]:
-        """What a hash is taken of: the item as its own content has it."""
         return {**plain(self), "item": self.item.content}
 
     def to_stimulus(

@@ -75,18 +75,15 @@ def words(text: str) -> list[str]:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text declines to answer."""
     return _REFUSALS.search(text.replace("’", "'")) is not None
 
 
 def shared_pairs(text: str, source: str) -> float:
-    """Share of the text's pairs of neighbouring words that stand in the source too."""
     mine, theirs = _pairs(text), _pairs(source)
     return len(mine & theirs) / len(mine) if mine else 0.0
 
 
 def check_text(brief: Brief, text: str, rubric: str) -> Rejection | None:
-    """The first thing that is wrong with a text; None where nothing is."""
     source = brief.item.responses[0]
     for rejection in _findings(brief.goal, text, source, rubric):
         if rejection is not None:
@@ -138,7 +135,6 @@ def _script(text: str) -> str:
 
 
 def check_leak(text: str, source: str, rubric: str) -> Rejection | None:
-    """A text that speaks of the task or quotes the rubric, where the source does not."""
     for pattern in _TASK_TALK:
         match = pattern.search(text)
         if match and not pattern.search(source):

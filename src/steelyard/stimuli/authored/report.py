@@ -15,49 +15,36 @@ BY_A_PERSON = "by a person"
 
 @dataclass(frozen=True)
 class Bucket:
-    """One level of an ordinal scale."""
-
     level: str
     """The score that texts were written for."""
     filled: int
     """Texts that were confirmed at it; those kept at it that were written for another are among them."""
     wanted: int
-    """Texts that were asked for."""
 
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """The texts of one probe."""
-
     probe: str
-    """Its name."""
     asked: int
-    """Texts that were asked for."""
     usable: int
-    """Texts that may be judged."""
     pending: int
-    """Texts that wait for a person."""
     rejected: Mapping[str, int]
     """Reason to the number of texts that came to nothing, `by a person` included."""
     turned_down: Mapping[str, int]
     """Reason to the number of tries that were rejected, mended ones included."""
     buckets: tuple[Bucket, ...] = ()
-    """Levels of a synthetic scale, lowest first."""
     by_validator: int = 0
     """Runs among the usable ones that nobody labelled: their reference is the validator's opinion."""
 
     @property
     def even(self) -> bool:
-        """True where every level has as many texts as the others."""
         return len({bucket.filled for bucket in self.buckets}) <= 1
 
     @property
     def reasons(self) -> str:
-        """Why texts were rejected, with counts."""
         return _counted(self.rejected)
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `authored` in `datasheet.json`."""
         body: dict[str, Any] = {
             "probe": self.probe,
             "asked": self.asked,
@@ -75,7 +62,6 @@ class ProbeReport:
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> ProbeReport:
-        """The report that was written."""
         known = mapping(body, where)
         place = f"{where}.levels"
         levels = mapping(known.get("levels", {}), place)
@@ -83,7 +69,6 @@ class ProbeReport:
         return from_body(cls, {"pending": 0, "by_validator": 0, **known, "buckets": buckets}, where)
 
     def sentence(self) -> str:
-        """All of it in a line."""
         parts = [f"{self.asked} asked", f"{self.usable} usable"]
         if self.by_validator:
             parts.append(f"{self.by_validator} of them with the validator's opinion as their only reference")
@@ -99,7 +84,6 @@ class ProbeReport:
 
     @property
     def levels(self) -> str:
-        """How evenly the levels of a synthetic scale are filled; empty where there are none."""
         if not self.buckets:
             return ""
         if not any(bucket.filled for bucket in self.buckets):

@@ -30,12 +30,9 @@ _NUMBER = re.compile(r"\D*(\d{1,6})\D*")
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One message that is to be edited."""
-
     place: int
     """Where it stands, from 0."""
     goal: str
-    """What the edit is to bring about."""
 
     @property
     def number(self) -> int:
@@ -45,24 +42,18 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class EditPlan:
-    """Steps in the order of their messages, and the thought that joins them."""
-
     thesis: str
-    """How the run comes to its target."""
     steps: tuple[PlanStep, ...]
-    """Never empty."""
     corrections: tuple[str, ...] = ()
     """What was wrong with the planner's answer and was put right, in words."""
 
     @property
     def words(self) -> str:
-        """The plan in a line."""
         steps = "; ".join(f"message {step.number}: {step.goal}" for step in self.steps)
         return f"{self.thesis} ({steps})"
 
 
 def parse_plan(body: Mapping[str, Any], transcript: Transcript, most: int) -> EditPlan | Rejection:
-    """The plan that a planner's answer holds, without what can not be done; or why there is none."""
     given = body.get("steps")
     if not isinstance(given, list):
         return Rejection(UNREADABLE, "the plan's steps are no list")
@@ -110,7 +101,6 @@ def _fault(step: Any, place: int | None, transcript: Transcript, taken: set[int]
 
 
 def _message_place(step: Any) -> int | None:
-    """Where the message of a step stands, from 0; None where no number is named."""
     named = step.get("message") if isinstance(step, Mapping) else None
     if isinstance(named, bool) or not isinstance(named, int | str):
         return None
@@ -134,7 +124,6 @@ _HEADS = re.compile(
     r"^\s*(?:\[\d{3,}\] (?:SYSTEM|USER|ASSISTANT|TOOL RESULT)\b|(?:user|human|system|tool(?: result)?)\s*:)",
     re.I | re.M,
 )
-"""How a message of somebody begins, as runs are shown or as chats are written out."""
 LONGEST_ECHO = 6
 """Words from which on a message that repeats somebody else's nearly word for word is told from chance."""
 MOST_ECHOED = 0.9
@@ -143,8 +132,6 @@ MOST_ECHOED = 0.9
 
 @dataclass(frozen=True)
 class TurnEdit:
-    """What an editor gives back."""
-
     text: str | None = None
     """The words of the message; None leaves them as they are."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -268,7 +255,6 @@ def _changed_arguments(original: Transcript, edited: Transcript) -> Iterator[tup
 
 
 def _messages_naming(edited: Transcript, place: int, old: str, new: str) -> Iterator[int]:
-    """Numbers of the messages of others after the call that name the old value."""
     if occurs(old, new):
         return
     for number, turn in enumerate(edited.turns, start=1):

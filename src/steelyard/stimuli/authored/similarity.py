@@ -13,12 +13,9 @@ from steelyard.stimuli.authored.checks import words
 
 Vector: TypeAlias = NDArray[np.float64]
 Crowd: TypeAlias = Mapping[int, NDArray[np.float64]]
-"""Vectors of one length as the rows of a matrix."""
 
 RUNS = (3, 4, 5)
-"""Lengths of the runs that are counted."""
 DIMENSIONS = 8192
-"""Runs are spread over this many places by their checksum."""
 LOCAL_LIMIT = 0.92
 """Cosine of two local vectors above which texts are one text twice; levels of one pack item reach 0.89."""
 EMBEDDED_LIMIT = 0.97
@@ -43,7 +40,6 @@ def unit(numbers: Sequence[float] | Vector) -> Vector:
 
 
 def crowd(vectors: Iterable[Vector]) -> Crowd:
-    """Vectors to be compared with, stacked by their length."""
     by_length: dict[int, list[Vector]] = {}
     for vector in vectors:
         by_length.setdefault(len(vector), []).append(vector)

@@ -23,7 +23,6 @@ _BLANKS = re.compile(
 )
 _INDENTS = ("  ", "    ", "      ", "        ", "\t", "\t\t")
 _SHARE = 0.4
-"""Share of the gaps between words that become clusters."""
 
 
 def blank_lines(text: str, rng: random.Random) -> str | None:

@@ -20,8 +20,6 @@ _AFTER_BLANK = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)\s*\Z")
 
 @dataclass(frozen=True)
 class _Point:
-    """One point of a list, with the lines that belong to it."""
-
     indent: str
     mark: str
     kind: str
@@ -108,7 +106,6 @@ def _point(line: str) -> _Point | None:
 
 
 def _moving(points: list[_Point], scale: Scale | None, spoken: set[str]) -> bool:
-    """Whether marks go with their points."""
     numbers = {point.number for point in points if point.number}
     meant = scale is None or numbers == set(scale.answers) or not numbers.isdisjoint(spoken)
     return points[0].kind == "level" or meant

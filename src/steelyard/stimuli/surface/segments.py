@@ -9,15 +9,11 @@ from dataclasses import dataclass
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
 INLINE_CODE = re.compile(r"(?P<ticks>`+)[^`].*?(?<!`)(?P=ticks)(?!`)")
-"""Code inside a line, with its backticks."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A run of whole lines."""
-
     text: str
-    """The lines, with their ends."""
     code: bool
     """Whether they are a fenced block, fences included."""
 
@@ -46,12 +42,10 @@ def segments(text: str) -> list[Segment]:
 
 
 def in_prose(text: str, edit: Callable[[str], str]) -> str:
-    """The text with an edit applied to its prose alone."""
     return "".join(part.text if part.code else edit(part.text) for part in segments(text))
 
 
 def outside_inline_code(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of every stretch that is not inline code."""
     start = 0
     for code in INLINE_CODE.finditer(text):
         yield start, code.start()
@@ -70,7 +64,6 @@ def prose_stretches(text: str) -> list[tuple[int, int]]:
 
 
 def replace_spans(text: str, changes: dict[tuple[int, int], str]) -> str:
-    """The text with each span replaced; spans do not overlap."""
     parts, end = [], 0
     for (start, stop), new in sorted(changes.items()):
         parts += [text[end:start], new]

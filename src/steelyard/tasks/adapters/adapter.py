@@ -32,35 +32,25 @@ class Adapter:
     """How one benchmark is read and what its judge is asked."""
 
     name: str
-    """Name on the command line."""
     title: str
-    """The benchmark, as its authors write it."""
     task: Task
-    """Instruction, rubric and scale, in words of our own."""
     judged: str
     """What the judge decides, in one phrase."""
     file: str
-    """The file that the user brings."""
     licence: str
-    """Terms of the data, as far as they are known."""
     columns: Mapping[str, tuple[str, ...]]
     """Part to the columns that may hold it, best first; `a/b` stands for two columns joined by a slash."""
     optional: frozenset[str] = frozenset()
-    """Parts that a file may lack."""
     stratify: tuple[str, ...] = ()
-    """Columns that may hold the stratum, best first."""
     always: str | None = None
     """The label of every row, where the file has none because it is always the same."""
     labels: Labels | None = None
-    """What the labels of the file mean on the scale."""
     key: str | None = None
     """Column by which a second file with responses is joined, where there is one."""
     opener: Opener = read_table
-    """Reads the file into a table."""
     reader: Reader | None = None
     """Makes items of the table, where a map of columns does not suffice."""
     note: str | None = None
-    """What a user must know, in one or two sentences."""
     pending: str | None = None
     """Why items of its usual file cannot be judged, where that is so; those of a log of agents can."""
     failing: int | None = None
@@ -109,7 +99,6 @@ class Adapter:
         )
 
     def resolve(self, table: Table, columns: Columns | None = None) -> Columns:
-        """The map of columns for this file."""
         chosen = dict(columns.used()) if columns is not None else {}
         for part, names in self.columns.items():
             column = _first(names, table)
@@ -200,7 +189,6 @@ class AdapterFile(BuiltinModel):
 
 
 def read_adapter(name: str) -> Adapter:
-    """The adapter of one file."""
     text = files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8")
     body = AdapterFile.model_validate(load_builtin(text))
     return Adapter(

@@ -13,7 +13,6 @@ from steelyard.tasks.sources.table import Table, TableRecord, table_of
 
 
 def require_filled(table: Table, columns: tuple[str, ...]) -> None:
-    """Refuse a table that lacks one of the columns, or a row that leaves one empty."""
     for column in columns:
         table.require(column, column)
         for record in table.records:
@@ -80,7 +79,6 @@ def human_majority_vote(votes: tuple[str, ...]) -> str:
 
 
 def category(question: str) -> str | None:
-    """The category of a question of the published eighty, by its number."""
     place = int(question) - _FIRST_QUESTION if question.isascii() and question.isdigit() else -1
     return CATEGORIES[place // 10] if 0 <= place < 10 * len(CATEGORIES) else None
 
@@ -117,7 +115,6 @@ def _vote(name: str, record: TableRecord, models: list[str]) -> str:
 
 
 def _turns(name: str, record: TableRecord, column: str) -> list[tuple[str, str]]:
-    """Question and answer of each turn."""
     messages = messages_of(record.values[column])
     if messages is None or len(messages) < 2:
         raise DataError(

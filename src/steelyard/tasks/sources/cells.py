@@ -12,7 +12,6 @@ from steelyard.tasks.scale import BINARY_WORDS, Binary, Scale
 
 
 def is_missing(cell: Any) -> bool:
-    """Null, NaN or an empty text."""
     return cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell))
 
 
@@ -28,7 +27,6 @@ def plain_text(cell: Any) -> str:
 
 
 def long_text(cell: Any, where: str) -> str:
-    """A request or response: a scalar, or a list of chat messages written one after the other."""
     if isinstance(cell, (list, dict)):
         messages = messages_of(cell)
         if messages is None:
@@ -43,7 +41,6 @@ def long_text(cell: Any, where: str) -> str:
 
 
 def messages_of(cell: Any) -> list[tuple[str, str]] | None:
-    """Role and content of each chat message, or None where the cell is something else."""
     if not isinstance(cell, list) or not cell:
         return None
     if not all(isinstance(message, dict) and {"role", "content"} <= message.keys() for message in cell):
@@ -52,7 +49,6 @@ def messages_of(cell: Any) -> list[tuple[str, str]] | None:
 
 
 def rubric_text(cell: Any, where: str) -> str:
-    """A rubric: a text, or a list of points, which becomes a numbered list."""
     points = _points(cell)
     if points is None:
         return long_text(cell, where)
@@ -72,7 +68,6 @@ def _points(cell: Any) -> list[Any] | None:
 
 
 Labels: TypeAlias = Mapping[str | int | float | bool, str | int | float | bool]
-"""What a study file says under `labels`: a label of the file to an answer on the scale."""
 
 SPELLINGS = {True: ("true", "yes", "on"), False: ("false", "no", "off")}
 """YAML reads an unquoted yes, on or true as a truth value, whichever was written."""
@@ -82,8 +77,6 @@ _LONGEST = 20
 
 
 class LabelMap:
-    """Reads the label of a cell."""
-
     def __init__(self, scale: Scale, labels: Labels | None = None) -> None:
         """Without `labels`, answers are written as on the scale, or as yes and no for a binary one."""
         self._answers = scale.answers
@@ -92,7 +85,6 @@ class LabelMap:
         self._known = own if labels is None else self._given(labels)
 
     def read(self, cell: Any, where: str, column: str) -> str | None:
-        """The answer of a cell; None where the cell is empty."""
         if is_missing(cell):
             return None
         answer = self._known.get(normal(cell))

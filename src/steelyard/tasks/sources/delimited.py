@@ -22,12 +22,10 @@ _SNIFFED = 20
 
 
 def read_csv(path: Path) -> Table:
-    """A table with one header row; the delimiter is found in the first rows."""
     return _read(path, None)
 
 
 def read_tsv(path: Path) -> Table:
-    """A table whose delimiter is the tabulator."""
     return _read(path, "\t")
 
 

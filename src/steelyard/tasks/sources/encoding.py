@@ -20,7 +20,6 @@ _MANY, _FEW = 0.4, 0.1
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file, or one sentence."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -36,7 +35,6 @@ def _empty(path: Path) -> DataError:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in the encoding that `encoding_of` finds."""
     data = read_bytes(path)
     encoding = encoding_of(data)
     try:

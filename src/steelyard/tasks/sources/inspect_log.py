@@ -16,7 +16,6 @@ from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
 
 OWN_COLUMNS = ("id", "sample", "epoch", "task", "model", "input", "target", "error", "messages")
-"""What every row holds, before its metadata and scores."""
 PARTS = {"id": "id", "cluster": "sample", "request": "input", "messages": "messages", "author": "model"}
 """Which of them plays which part, where a study does not say otherwise."""
 NO_ERROR = "none"
@@ -27,12 +26,10 @@ _LOG_KEYS = {"version", "status", "eval"}
 
 
 def is_log(body: object) -> bool:
-    """True for the JSON of an Inspect log."""
     return isinstance(body, dict) and body.keys() >= _LOG_KEYS
 
 
 def read_inspect(path: Path) -> Table:
-    """Every sample with its metadata and scores as columns; `messages` holds the transcript."""
     log = open_log(path)
     samples = log.samples or []
     if all(sample.error and not sample.messages for sample in samples):
@@ -46,7 +43,6 @@ def read_inspect(path: Path) -> Table:
 
 
 def open_log(path: Path) -> Any:
-    """The log as Inspect reads it; a file that it can not read is refused in one sentence."""
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
@@ -75,7 +71,6 @@ def _reason(error: Exception) -> str:
 
 
 def transcript_of_sample(sample: Any, log: Any, where: str) -> Transcript:
-    """One sample with messages as a transcript."""
     messages = [message.model_dump(exclude_none=True) for message in sample.messages]
     return Transcript(
         id=str(sample.id),
@@ -89,7 +84,6 @@ def transcript_of_sample(sample: Any, log: Any, where: str) -> Transcript:
 
 
 def transcript_scores(sample: Any) -> tuple[RunScore, ...]:
-    """What was said of a sample, sorted by scorer."""
     return tuple(_score(name, score) for name, score in sorted((sample.scores or {}).items()))
 
 

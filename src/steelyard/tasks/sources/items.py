@@ -27,20 +27,15 @@ PAIRWISE = ("response_1", "response_2")
 
 
 class Columns(BaseModel):
-    """The map of columns: part to name in the file."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     request: str | None = Field(default=None, min_length=1)
     """What was asked; without it the request is empty."""
     response: str | None = Field(default=None, min_length=1)
-    """The text that is scored (binary and ordinal scales)."""
     messages: str | None = Field(default=None, min_length=1)
     """An agent's run as a list of chat messages, in the place of `response`."""
     response_1: str | None = Field(default=None, min_length=1)
-    """First text of a pair (pairwise scale)."""
     response_2: str | None = Field(default=None, min_length=1)
-    """Second text of a pair (pairwise scale)."""
     label: str | None = Field(default=None, min_length=1)
     """Reference answer on the scale; empty cells have none."""
     id: str | None = Field(default=None, min_length=1)
@@ -50,16 +45,11 @@ class Columns(BaseModel):
     rubric: str | None = Field(default=None, min_length=1)
     """Rubric of the row: a text, or a list of points."""
     reference: str | None = Field(default=None, min_length=1)
-    """Reference response."""
     author: str | None = Field(default=None, min_length=1)
-    """Model that wrote the response."""
     author_1: str | None = Field(default=None, min_length=1)
-    """Model that wrote the first text of a pair."""
     author_2: str | None = Field(default=None, min_length=1)
-    """Model that wrote the second text of a pair."""
 
     def used(self) -> Iterator[tuple[str, str]]:
-        """Part and column, for each part that is mapped."""
         for part in Columns.model_fields:
             column = getattr(self, part)
             if column is not None:
@@ -70,7 +60,6 @@ class Columns(BaseModel):
         return Columns(**{**parts, **dict(self.used())})
 
     def check(self, scale: Scale) -> None:
-        """One response for scores, two for pairs, and authors to match."""
         pairs = isinstance(scale, Pairwise)
         mapped = {part for part, _ in self.used()}
         single = TRANSCRIPT if "messages" in mapped else POINTWISE
@@ -97,7 +86,6 @@ def parse_columns(text: str) -> Columns:
 
 
 _NAMED = 5
-"""Strata that a sentence names."""
 TEXTS: dict[str, Callable[[Item], str]] = {
     "request": lambda item: item.request,
     "response": lambda item: item.responses[0],
@@ -118,18 +106,15 @@ def load_items(
     seed: int,
     format: Format | None = None,
 ) -> tuple[Item, ...]:
-    """Read a file into items: every row, or a seeded draw that is spread over the strata."""
     items = items_of(read_table(path, format), columns, scale, labels=labels, stratify=stratify)
     return draw_items(items, sample, seed)
 
 
 def draw_items(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
-    """The items a study uses, in the order of the file."""
     return tuple(draw(items, sample, seed, name=lambda item: item.id, stratum=lambda item: item.stratum))
 
 
 def empty_strata(chosen: Iterable[Item], others: Iterable[Item]) -> Iterator[str]:
-    """Strata of the data from which nothing was drawn, in a sentence."""
     held = {item.stratum for item in chosen}
     missing = sorted({item.stratum for item in others if item.stratum is not None} - held)
     if missing:
@@ -206,14 +191,11 @@ def items_of(
 
 
 class _ItemRow:
-    """One record, read by parts."""
-
     def __init__(self, name: str, record: TableRecord, columns: Columns, preparation: Preparation) -> None:
         self._name, self._record, self._columns = name, record, columns
         self._preparation = preparation
 
     def item(self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None) -> Item:
-        """The record as an item."""
         name = self._id()
         transcript = self._transcript(name) if self._columns.messages else None
         return Item(
@@ -253,13 +235,11 @@ class _ItemRow:
         return plain_text(cell)
 
     def _request(self, transcript: Transcript | None) -> str:
-        """What was asked: the column, else the first words of a transcript's user."""
         if self._columns.request:
             return self._long("request")
         return "" if transcript is None else transcript.request
 
     def _transcript(self, name: str) -> Transcript:
-        """The run in its cell, read where it is not yet, and prepared."""
         cell = self._cell("messages")
         if is_missing(cell):
             raise DataError(

@@ -20,7 +20,6 @@ from steelyard.tasks.sources.table import Lost, Table, TableRecord, table_of, ta
 
 
 def read_jsonl(path: Path) -> Table:
-    """One JSON object per line; blank lines are passed over."""
     # Not `splitlines`: a line separator inside a JSON text does not end the line.
     lines = enumerate(read_text(path).split("\n"), start=1)
     filled = [(f"line {number}", line) for number, line in lines if line.strip()]
@@ -67,7 +66,6 @@ def _parsed(where: str, text: str) -> Any:
 
 
 def read_parquet(path: Path) -> Table:
-    """All rows of one Parquet file."""
     try:
         import pyarrow as arrow
         import pyarrow.parquet
@@ -129,7 +127,6 @@ def _rows(load: Callable[..., Any], data: bytes) -> list[tuple[Any, ...]]:
 
 
 def _cells(book: Any) -> tuple[list[tuple[Any, ...]], dict[tuple[int, int], str]]:
-    """The first sheet's values, and where its formulas stand."""
     rows: list[tuple[Any, ...]] = []
     formulas: dict[tuple[int, int], str] = {}
     for number, row in enumerate(book.worksheets[0].iter_rows()):
@@ -166,7 +163,6 @@ def _cell(cell: Any) -> Any:
 
 
 Format: TypeAlias = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "inspect"]
-"""Every format that can be read."""
 
 _READERS: dict[str, Callable[[Path], Table]] = {
     "csv": read_csv,
@@ -181,7 +177,6 @@ _ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "xlsm": "xlsx", "e
 
 
 def read_table(path: Path, format: Format | None = None) -> Table:
-    """Read a file in the given format, or in the one its name ends with."""
     if path.is_dir():
         raise DataError(f"{path}: is a folder, expected a data file; name a file in it.")
     ending = path.suffix.removeprefix(".").lower()

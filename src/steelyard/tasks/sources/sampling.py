@@ -13,16 +13,12 @@ from steelyard.core.validation import Expected
 
 
 class PerStratum(BaseModel):
-    """The same number from every stratum."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     per_stratum: int = Field(ge=1)
-    """At most this many from each."""
 
 
 Sample: TypeAlias = int | PerStratum
-"""How many to draw: in all, or from each stratum."""
 
 SampleField: TypeAlias = Annotated[
     Annotated[int, Field(ge=1)] | PerStratum | None, Expected("a number from 1 on or {per_stratum: N}")

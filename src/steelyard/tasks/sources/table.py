@@ -17,19 +17,15 @@ class Lost:
     """A cell whose content the file does not hold."""
 
     reason: str
-    """What stands there instead, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """One row."""
-
     number: int
     """1 for the first row after the header; blank rows are not counted."""
     where: str
     """Where it stands in the file, in words: `row 3`, `line 12`."""
     values: Mapping[str, Any]
-    """Cell of each column, as the format gives it; `Lost` where it gives none."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +33,12 @@ class Table:
     """A file that was read: never empty."""
 
     name: str
-    """The path, for messages."""
     columns: tuple[str, ...]
-    """Names in the order in which they were found."""
     records: tuple[TableRecord, ...]
-    """Rows in the order of the file."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """Part to column, where the format itself says what its columns hold."""
 
     def require(self, column: str, role: str) -> None:
-        """Refuse a column that is not there, is there twice, or has lost the content of a cell."""
         if column not in self.columns:
             raise DataError(
                 f"{self.name}: no column {column!r} for {role}; {self._hint(column)}found: {self._listed()}; "
@@ -76,7 +68,6 @@ class Table:
 
 
 def table_of(name: str, columns: tuple[str, ...], records: list[TableRecord]) -> Table:
-    """The table, or one sentence when it holds nothing."""
     if not records:
         content = "only a header" if columns else "no rows"
         raise DataError(f"{name}: {content} found, expected one row per item; add rows or name another file.")
@@ -92,7 +83,6 @@ def table_of_objects(name: str, bodies: list[tuple[str, dict[str, Any]]]) -> Tab
 
 Value: TypeAlias = str | int | float | bool
 Where: TypeAlias = Mapping[str, Value | list[Value]]
-"""Column to the value, or the values, that its rows must hold; all columns must fit."""
 
 
 def filter_rows(table: Table, where: Where) -> Table:

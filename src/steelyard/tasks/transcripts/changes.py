@@ -15,12 +15,9 @@ from steelyard.tasks.transcripts.transcript import Transcript, Turn, message
 
 @dataclass(frozen=True)
 class TurnChange:
-    """One message that was changed, removed or added."""
-
     place: int
     """Where it stood in the run before the edit, from 0; an added message stands before the one named."""
     of: int
-    """Messages that the run had before the edit."""
     before: Turn | None
     """The message as it was; None where it was added."""
     after: Turn | None
@@ -33,26 +30,22 @@ class TurnChange:
 
     @property
     def words(self) -> int:
-        """Words that differ between the two."""
         before, after = (_words(turn) for turn in (self.before, self.after))
         blocks = SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
         return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in blocks if tag != "equal")
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping; the message that is not there is left out."""
         turns = {"before": self.before, "after": self.after}
         shown = {key: turn.to_json() for key, turn in turns.items() if turn is not None}
         return {"place": self.place, "of": self.of, **shown}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> TurnChange:
-        """The inverse of `to_json`."""
         before, after = (Turn.from_json(body[key]) if key in body else None for key in ("before", "after"))
         return cls(body["place"], body["of"], before, after)
 
 
 def changes(before: Transcript, after: Transcript) -> tuple[TurnChange, ...]:
-    """Every message in which two versions of a run differ, in order."""
     return tuple(_changes(before.turns, after.turns))
 
 
@@ -73,7 +66,6 @@ def unedited(after: Transcript, found: Iterable[TurnChange]) -> Transcript:
 
 
 def changed_words(found: Iterable[TurnChange]) -> int:
-    """Words that an edit changed in all."""
     return sum(change.words for change in found)
 
 

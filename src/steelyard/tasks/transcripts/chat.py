@@ -45,7 +45,6 @@ _ROLES = {
     "human": "user",
     "ai": ASSISTANT,
 }
-"""Names of roles as they are written elsewhere."""
 _WORDS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Kinds of blocks that are text, to the key that holds it."""
 _THOUGHTS = {"reasoning": "reasoning", "thinking": "thinking", "redacted_thinking": "data"}
@@ -59,7 +58,6 @@ _OTHERS = {
 
 
 def turns_of(cell: Any, where: str) -> tuple[Turn, ...]:
-    """Every message of a cell: a list, or the JSON text of one; what is wrong is said in one sentence."""
     if isinstance(cell, str):
         cell = _parsed(cell, where)
     if isinstance(cell, Mapping) and isinstance(cell.get("messages"), list):
@@ -188,7 +186,6 @@ def _call(call: Any, number: int, where: str) -> ToolCall:
 
 
 def _arguments(given: Any) -> tuple[dict[str, Any], str | None]:
-    """Arguments by name; a text that is no JSON object is kept whole, and the fault is told."""
     if isinstance(given, Mapping):
         return json_value(given), None
     try:
@@ -232,7 +229,6 @@ def _listed(value: Any, where: str) -> list[Any]:
 
 
 def _error(value: Any) -> str | None:
-    """What a tool's error says, whatever its form."""
     if isinstance(value, Mapping):
         value = value.get("message") or value.get("type")
     return _text(value)

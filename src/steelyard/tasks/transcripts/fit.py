@@ -28,14 +28,10 @@ _GAP = "\n\n"
 
 @dataclass(frozen=True)
 class Fitted:
-    """A rendering that fits."""
-
     text: str
-    """What the judge reads."""
     cut: int = 0
     """Characters of the whole rendering that are missing."""
     messages: int = 0
-    """Messages that were left out."""
 
     @property
     def kept(self) -> str:
@@ -79,7 +75,6 @@ def _capped(turn: Turn, cap: int) -> Turn:
 def _largest(
     shorten: Callable[[Transcript, int], list[str]], transcript: Transcript, room: int, most: int
 ) -> int:
-    """The largest cap that fits, where the shortest does."""
     low, high = SHORTEST, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -89,7 +84,6 @@ def _largest(
 
 
 def _without_middle(messages: list[str], whole: str, room: int) -> Fitted | None:
-    """The messages at both ends, as many as fit, and a line that says which are left out."""
     total = len(messages)
     head, tail = 1, 1
     if total < 2 or _length([messages[0], _left_out(2, total - 1), messages[-1]]) > room:

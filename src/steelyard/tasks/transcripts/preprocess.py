@@ -31,20 +31,15 @@ Given: TypeAlias = str | Mapping[str, Mapping[str, Any]]
 
 
 class Preprocessor(Protocol):
-    """Takes something out of a transcript."""
-
     def __call__(self, turns: Turns) -> tuple[Turns, dict[str, int]]:
         """The messages that stay, and what was removed, to how many."""
 
 
 class DropRole:
-    """Leaves out every message of one role."""
-
     def __init__(self, role: str) -> None:
         self.role = role
 
     def __call__(self, turns: Turns) -> tuple[Turns, dict[str, int]]:
-        """The messages of others."""
         kept = tuple(turn for turn in turns if turn.role != self.role)
         return kept, _counts({f"{self.role} messages": len(turns) - len(kept)})
 
@@ -53,7 +48,6 @@ class DropReasoning:
     """Leaves out what the agent thought and did not say; a message that holds nothing else goes too."""
 
     def __call__(self, turns: Turns) -> tuple[Turns, dict[str, int]]:
-        """Messages without their reasoning."""
         lighter = [_without(turn, REASONING) for turn in turns]
         kept = tuple(
             new for new, old in zip(lighter, turns, strict=True) if new == old or new.blocks or new.calls
@@ -63,12 +57,9 @@ class DropReasoning:
 
 
 class StripToolOutputs:
-    """Keeps tool messages and takes their content out."""
-
     note = "(output removed)"
 
     def __call__(self, turns: Turns) -> tuple[Turns, dict[str, int]]:
-        """Tool messages with a note in the place of their output."""
         filled = [turn.role == TOOL and bool(turn.blocks) for turn in turns]
         kept = tuple(
             replace(turn, blocks=(Block(TEXT, self.note),)) if has else turn
@@ -81,7 +72,6 @@ class AssistantTextOnly:
     """Keeps nothing but what the agent says: no tools, no reasoning, nobody else."""
 
     def __call__(self, turns: Turns) -> tuple[Turns, dict[str, int]]:
-        """The agent's words."""
         spoken = [turn for turn in turns if turn.role == ASSISTANT and turn.text.strip()]
         kept = tuple(
             Turn(ASSISTANT, (Block(TEXT, turn.text),), id=turn.id, model=turn.model) for turn in spoken
@@ -101,7 +91,6 @@ class Clip:
         self.characters = characters
 
     def __call__(self, turns: Turns) -> tuple[Turns, dict[str, int]]:
-        """Messages whose blocks are none too long."""
         kept = tuple(replace(turn, blocks=tuple(map(self._clipped, turn.blocks))) for turn in turns)
         pairs = [
             (a, b) for x, y in zip(turns, kept, strict=True) for a, b in zip(x.blocks, y.blocks, strict=True)
@@ -113,7 +102,6 @@ class Clip:
 
 
 PREPROCESSORS: Registry[Preprocessor] = Registry("preprocessor")
-"""Every preprocessor by name."""
 
 _FACTORIES: Mapping[str, Callable[..., Preprocessor]] = {
     "drop_system": lambda: DropRole(SYSTEM),
@@ -129,14 +117,10 @@ for _name, _factory in _FACTORIES.items():
 
 @dataclass(frozen=True)
 class Preparation:
-    """Preprocessors in their order, built."""
-
     steps: tuple[tuple[str, Preprocessor], ...] = ()
-    """Name and preprocessor."""
 
     @classmethod
     def of(cls, given: Iterable[Given], where: str = "preprocess") -> Preparation:
-        """The preprocessors that a study names, or what is wrong with them in one sentence."""
         return cls(tuple((spec.name, _built(spec, where)) for spec in map(_spec, given)))
 
     def prepared(self, transcript: Transcript, where: str) -> Transcript:
@@ -179,5 +163,4 @@ def _without(turn: Turn, kind: str) -> Turn:
 
 
 def _counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """What was removed; nothing that was not."""
     return {what: count for what, count in counts.items() if count}

@@ -14,59 +14,39 @@ from typing import Any
 from steelyard.core.content_hash import content_hash
 
 SYSTEM, USER, ASSISTANT, TOOL = ROLES = ("system", "user", "assistant", "tool")
-"""Who speaks."""
 TEXT, REASONING = "text", "reasoning"
 """Blocks that are words; every other kind keeps its body as it came."""
 OTHER_BLOCKS = ("image", "audio", "video", "document", "data", "tool_use")
-"""Kinds of blocks that are no words."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One piece of a message."""
-
     kind: str
     """`text`, `reasoning` or one of `OTHER_BLOCKS`."""
     text: str
-    """The words; empty where the block has none that can be read."""
     body: dict[str, Any] | None = None
     """What else the block holds, as it came; None where the words are all."""
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """What an assistant asked a tool to do."""
-
     id: str
-    """Names the call; the result has the same."""
     function: str
-    """Name of the tool."""
     arguments: dict[str, Any]
-    """Every argument by its name."""
     fault: str | None = None
-    """Why the arguments could not be read, where that is so."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One message of a transcript."""
-
     role: str
-    """One of `ROLES`."""
     blocks: tuple[Block, ...] = ()
-    """What it says, piece by piece."""
     calls: tuple[ToolCall, ...] = ()
-    """Tools that an assistant calls with it."""
     call: str | None = None
     """Id of the call that a tool message answers."""
     function: str | None = None
-    """Tool that a tool message is of."""
     error: str | None = None
-    """What went wrong, where the tool failed."""
     id: str | None = None
-    """Name of the message in its source."""
     model: str | None = None
-    """Model that wrote it, where the source says so."""
 
     @property
     def text(self) -> str:
@@ -75,7 +55,6 @@ class Turn:
 
     @property
     def reasoning(self) -> str:
-        """Its reasoning, as far as it can be read."""
         return "\n".join(block.text for block in self.blocks if block.kind == REASONING)
 
     def saying(self, text: str) -> Turn:
@@ -87,7 +66,6 @@ class Turn:
         return replace(self, blocks=(*before, *words, *after))
 
     def to_json(self) -> dict[str, Any]:
-        """A chat message: `role`, `content`, and what else there is."""
         body: dict[str, Any] = {"role": self.role, "content": [_block_json(block) for block in self.blocks]}
         if self.calls:
             body["tool_calls"] = [_call_json(call) for call in self.calls]
@@ -120,14 +98,11 @@ class Turn:
 
 @dataclass(frozen=True)
 class ScoreEntry:
-    """One value of a score, at one time of its life."""
-
     value: Any
     """What was given: a number, a text, true or false, a list or a mapping; None where it is unscored."""
     answer: str | None = None
     """What the scorer took for the run's answer."""
     explanation: str | None = None
-    """Why, in the scorer's words."""
     author: str | None = None
     """Person who changed the score; None for the scorer's own value."""
     reason: str | None = None
@@ -136,56 +111,40 @@ class ScoreEntry:
 
 @dataclass(frozen=True)
 class RunScore:
-    """What one scorer said of a run, and what became of it."""
-
     scorer: str
-    """Name of the scorer."""
     history: tuple[ScoreEntry, ...]
     """Every value, the scorer's own first; never empty."""
 
     @property
     def original(self) -> ScoreEntry:
-        """What the scorer said itself."""
         return self.history[0]
 
     @property
     def current(self) -> ScoreEntry:
-        """What holds after every change."""
         return self.history[-1]
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What a preprocessor took out of a transcript."""
-
     preprocessor: str
-    """Its name."""
     counts: dict[str, int]
     """What was removed, to how many; empty where there was nothing."""
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """One run of an agent on one sample."""
-
     id: str
-    """Name of the sample."""
     turns: tuple[Turn, ...]
     """Messages in their order, as they are shown; never empty."""
     epoch: int = 1
     """Which run of the sample: epochs run the agent again, they are no repeats of a judge."""
     scores: tuple[RunScore, ...] = ()
-    """What was said of it where it was recorded, sorted by scorer."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Whatever its source tells of the sample."""
     model: str | None = None
-    """Model that the agent ran on."""
     task: str | None = None
-    """Name of the evaluation."""
     raw: tuple[Turn, ...] = ()
     """Messages as they came, where preprocessors removed something."""
     removals: tuple[Removal, ...] = ()
-    """What each preprocessor removed, in their order."""
 
     @cached_property
     def hash(self) -> str:
@@ -194,12 +153,10 @@ class Transcript:
 
     @property
     def request(self) -> str:
-        """The first words of the user; empty where no user speaks."""
         return next((turn.text for turn in self.turns if turn.role == USER), "")
 
     @property
     def assistant_places(self) -> tuple[int, ...]:
-        """Places of the agent's own messages, from 0."""
         return tuple(place for place, turn in enumerate(self.turns) if turn.role == ASSISTANT)
 
     @property
@@ -210,15 +167,12 @@ class Transcript:
 
     @property
     def calls(self) -> Iterator[ToolCall]:
-        """Every tool call, in order."""
         return (call for turn in self.turns for call in turn.calls)
 
     def with_turns(self, turns: Mapping[int, Turn]) -> Transcript:
-        """The same run with other messages at these places."""
         return replace(self, turns=tuple(turns.get(place, turn) for place, turn in enumerate(self.turns)))
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping; what is absent is left out."""
         body: dict[str, Any] = {"id": self.id, "messages": [turn.to_json() for turn in self.turns]}
         if self.epoch != 1:
             body["epoch"] = self.epoch
@@ -235,7 +189,6 @@ class Transcript:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Transcript:
-        """The inverse of `to_json`."""
         return cls(
             id=body["id"],
             turns=tuple(map(Turn.from_json, body["messages"])),
@@ -281,7 +234,6 @@ _NO_WORDS = "(says nothing)"
 
 
 def render_transcript(transcript: Transcript) -> str:
-    """The whole transcript, message by message."""
     return "\n\n".join(message(number, turn) for number, turn in enumerate(transcript.turns, start=1))
 
 
@@ -309,7 +261,6 @@ def _block(block: Block) -> str:
 
 
 def _described(block: Block) -> str:
-    """What a block without words is, by the name it gives itself."""
     body = block.body or {}
     name = next((body[key] for key in ("name", "filename", "title", "document") if body.get(key)), "")
     return f" {str(name)[:80]}" if name else ""
