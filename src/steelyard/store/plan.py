@@ -12,6 +12,7 @@ import numpy as np
 from steelyard.core.arrays import Digests, Ints
 from steelyard.core.content_hash import NO_DIGESTS, digests_of, hash_of
 from steelyard.store.rows import NO_NUMBERS, Numbering, chunks, has_table
+from steelyard.trials.trial import ORDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
         question.append(questions.of(zip(judge, protocol, stimulus, order, strict=True)))
         replicate.append(np.array(repeat, dtype=np.int64))
         use.append(uses.of(probes))
+    if not {order for *_, order in questions} <= set(ORDERS):
+        raise ValueError("a planned trial without an order")
     return PlannedTrials(
         tuple(questions),
         tuple(tuple(json.loads(probes)) for probes in uses),
