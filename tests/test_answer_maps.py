@@ -17,8 +17,8 @@ from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.advice import advice, quoted, spoken
-from steelyard.verdicts.answers import bare
+from steelyard.verdicts.advice import advice, quote_reply, verdict_words
+from steelyard.verdicts.answers import strip_wrapping
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
@@ -133,9 +133,9 @@ def test_a_reply_gone_wild_is_weighed_in_passing(text: str) -> None:
 
 @given(st.text(max_size=40))
 def test_peeling_an_answer_ends_and_adds_nothing(text: str) -> None:
-    inner = bare(text)
+    inner = strip_wrapping(text)
     assert inner in text
-    assert bare(inner) == bare(bare(inner))
+    assert strip_wrapping(inner) == strip_wrapping(strip_wrapping(inner))
 
 
 def judge(text: str, scale: Scale = BINARY) -> Judge:
@@ -280,13 +280,13 @@ def test_a_cut_reply_asks_for_more_tokens() -> None:
 
 
 def test_a_reply_is_shown_on_one_line_and_cut() -> None:
-    assert quoted("a\n\x1b[31mb") == "'a\\n\\x1b[31mb'"
-    assert len(quoted("x" * 100_000)) < 250
+    assert quote_reply("a\n\x1b[31mb") == "'a\\n\\x1b[31mb'"
+    assert len(quote_reply("x" * 100_000)) < 250
 
 
 def test_verdicts_in_words() -> None:
     verdicts = (Decided("1"), Tie(), Abstained(), Unreadable("empty"), Failed("timeout"))
-    assert [spoken(verdict) for verdict in verdicts] == [
+    assert [verdict_words(verdict) for verdict in verdicts] == [
         "1",
         "tie",
         "abstention",

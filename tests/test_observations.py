@@ -90,7 +90,8 @@ def test_columns_choose_and_count_as_comprehensions_do(given_rows: list[Observat
     ordered = sorted(given_rows, key=place)
     seen = Observations.of(given_rows)
     assert seen.counts() == Counter((o.judge, o.verdict) for o in ordered)
-    assert seen.protocols_seen == {o.protocol for o in ordered}
+    names = {o.protocol for o in ordered}
+    assert seen.protocols_seen == sorted(names, key=lambda name: (name != "base", name))
     assert seen.prompts_seen == {o.prompt for o in ordered}
     assert seen.units == len({(o.stimulus.unit, o.protocol) for o in ordered})
     assert seen.stimuli_seen == sorted({o.stimulus for o in ordered}, key=lambda s: s.id)

@@ -75,16 +75,16 @@ def test_the_test_of_the_lowest_stratum_is_the_count_of_deals() -> None:
     """Six clusters, three in each stratum, those of one all wrong: one deal of C(6, 3) = 20 is as bad for it,
     and one more is as bad for the other."""
     pieces = Pieces(np.array([0.0, 0, 0, 1, 1, 1]), np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 2)
-    alone, together = pieces.tested(0, 7)
-    assert alone == pytest.approx(1 / 20, abs=0.015)
-    assert together == pytest.approx(2 / 20, abs=0.02)
+    test = pieces.lowest_test(0, 7)
+    assert test.unadjusted_p == pytest.approx(1 / 20, abs=0.015)
+    assert test.adjusted_p == pytest.approx(2 / 20, abs=0.02)
 
 
 def test_repeats_of_an_item_are_dealt_together() -> None:
     """Ten calls on one wrong item are one piece of evidence, not ten."""
     once = Pieces(np.array([0.0, 1, 1, 1, 1, 1]), np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 2)
     often = replace(once, right=once.right * 10, calls=once.calls * 10)
-    assert once.tested(0, 7) == often.tested(0, 7)
+    assert once.lowest_test(0, 7) == often.lowest_test(0, 7)
 
 
 def test_a_stratum_that_is_worse_is_named_and_one_that_is_not_is_not_flagged() -> None:
@@ -119,7 +119,7 @@ def test_a_lowest_stratum_is_flagged_in_one_of_twenty_where_all_are_alike() -> N
         right = chance.binomial(3, 0.8, 60).astype(float)
         pieces = Pieces(right, np.full(60, 3.0), np.arange(60) % 6, 6)
         lowest = int(np.argmin(pieces.scores(pieces.stratum)))
-        flagged += pieces.tested(lowest, run)[1] <= 0.05
+        flagged += pieces.lowest_test(lowest, run).is_significant
     assert 6 <= flagged <= 34  # 20 expected; both ends lie beyond three standard errors
 
 

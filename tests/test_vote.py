@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard.verdicts.combined import _distinct_lines
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
-from steelyard.verdicts.vote import agreement, average, plurality, turned
+from steelyard.verdicts.vote import agreement, average, plurality, swap_slots
 
 ONE, TWO, TIE, SHY = Decided("1"), Decided("2"), Tie(), Abstained()
 BLUR, LOST = Unreadable("no answer"), Failed("timeout")
@@ -147,7 +147,7 @@ def test_a_score_that_is_given_is_one_that_no_missing_vote_would_change(verdicts
 @given(st.lists(st.sampled_from((*PAIR_ANSWERS, BLUR, LOST)), min_size=1, max_size=5))
 def test_a_vote_turned_is_the_vote_on_turned_verdicts(verdicts: list[Verdict]) -> None:
     for rule in (agreement, plurality):
-        assert turned(rule(verdicts, True)) == rule([turned(verdict) for verdict in verdicts], True)
+        assert swap_slots(rule(verdicts, True)) == rule([swap_slots(verdict) for verdict in verdicts], True)
 
 
 @given(st.integers(2, 40), st.integers(1, 70), st.randoms(use_true_random=False))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.json_dataclasses import from_body
 from steelyard.core.text import pluralize
+from steelyard.trials.judge import Judge
 
 RECORDED = "recorded"
 """The model of a judge that was asked elsewhere."""
@@ -15,20 +15,22 @@ RECORDED = "recorded"
 
 @dataclass(frozen=True)
 class JudgeEntry:
-    """A judge as the datasheet names it."""
-
     name: str
-    """Name on the datasheet."""
     model: str
     """`provider/model`, or `recorded`."""
     baseline: bool
-    """True for the dumb baselines."""
     protocols: Mapping[str, str]
     """Protocol name to fingerprint; of recorded verdicts, that of the verdicts."""
     members: tuple[str, ...] = ()
     """Judges that are asked in its place, where it is made of others."""
     calls_per_verdict: int = 1
-    """Calls that a verdict takes."""
+
+    @classmethod
+    def of(cls, judge: Judge, protocols: Iterable[str]) -> JudgeEntry:
+        """A judge of a study with the fingerprints of these protocols."""
+        members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+        prints = {name: judge.fingerprint(name) for name in protocols}
+        return cls(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
 
     @property
     def instruments(self) -> Mapping[str, str]:
@@ -49,8 +51,3 @@ class JudgeEntry:
         if not self.members:
             del body["members"], body["calls_per_verdict"]
         return body
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
-        """The judge that was written."""
-        return from_body(cls, body, where)

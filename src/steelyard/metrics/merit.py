@@ -28,7 +28,8 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, LimitTest, calls_total
-from steelyard.metrics.pairs.columns import Answer, Pairs, collect, lost, neither, readable
+from steelyard.metrics.pairs.columns import Pairs, collect, neither, readable
+from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
@@ -77,29 +78,29 @@ def merit_estimates(
     `alpha` is the error of the limits that decide, over both sides.
     """
     estimates: list[Estimate] = []
-    for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
+    for protocol in observations.protocols_seen:
         rows = observations.filter(protocol=protocol)
         others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
         if len(steps := rows.filter(LADDER)):
             context = EstimateContext.for_protocol(judge, LADDER, protocol, seed)
             rivals = [collect(seen.filter(LADDER)) for seen in others.values()]
-            estimates += ladder_merit(context, collect(steps), rivals, alpha)
+            estimates += _ladder_merit(context, collect(steps), rivals, alpha)
         if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
             rivals = [collect(seen.filter(NATURAL_PROBE, labelled=True)) for seen in others.values()]
-            estimates.append(natural_merit(context, collect(natural), rivals, alpha))
+            estimates.append(_natural_merit(context, collect(natural), rivals, alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
             context = EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
-            estimates += agent_merit(context, Runs.of(rows), alpha)
+            estimates += _agent_merit(context, Runs.of(rows), alpha)
         elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
             context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
             estimates += score_merit(context, collect_scores(rescaled_to_original(plain)), alpha)
     return estimates
 
 
-def ladder_merit(
-    context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
+def _ladder_merit(
+    context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float
 ) -> Iterator[Estimate]:
     pairs = pairs.where(pairs.delta > 0)
     all_steps = _Choices.of(pairs, alpha)
@@ -124,9 +125,7 @@ def ladder_merit(
         yield large.estimate(context.for_subgroup(steps=LARGE_STEPS), None)
 
 
-def natural_merit(
-    context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float = ALPHA
-) -> Estimate:
+def _natural_merit(context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float) -> Estimate:
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return context.undefined(MERIT, choices.reason, "call", choices.excluded)
@@ -141,7 +140,7 @@ def natural_merit(
     return _forecast(choices.estimate(context, word), CHANCE_OF_PAIRS)
 
 
-def agent_merit(context: EstimateContext, runs: Runs, alpha: float = ALPHA) -> Iterator[Estimate]:
+def _agent_merit(context: EstimateContext, runs: Runs, alpha: float) -> Iterator[Estimate]:
     known = runs.where(runs.scores.labelled)
     if not len(known.scores):
         yield context.undefined(MERIT, unlabelled(runs.scores, NO_ANSWER), "call", runs.scores.lost())
@@ -154,10 +153,9 @@ def agent_merit(context: EstimateContext, runs: Runs, alpha: float = ALPHA) -> I
 
 def score_merit(context: EstimateContext, scores: Scores, alpha: float = ALPHA) -> Iterator[Estimate]:
     """Merit on labelled single texts: Youden's J, or rank agreement; one estimate for each kind of scale."""
-    for binary in (True, False):
-        mine = scores.where(scores.binary == binary)
-        if len(mine):
-            yield (_binary if binary else _ordinal)(context, mine, alpha)
+    for kind, figure in ((scores.binary, _binary), (~scores.binary, _ordinal)):
+        if np.any(kind):
+            yield figure(context, scores.where(kind), alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,20 +178,15 @@ class _Choices:
         rows = pairs.where(pairs.better > 0)
         seen = readable(rows.calls)
         row, order = np.nonzero(seen)
-        points = np.where(neither(rows.calls), 0.5, rows.right.astype(np.float64))[seen]
-        better_first = (rows.better[row] == 1) == (order == 0)
         single = len(distinct(rows.cluster)) < 2
-        unit = (rows.pair if single else rows.cluster)[row]
-        gone = rows.calls[lost(rows.calls)]
-        unreadable = int(np.count_nonzero(gone == Answer.UNREADABLE))
         return cls(
-            points,
-            better_first,
-            unit,
-            len(distinct(rows.cluster[row])),
-            len(distinct(rows.pair[row])),
-            {"unreadable": unreadable, "failed": len(gone) - unreadable},
-            alpha,
+            points=_points(rows)[seen],
+            better_first=(rows.better[row] == 1) == (order == 0),
+            unit=(rows.pair if single else rows.cluster)[row],
+            clusters=len(distinct(rows.cluster[row])),
+            pairs=len(distinct(rows.pair[row])),
+            excluded=excluded(rows),
+            alpha=alpha,
         )
 
     @cached_property
@@ -241,6 +234,11 @@ class _Choices:
         )
 
 
+def _points(pairs: Pairs) -> Floats:
+    """1 for the better text, ½ for neither, 0 for the worse, by row and order."""
+    return np.where(neither(pairs.calls), 0.5, pairs.right.astype(np.float64))
+
+
 def _above_all(choices: _Choices, gains: list[Span]) -> bool:
     return choices.surely_above(CHANCE_OF_PAIRS) and all(low > 0 for low, _ in gains)
 
@@ -256,10 +254,7 @@ def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
     row, order = np.nonzero(both)
     if not len(row):
         return -1.0, 1.0
-    points = [
-        np.where(neither(side.calls[rows]), 0.5, side.right[rows].astype(np.float64))[both]
-        for side, rows in ((pairs, mine), (other, theirs))
-    ]
+    points = [_points(side)[rows][both] for side, rows in ((pairs, mine), (other, theirs))]
     unit = pairs.cluster[mine] if len(distinct(pairs.cluster[mine])) > 1 else pairs.pair[mine]
     first = (better[row] == 1) == (order == 0)
     if np.all(first) or not np.any(first):
@@ -288,8 +283,7 @@ def _ordinal(context: EstimateContext, scores: Scores, alpha: float) -> Estimate
     if isfinite(rank.value):
         return _agreement(context, rows, rank.value, rank.limits(1 - alpha / 2), rank.method)
     # As many calls as the data allow might have followed the label.
-    clusters = len(sums.table)
-    sure = 1 - alpha / 2
+    clusters, sure = len(sums.table), 1 - alpha / 2
     reach = t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
     return _agreement(context, rows, 0.0, (0.0, score(0.0, float(clusters), reach)[1]), "wilson_cluster")
 

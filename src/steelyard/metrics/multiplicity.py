@@ -1,12 +1,13 @@
 """Multiplicity adjustment: multiple testing with the family-wise error rate held at 5 %.
 
 A family is the set of tests that were declared together before the data. Each test holds its own error of
-.05; a judge without any fault would be flagged by one of three tests in a sheet of eight. Three adjustments
+.05; a judge without any fault would be flagged by one of three tests in a sheet of eight. Four adjustments
 keep that to one sheet in twenty:
 
 - Holm's step-down method needs nothing but the p of each test; `adjust_for_multiplicity` applies it.
-- Bonferroni multiplies one p by the number of tests; it serves a test whose family is known by its size
-  alone, because the others are made elsewhere.
+- Bonferroni multiplies one p by the number of tests, or divides the error of an interval by it; it serves a
+  test whose family is known by its size alone, because the others are made elsewhere.
+- A permutation of one table tests the most extreme of several groups against the most extreme of each deal.
 - `JointSignFlip` compares many figures of two judges under the same sign flips (a step-down maximum, after
   Westfall and Young). Figures that share calls move together under the flips, as they do in the data, so
   nothing is lost by asking many of them.
@@ -27,7 +28,12 @@ from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.sample_size import ALPHA
 
-HOLM, BONFERRONI = "Holm", "Bonferroni"
+HOLM, BONFERRONI, PERMUTATION = "Holm", "Bonferroni", "permutation"
+
+
+def bonferroni_alpha(family_size: int) -> float:
+    """The error of each of so many intervals or tests, both sides together."""
+    return ALPHA / family_size
 
 
 @dataclass(frozen=True)

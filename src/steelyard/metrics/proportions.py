@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import detectable_beyond, with_finding
+from steelyard.metrics.findings import (
+    INCONCLUSIVE,
+    detectable_beyond,
+    missingness_note,
+    missingness_shift,
+    with_finding,
+)
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
@@ -76,6 +83,27 @@ def join(parts: Iterable[str | None]) -> str | None:
     return "; ".join(part for part in parts if part) or None
 
 
+def sampling_notes(clusters: int, *, even: bool = False) -> tuple[str | None, str | None]:
+    """Remarks on units that do not differ, where `even`, and on a single cluster."""
+    return NO_SPREAD if even else None, ONE_CLUSTER if clusters < 2 else None
+
+
+def with_tested_word(estimate: Estimate, word: Callable[[Span], str]) -> Estimate:
+    """The one ending of a tested figure: its word holds however the missing verdicts had come out.
+
+    `word` takes how far those could move the figure, down and up. `calls_needed` stays where the verdicts at
+    hand alone do not decide.
+    """
+    seen, safe = word((0.0, 0.0)), word(missingness_shift(estimate.value or 0.0, estimate.bounds))
+    return replace(
+        estimate,
+        status=safe,
+        missing_decides=seen != safe,
+        calls_needed=estimate.calls_needed if seen == INCONCLUSIVE else None,
+        note=join([estimate.note, missingness_note(seen, safe)]),
+    )
+
+
 def _intervals(tally: Tally) -> list[Interval]:
     by_call = Interval("wilson", *wilson(tally.k, tally.n))
     if tally.n_clusters < 2:
@@ -97,17 +125,10 @@ def _cell_intervals(context: EstimateContext, metric: Metric, tally: Tally, cell
     return intervals
 
 
-def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
-    remarks = []
-    if tally.n_clusters < 2:
-        remarks.append(ONE_CLUSTER)
-    elif tally.share.even:
-        remarks.append(NO_SPREAD)
-    if tally.abstained:
-        remarks.append(f"{tally.abstained} abstained, counted as ties")
-    if limit:
-        remarks.append(limit_note(limit))
-    return remarks
+def _remarks(tally: Tally, limit: Limit | None) -> list[str | None]:
+    spread = ONE_CLUSTER if tally.n_clusters < 2 else NO_SPREAD if tally.share.even else None
+    abstained = f"{tally.abstained} abstained, counted as ties" if tally.abstained else None
+    return [spread, abstained, limit_note(limit) if limit else None]
 
 
 def limit_note(limit: Limit) -> str:

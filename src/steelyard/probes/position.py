@@ -65,8 +65,7 @@ class Position:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         mine = observations.filter(self.name)
-        protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
-        chosen = {protocol: mine.filter(protocol=protocol) for protocol in protocols}
+        chosen = {protocol: mine.filter(protocol=protocol) for protocol in mine.protocols_seen}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
         family = prompt_family(pairs)
         longer = mine.shown.longer_by_name

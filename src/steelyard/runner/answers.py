@@ -22,7 +22,7 @@ from steelyard.trials.trials import Trials
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Failed, Verdict
-from steelyard.verdicts.vote import RULES, turned
+from steelyard.verdicts.vote import RULES, swap_slots
 
 PENDING, FAILED, ANSWERED = range(3)
 """State of a call: not made, failed for good, answered."""
@@ -213,7 +213,7 @@ def _combine(judge: Judge, asked: Iterator[Verdict], pairwise: bool) -> Verdict:
         return next(asked)
     first = ORDERS[0]
     verdicts = [
-        verdict if order == first else turned(verdict)
+        verdict if order == first else swap_slots(verdict)
         for member, order, _ in members_of(judge, first, 0)
         for verdict in (_combine(member, asked, pairwise),)
     ]

@@ -6,12 +6,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import ABSTAIN, bare
+from steelyard.verdicts.answers import ABSTAIN, strip_wrapping
 from steelyard.verdicts.readers import READERS, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
     EMPTY,
@@ -28,7 +28,7 @@ from steelyard.verdicts.verdict import (
 
 LONGEST = 200
 
-WEIGHED = 20_000
+MAX_PARSED = 20_000
 """Characters of a reply that are read in other ways; what is longer is no answer."""
 
 MOST_WORDS = 12
@@ -57,7 +57,7 @@ _DECLINES = re.compile(
     r"(?i)\b(can ?not|can[’']t|unable|not able|sorry|declin\w*|refus\w*|insufficient|not enough)\b"
 )
 
-_CURES = {
+_REMEDIES = {
     TRUNCATED: "the answer is cut off: raise max_tokens",
     EMPTY: "nothing was written: raise max_tokens where the model reasons first, or look at the server",
     REFUSAL: "the model refuses: change the prompt, or leave such items out",
@@ -65,54 +65,47 @@ _CURES = {
 }
 
 
-LOGPROB = "logprob"
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    spec: Spec
-    words: str
-    """What to write in the judge's mapping."""
+_Attempt = tuple[Spec, str]
+"""Another way to read, and what to write for it in the judge's mapping."""
 
 
 def advice(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
     """The first reply as it came, what the reader wants, and what to try; replies are those not read."""
     wish = f"reader {reader.name} wants {READERS.build(reader).form(scale)}"
-    return f"replied {quoted(replies[0].text)}; {wish}; {cure(reader, scale, replies)}"
+    return f"replied {quote_reply(replies[0].text)}; {wish}; {suggest_reader(reader, scale, replies)}"
 
 
-def cure(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
+def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
     """What to try: the reader that can read most of the replies, or what their reason asks for."""
-    replies = [replace(reply, text=reply.text[-WEIGHED:]) for reply in replies]
+    replies = [replace(reply, text=reply.text[-MAX_PARSED:]) for reply in replies]
     attempts = _attempts(reader, scale, replies)
-    counts = [(_readable(attempt.spec, scale, replies), attempt) for attempt in attempts]
+    counts = [(_readable(spec, scale, replies), words) for spec, words in attempts]
     most = max((count for count, _ in counts), default=0)
     if 2 * most >= len(replies) and most:
-        best = next(attempt for count, attempt in counts if count == most)
-        return f"try {best.words}, which reads {most} of {len(replies)}"
-    reasons = Counter(_reason(reader, scale, reply) for reply in replies)
-    reason = reasons.most_common(1)[0][0]
-    return _CURES.get(reason) or _own_words(scale, replies) or _otherwise(reader)
-
-
-def _otherwise(reader: Spec) -> str:
-    """What is left for replies that no reader reads: a small model may still lean to an answer."""
-    if reader.name == LOGPROB:
+        best = next(words for count, words in counts if count == most)
+        return f"try {best}, which reads {most} of {len(replies)}"
+    verdicts = [READERS.build(reader)(reply, scale) for reply in replies]
+    reasons = Counter(v.reason if isinstance(v, Unreadable) else "" for v in verdicts)
+    remedy = _REMEDIES.get(reasons.most_common(1)[0][0]) or _own_words(scale, replies)
+    if remedy:
+        return remedy
+    if reader.name == "logprob":
         return "correct the prompt or the reader"
+    # A small model that keeps to no form may still lean to an answer.
     return (
         "correct the prompt, or where the server gives log-probabilities try reader: logprob, which reads a "
         "model that keeps to no form"
     )
 
 
-def quoted(text: str) -> str:
+def quote_reply(text: str) -> str:
     """A reply on one line: invisible characters spelled out, cut where it is long."""
     shown = text if len(text) <= LONGEST else text[:LONGEST] + "…"
     printable = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)
     return "'" + "".join(printable) + "'"
 
 
-def spoken(verdict: Verdict) -> str:
+def verdict_words(verdict: Verdict) -> str:
     match verdict:
         case Decided(value):
             return value
@@ -133,11 +126,6 @@ def reasons_of(verdicts: Iterable[Verdict]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in ordered)
 
 
-def _reason(reader: Spec, scale: Scale, reply: Reply) -> str:
-    verdict = READERS.build(reader)(reply, scale)
-    return verdict.reason if isinstance(verdict, Unreadable) else ""
-
-
 def _readable(spec: Spec, scale: Scale, replies: Iterable[Reply]) -> int:
     reader = READERS.build(spec)
     return sum(not isinstance(reader(reply, scale), Unreadable) for reply in replies)
@@ -145,48 +133,44 @@ def _readable(spec: Spec, scale: Scale, replies: Iterable[Reply]) -> int:
 
 def _attempts(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:
     """Other readers, plainest first; then the same with a map of the words that pairs are often given."""
-    plain = [attempt for attempt in _readers(scale, replies) if attempt.spec != reader]
+    plain = [(spec, words) for spec, words in _readers(scale, replies) if spec != reader]
     yield from plain
-    if isinstance(scale, Pairwise):
-        answers = _pair_map(replies)
-        words = f"answers: {{{', '.join(f'{word}: {json.dumps(to)}' for word, to in answers.items())}}}"
-        for attempt in (_Attempt(reader, ""), *plain) if answers else ():
-            spec = Spec(attempt.spec.name, {**attempt.spec.args, "answers": answers})
-            yield _Attempt(spec, " and ".join(filter(None, (attempt.words, words))))
+    answers = _pair_map(replies) if isinstance(scale, Pairwise) else {}
+    mapped = f"answers: {{{', '.join(f'{word}: {json.dumps(to)}' for word, to in answers.items())}}}"
+    for spec, words in ((reader, ""), *plain) if answers else ():
+        with_map = Spec(spec.name, {**spec.args, "answers": answers})
+        yield with_map, f"{words} and {mapped}" if words else mapped
 
 
 def _readers(scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:
-    yield _Attempt(Spec("choice"), "reader: choice")
-    yield _Attempt(Spec("json"), "reader: json")
-    for key in sorted(_keys(replies) - {json_key(scale)}):
-        yield _Attempt(Spec("json", {"key": key}), f"reader: {{json: {key}}}")
+    yield Spec("choice"), "reader: choice"
+    yield Spec("json"), "reader: json"
+    keys = {key for reply in replies for key in re.findall(r'"([A-Za-z][A-Za-z_ ]{0,30})"\s*:', reply.text)}
+    for key in sorted(keys - {json_key(scale)}):
+        yield Spec("json", {"key": key}), f"reader: {{json: {key}}}"
     for pattern in _PATTERNS:
-        yield _Attempt(Spec("regex", {"pattern": pattern}), f"reader: {{regex: '{pattern}'}}")
-
-
-def _keys(replies: Iterable[Reply]) -> set[str]:
-    return {key for reply in replies for key in re.findall(r'"([A-Za-z][A-Za-z_ ]{0,30})"\s*:', reply.text)}
+        yield Spec("regex", {"pattern": pattern}), f"reader: {{regex: '{pattern}'}}"
 
 
 def _pair_map(replies: Iterable[Reply]) -> dict[str, str]:
     """The usual words for the slots that stand as answers in the replies, and what they mean."""
     values = {value.lower() for reply in replies for value in _values(without_reasoning(reply.text))}
-    spoken_of = [pair for pair in _SLOT_WORDS if values & {word.lower() for word in pair}]
-    slots = {word: slot for pair in spoken_of for word, slot in zip(pair, ("1", "2"), strict=True)}
+    known = [pair for pair in _SLOT_WORDS if values & {word.lower() for word in pair}]
+    slots = {word: slot for pair in known for word, slot in zip(pair, ("1", "2"), strict=True)}
     return {**slots, **{word: "tie" for word in _TIE_WORDS if word.lower() in values}}
 
 
 def _values(text: str) -> Iterator[str]:
     """What may be an answer: the whole text, a value of an object, an end in a usual form."""
-    yield bare(text)
+    yield strip_wrapping(text)
     yield from re.findall(r':\s*"([^"]{1,30})"', text)
     for pattern in _PATTERNS:
-        yield from map(bare, re.findall(pattern, text))
+        yield from map(strip_wrapping, re.findall(pattern, text))
 
 
 def _own_words(scale: Scale, replies: Sequence[Reply]) -> str | None:
     """The judge's words, where its replies are few different short ones."""
-    words = sorted({bare(without_reasoning(reply.text)) for reply in replies})
+    words = sorted({strip_wrapping(without_reasoning(reply.text)) for reply in replies})
     if not all(0 < len(word) <= 30 for word in words) or len(words) > MOST_WORDS:
         return None
     means = "1 or 0" if isinstance(scale, Binary) else f"one of {', '.join(scale.answers)}"

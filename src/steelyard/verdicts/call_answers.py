@@ -23,33 +23,34 @@ class CallAnswers:
     NaN without an answer."""
     wanted: Floats
     """The answer of a sound judge; NaN where nobody other than the judge has said."""
-    held: Mask
-    """The call has a verdict that is held against a reference."""
+    has_reference: Mask
+    """The call has a verdict that is compared with a reference."""
     same_level: Mask
     """On another range of numbers than the unchanged item: the level nearest to the answer is the label."""
 
     @property
     def right(self) -> Mask:
-        return np.asarray(self.held & ((self.answer == self.wanted) | self.same_level))
+        return np.asarray(self.has_reference & ((self.answer == self.wanted) | self.same_level))
 
     @property
     def wrong(self) -> Mask:
         """The call gives another answer than the reference; an abstention on a single text gives none."""
-        return np.asarray(self.held & ~np.isnan(self.answer) & ~self.right)
+        return np.asarray(self.has_reference & ~np.isnan(self.answer) & ~self.right)
 
     @classmethod
     def of(cls, observations: Observations) -> CallAnswers:
         """The answers of all calls, slots mapped back to contents."""
         shown, row = observations.shown, observations.stimulus
         paired = shown.paired[row]
-        value = _values(observations)
+        values = [float(v.value) if isinstance(v, Decided) else np.nan for v in observations.verdicts]
+        value = np.array(values, dtype=np.float64)[observations.verdict]
         swapped = paired & (observations.order == 1) & (value > NEITHER)
         neither = paired & observations.ended(Tie, Abstained)
         answer = np.where(neither, NEITHER, np.where(swapped, 3.0 - value, value))
         known = shown.labelled[row] & ~observations.own_label
         wanted = np.where(known, np.where(paired, shown.better[row], shown.expected[row]), np.nan)
-        held = known & observations.ended(Decided, Tie, Abstained)
-        return cls(answer, wanted, held, _same_level(observations, value))
+        has_reference = known & observations.ended(Decided, Tie, Abstained)
+        return cls(answer, wanted, has_reference, _same_level(observations, value))
 
 
 def answer_word(verdict: Verdict) -> str:
@@ -68,12 +69,6 @@ _WORDS: dict[type[Verdict], str] = {
     Unreadable: "unreadable",
     Failed: "failed",
 }
-
-
-def _values(observations: Observations) -> Floats:
-    """The slot or score of each call; NaN where it decided nothing."""
-    values = [float(v.value) if isinstance(v, Decided) else np.nan for v in observations.verdicts]
-    return np.array(values, dtype=np.float64)[observations.verdict]
 
 
 def _same_level(observations: Observations, value: Floats) -> Mask:

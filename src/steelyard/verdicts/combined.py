@@ -13,14 +13,14 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, in_order, numbered, weak_cache
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Verdict
-from steelyard.verdicts.vote import Rule, agreement, turned
+from steelyard.verdicts.vote import Rule, agreement, swap_slots
 
 
 def both_orders(seen: Observations) -> Observations:
     """Each pair in each order that was shown in both: the text that won twice, else a tie."""
     rows = _in_both_orders(seen)
     rows = np.concatenate([rows, rows[:, ::-1]])
-    return _voted(seen, rows, agreement, turned_from=1).in_order()
+    return _vote(seen, rows, agreement, swap_later=True).in_order()
 
 
 def any_both_orders(seen: Observations) -> bool:
@@ -44,16 +44,16 @@ def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = Fals
     rows = _together([seen.judge, seen.protocol, seen.stimulus, seen.order, block], seen.replicate, size)
     if spread:
         rows = np.concatenate([np.roll(rows, -turn, axis=1) for turn in range(size)])
-        return _voted(seen, rows, rule).in_order()
-    voted = _voted(seen, rows, rule)
+        return _vote(seen, rows, rule).in_order()
+    voted = _vote(seen, rows, rule)
     return replace(voted, replicate=voted.replicate // size).in_order()
 
 
 def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str) -> Observations:
     """Showings that all of these judges were asked, each one verdict of a judge of this name."""
-    sitting = seen.filter(calls=np.isin(seen.judge, [seen.judges.index(member) for member in members]))
-    keys = [sitting.protocol, sitting.stimulus, sitting.replicate, sitting.order]
-    voted = _voted(sitting, _together(keys, sitting.judge, len(members)), rule)
+    jury = seen.filter(calls=np.isin(seen.judge, [seen.judges.index(member) for member in members]))
+    keys = [jury.protocol, jury.stimulus, jury.replicate, jury.order]
+    voted = _vote(jury, _together(keys, jury.judge, len(members)), rule)
     return replace(voted, judges=(name,), judge=np.zeros(len(voted), dtype=np.int64)).in_order()
 
 
@@ -82,16 +82,19 @@ def _together(keys: Sequence[Ints], within: Ints, size: int) -> Ints:
     return np.asarray(order[whole].reshape(-1, size))
 
 
-def _voted(seen: Observations, rows: Ints, rule: Rule, turned_from: int | None = None) -> Observations:
-    """One verdict for each line of row numbers, in the place of its first; later ones may be turned first."""
+def _vote(seen: Observations, rows: Ints, rule: Rule, *, swap_later: bool = False) -> Observations:
+    """One verdict for each line of row numbers, in the place of its first.
+
+    With `swap_later` the later calls of a line showed the pair in the other order.
+    """
     known = len(seen.verdicts)
     codes = seen.verdict[rows]
-    if turned_from is not None:
-        codes[:, turned_from:] += known
+    if swap_later:
+        codes[:, 1:] += known
     paired = seen.shown.paired[seen.stimulus[rows[:, 0]]]
     sample, number = _distinct_lines(np.column_stack([paired, codes]), 2 * known)
     lines = zip(codes[sample].tolist(), paired[sample].tolist(), strict=True)
-    answers = [*seen.verdicts, *(map(turned, seen.verdicts) if turned_from is not None else ())]
+    answers = [*seen.verdicts, *(map(swap_slots, seen.verdicts) if swap_later else ())]
     voted = [rule([answers[code] for code in line], both) for line, both in lines]
     verdicts: tuple[Verdict, ...] = tuple(dict.fromkeys(voted))
     place = np.array([verdicts.index(verdict) for verdict in voted], dtype=np.int64)

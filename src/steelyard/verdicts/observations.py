@@ -211,9 +211,10 @@ class Observations(Sequence[Observation]):
         return [self.shown.stimuli[number] for number in distinct(self.stimulus)]
 
     @property
-    def protocols_seen(self) -> set[str]:
-        """Protocols that have rows."""
-        return {self.protocols[number] for number in distinct(self.protocol)}
+    def protocols_seen(self) -> list[str]:
+        """Protocols that have rows, `base` first."""
+        names = [self.protocols[number] for number in distinct(self.protocol)]
+        return sorted(names, key=lambda name: (name != "base", name))
 
     @property
     def prompts_seen(self) -> set[str]:

@@ -16,7 +16,7 @@ from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import Vocabulary, bare, find_answers, spelled
+from steelyard.verdicts.answers import find_answers, is_unfinished, normalize, strip_wrapping, word_verdict
 from steelyard.verdicts.verdict import (
     AMBIGUOUS,
     EMPTY,
@@ -47,8 +47,8 @@ class _Mapped:
     """Word to answer of the scale, where the judge has words of its own."""
 
     def _verdict(self, value: object, scale: Scale) -> Verdict:
-        inner = bare(value) if isinstance(value, str) else value
-        return Vocabulary(self.answers).verdict(inner, scale)
+        inner = strip_wrapping(value) if isinstance(value, str) else value
+        return word_verdict(inner, scale, self.answers)
 
     def _words(self, scale: Scale) -> tuple[str, ...]:
         """The words that the judge's owner has for the answers; the answers where there are none."""
@@ -58,7 +58,7 @@ class _Mapped:
         """The verdict; what was cut and may have been going to be another answer is refused."""
         verdict = self._verdict(answer, scale)
         cut = reply.finish == "length" and isinstance(verdict, Decided)
-        if cut and Vocabulary(self.answers).unfinished(bare(answer), scale):
+        if cut and is_unfinished(strip_wrapping(answer), scale, self.answers):
             return Unreadable(TRUNCATED)
         return verdict
 
@@ -141,7 +141,7 @@ class LogprobReader(_Mapped):
             return Unreadable(NO_LOGPROBS)
         best: dict[Verdict, float] = {}
         for token, logprob in reply.logprobs.items():
-            verdict = Vocabulary(self.answers).verdict(token, scale)
+            verdict = word_verdict(token, scale, self.answers)
             if isinstance(verdict, (Decided, Tie)) and not math.isnan(logprob):
                 best[verdict] = max(logprob, best.get(verdict, -math.inf))
         top = max(best.values(), default=0.0)
@@ -153,7 +153,7 @@ class LogprobReader(_Mapped):
     def _begins_another(self, answer: str, tokens: Iterable[str], scale: Scale) -> bool:
         """Whether `1` may be the beginning of `10`: so where no token spells the longer answer."""
         longer = {other for other in scale.answers if other != answer and other.startswith(answer)}
-        return bool(longer) and not longer & {spelled(token, scale) for token in tokens}
+        return bool(longer) and not longer & {normalize(token, scale) for token in tokens}
 
     def form(self, scale: Scale) -> str:
         return f"log-probabilities of {either(self._words(scale))} as the first token"
@@ -177,8 +177,8 @@ class LikelihoodReader:
             return Unreadable(NO_SCORES)
         first, second = scores
         if first == second or abs(first - second) < self.margin:
-            return Vocabulary().verdict("tie", scale)
-        return Vocabulary().verdict("1" if first > second else "2", scale)
+            return word_verdict("tie", scale)
+        return word_verdict("1" if first > second else "2", scale)
 
     def form(self, scale: Scale) -> str:
         del scale

@@ -37,7 +37,6 @@ BEYOND_FULL = (
 )
 """Where more clusters are missing than the catalogue has."""
 WHENCE = "a larger profile, or {} of your own"
-"""What buys more than there is."""
 
 
 def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:

@@ -21,23 +21,16 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    POWER_REACH,
-    SURE,
-    missingness_note,
-    missingness_shift,
-)
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE
 from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.multiplicity import bonferroni_alpha
 from steelyard.metrics.pairs.columns import Answer, collect, lost, readable, shown
-from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.pairs.counting import excluded
+from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import UNBOUNDED, Span
-from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -129,10 +122,6 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     better = pairs.better[row]
     wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
     constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
-    missing = {
-        "unreadable": int(np.count_nonzero(calls == Answer.UNREADABLE)),
-        "failed": int(np.count_nonzero(calls == Answer.FAILED)),
-    }
     return ReferenceOutcomes(
         names=pairs.names,
         stimulus=pairs.pair[row],
@@ -144,7 +133,7 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
         cluster=pairs.cluster[row],
         unit=pairs.pair[row],
         constants=constants,
-        excluded=missing,
+        excluded=excluded(pairs),
     )
 
 
@@ -216,7 +205,7 @@ def gain_estimates(
 ) -> list[Estimate]:
     """The judge's gain over the best rule: on single texts as they are, and on natural pairs."""
     estimates: list[Estimate] = []
-    for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
+    for protocol in observations.protocols_seen:
         rows = observations.filter(protocol=protocol)
         others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
         if len(plain := rows.filter(ORIGINAL)):
@@ -253,38 +242,44 @@ def _gain(
     if not np.any(outcomes.read):
         return context.undefined(metric, NO_VERDICT if len(outcomes) else lacking, "call", outcomes.excluded)
     rules = _rules(outcomes, baselines)
-    gaps = {name: _gap(outcomes, values) for name, values in rules.items()}
+    mask = outcomes.read
+    gaps = {
+        name: _Gap(outcomes.least[mask], rule[mask], outcomes.cluster[mask], outcomes.unit[mask])
+        for name, rule in rules.items()
+    }
     best = max(gaps, key=lambda name: float(gaps[name].rule.mean()))
-    gap, bounds = gaps[best], _bounds(outcomes, rules[best])
-    seen, word = (
-        _word(gaps.values(), gap, moved) for moved in ((0.0, 0.0), missingness_shift(gap.value, bounds))
-    )
-    level = float(gap.rule.mean())
-    return context.estimate(
+    gap, level, clusters = gaps[best], float(gaps[best].rule.mean()), len(distinct(gaps[best].cluster))
+    bounds = tuple(float((values - rules[best]).mean()) for values in (outcomes.least, outcomes.most))
+
+    def word(moved: Span) -> str:
+        if all(each.limits(SURE)[0] + moved[0] > 0 for each in gaps.values()):
+            return CLEAR
+        high = gap.limits(1 - bonferroni_alpha(len(gaps)) / 2)[1]
+        return FLAGGED if high + moved[1] < 0 else INCONCLUSIVE
+
+    estimate = context.estimate(
         metric,
         unit="call",
         value=gap.value,
         intervals=(Interval(_METHODS[metric], *gap.limits(SURE)),),
         n_calls=len(gap.judge),
         n_units=len(distinct(gap.unit)),
-        n_clusters=len(distinct(gap.cluster)),
+        n_clusters=clusters,
         excluded=outcomes.excluded,
-        bounds=bounds if sum(outcomes.excluded.values()) else None,
+        bounds=(bounds[0], bounds[1]) if sum(outcomes.excluded.values()) else None,
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
         rival=best,
-        calls_needed=_needed(gap) if seen == INCONCLUSIVE else None,
+        calls_needed=_needed(gap),
         note=join(
             [
                 f"against {best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
                 f"best of {pluralize(len(rules), 'rule')} that read nothing",
-                ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,
-                missingness_note(seen, word),
+                *sampling_notes(clusters),
             ]
         ),
     )
+    return with_tested_word(estimate, word)
 
 
 def _needed(gap: _Gap) -> int | None:
@@ -303,20 +298,3 @@ def _rules(outcomes: ReferenceOutcomes, baselines: Mapping[str, ReferenceOutcome
             if not any(np.array_equal(values, known) for known in rules.values()):
                 rules[f"the baseline {name}"] = values
     return rules
-
-
-def _gap(outcomes: ReferenceOutcomes, rule: Floats) -> _Gap:
-    mask = outcomes.read
-    return _Gap(outcomes.least[mask], rule[mask], outcomes.cluster[mask], outcomes.unit[mask])
-
-
-def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
-    every = list(gaps)
-    if all(gap.limits(SURE)[0] + moved[0] > 0 for gap in every):
-        return CLEAR
-    beaten = best.limits(1 - ALPHA / (2 * len(every)))[1] + moved[1] < 0
-    return FLAGGED if beaten else INCONCLUSIVE
-
-
-def _bounds(outcomes: ReferenceOutcomes, rule: Floats) -> Span:
-    return float((outcomes.least - rule).mean()), float((outcomes.most - rule).mean())

@@ -12,7 +12,6 @@ from steelyard.metrics.comparison.criteria import ComparisonCriterion, UnitEvent
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import Dropped, Units
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import Sums
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import ALPHA
@@ -117,16 +116,13 @@ NO_SHARED = "no unit has a verdict of both judges"
 ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
-def compare_units(mine: Units, other: Units, head: Comparison, amount: Amount | None = None) -> Comparison:
-    """The figure of two judges on the units that both answered; `head` says what it is about.
-
-    `amount` says how units weigh where the figure is a mean and no share of events.
-    """
-    first, second = mine.events, other.events
+def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> Comparison:
+    """The figure of two judges on the units that both answered."""
+    first, second, amount = mine.events, other.events, question.amount
     shown = mine.shared(other)
     answered = [key for key in shown if first[key].loss is None and second[key].loss is None]
     head = replace(
-        head,
+        Comparison.undefined(question),
         n_shared=len(answered),
         n_pairs=len({first[key].pair for key in answered}),
         n_clusters=len({first[key].cluster for key in answered}),

@@ -47,7 +47,12 @@ def compare(
         fault.question: Comparison.undefined(fault.question, fault.fault.note) for fault in broken.values()
     }
     places = sorted(rows, key=lambda question: _place(question, order))
-    ordered = [rows[question] for question in places if not _unmet(question, rows[question])]
+    # Abstentions are left out where neither judge ever abstained: many never may.
+    ordered = [
+        row
+        for question, row in ((question, rows[question]) for question in places)
+        if question.metric != ABSTENTION_RATE.id or row.first or row.second
+    ]
     family = faults.guarded(
         "",
         "all figures together",
@@ -57,23 +62,19 @@ def compare(
     return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
 
 
-def _unmet(question: ComparisonCriterion, row: Comparison) -> bool:
-    """Abstentions where neither judge ever abstained: many never may."""
-    return question.metric == ABSTENTION_RATE.id and not row.first and not row.second
-
-
 def _guarded(
     faults: Faults, question: ComparisonCriterion, first: UnitEvents, second: UnitEvents
 ) -> Comparison:
     """The figure; undefined where it raises, or where JSON has no spelling for it."""
 
-    def made() -> Comparison:
-        head = Comparison.undefined(question)
-        row = compare_units(Units.of(question, first), Units.of(question, second), head, question.amount)
+    def compute() -> Comparison:
+        row = compare_units(Units.of(question, first), Units.of(question, second), question)
         json.dumps(row.to_json(), allow_nan=False)
         return row
 
-    return faults.guarded("", question.title, made, lambda fault: Comparison.undefined(question, fault.note))
+    return faults.guarded(
+        "", question.title, compute, lambda fault: Comparison.undefined(question, fault.note)
+    )
 
 
 def adjust_comparisons(rows: Sequence[Comparison], margin: float = MARGIN) -> ComparisonFamily:
@@ -83,23 +84,19 @@ def adjust_comparisons(rows: Sequence[Comparison], margin: float = MARGIN) -> Co
     flips = JointSignFlip.of([row.sums for row in tested])
     together = flips.global_p()
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
-    corrected = (
-        max(q, row.p or 0.0, together) for q, row in zip(flips.adjusted_p_values(), tested, strict=True)
-    )
-    demands = iter(flips.detectable_factors(POWER))
-    worded = (
-        row if row.p is None else _worded(_demanding(row, next(demands)), next(corrected), margin)
-        for row in rows
-    )
-    return ComparisonFamily(tuple(worded), together)
+    adjusted = iter(zip(flips.adjusted_p_values(), flips.detectable_factors(POWER), strict=True))
+    with_words = []
+    for row in rows:
+        if row.p is None:
+            with_words.append(row)
+            continue
+        q, factor = next(adjusted)
+        least = None if row.detectable is None else min(row.reach, row.detectable * factor)
+        with_words.append(_with_word(replace(row, minimum_detectable=least), max(q, row.p, together), margin))
+    return ComparisonFamily(tuple(with_words), together)
 
 
-def _demanding(row: Comparison, factor: float) -> Comparison:
-    alone = row.detectable
-    return row if alone is None else replace(row, minimum_detectable=min(row.reach, alone * factor))
-
-
-def _worded(row: Comparison, q: float, margin: float) -> Comparison:
+def _with_word(row: Comparison, q: float, margin: float) -> Comparison:
     limits = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
     reach = row.bounds or (0.0, 0.0)
     differs = q <= ALPHA

@@ -86,7 +86,7 @@ class Arms:
         """The fits begin at once."""
         self.judge, self.seed = judge, seed
         self.shown = observations.filter(PROBE)
-        self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
+        self.protocols = self.shown.protocols_seen
         """Names of the protocols, base first."""
         threads = ThreadPoolExecutor(max(1, len(self.protocols)))
         self._fits = {name: self._begun(name, threads) for name in self.protocols}

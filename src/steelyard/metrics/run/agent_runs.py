@@ -7,7 +7,7 @@ where in the run it stands: a judge that does not read the middle passes what is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Mask, Words, distinct
 from steelyard.metrics.basis import Basis, Group, Items, labelled
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.run.strata import MOST
 from steelyard.metrics.scores.columns import Scores, collect_scores
@@ -108,13 +108,10 @@ def run_estimates(judge: str, observations: Observations, seed: int) -> list[Est
         return []
     runs = Runs.of(rows)
     context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
-    return [_errors(context, runs), *_rates(context, runs), *_parts(context, runs)]
-
-
-def _errors(context: EstimateContext, runs: Runs) -> Estimate:
-    rows = runs.scores.where(runs.scores.labelled)
-    tally = score_tally(rows, rows.decided & ~rows.right, rows.readable)
-    return share(context, ERROR_RATE, rows, tally, reason=None if len(rows) else NO_LABELS)
+    known = runs.scores.where(runs.scores.labelled)
+    tally = score_tally(known, known.decided & ~known.right, known.readable)
+    errors = share(context, ERROR_RATE, known, tally, reason=None if len(known) else NO_LABELS)
+    return [errors, *_rates(context, runs), *_parts(context, runs)]
 
 
 def _rates(context: EstimateContext, runs: Runs) -> list[Estimate]:
@@ -124,33 +121,25 @@ def _rates(context: EstimateContext, runs: Runs) -> list[Estimate]:
 
 def _rate(context: EstimateContext, metric: Metric, runs: Runs, *, failed: bool) -> Estimate:
     rows = runs.scores
-    events = rows.decided & (runs.failed == failed)
-    tally = score_tally(rows, events, rows.readable)
-    return share(context, metric, rows, tally, reason=None if len(rows) else NONE_SUCH.get(metric, NO_CALLS))
+    tally = score_tally(rows, rows.decided & (runs.failed == failed), rows.readable)
+    return share(context, metric, rows, tally, reason=None if len(rows) else NONE_SUCH[metric])
 
 
 def _parts(context: EstimateContext, runs: Runs) -> Iterator[Estimate]:
     """The two rates by what was done to the run and by stratum, then missed failures by place and by size."""
-    yield from _defined(_of_each(context, "edit", runs, runs.edit))
+    parts = [("edit", runs.edit)]
     if 2 <= len(np.unique(runs.scores.stratum)) <= MOST:
-        yield from _defined(_of_each(context, "stratum", runs, runs.scores.stratum))
+        parts.append(("stratum", runs.scores.stratum))
+    for key, names in parts:
+        for name in np.unique(names).tolist():
+            rates = _rates(context.for_subgroup(**{key: name}), runs.where(names == name))
+            # A part without a figure counts where failed calls took it.
+            yield from (e for e in rates if e.value is not None or any(e.excluded.values()))
     broken = runs.where(runs.broken)
     for name, mask in (*_thirds(broken.depth), *_sizes(broken.words)):
         if mask.any():
-            key = "place" if name in THIRDS else "size"
-            yield _rate(
-                context.for_subgroup(**{key: name}), MISSED_FAILURES, broken.where(mask), failed=False
-            )
-
-
-def _of_each(context: EstimateContext, key: str, runs: Runs, names: Words) -> Iterator[Estimate]:
-    for name in dict.fromkeys(sorted(set(names.tolist()))):
-        yield from _rates(context.for_subgroup(**{key: name}), runs.where(names == name))
-
-
-def _defined(estimates: Iterable[Estimate]) -> Iterator[Estimate]:
-    """Parts that have a figure, or lost theirs to failed calls."""
-    return (e for e in estimates if e.value is not None or any(e.excluded.values()))
+            here = context.for_subgroup(**{"place" if name in THIRDS else "size": name})
+            yield _rate(here, MISSED_FAILURES, broken.where(mask), failed=False)
 
 
 def _thirds(depth: Floats) -> Iterator[tuple[str, Mask]]:

@@ -111,7 +111,7 @@ def cost_estimates(
     scores = probe_scores(context.probe, context.protocol, mine, unchanged=unchanged)
     if not unchanged and not len(scores):
         return [context.undefined(metric, NO_TEXTS) for metric in PER_PROBE]
-    dollars = dollars_of_rows(scores, mine, price)
+    dollars = _dollars_of_rows(scores, mine, price)
     edits = ~scores.original if np.any(~scores.original) else scores.original
     labelled = edits & scores.labelled
     lacking = unlabelled(scores.where(edits)) if len(scores) else NO_CALLS
@@ -122,7 +122,7 @@ def cost_estimates(
     ]
 
 
-def dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
+def _dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
     """What each row of the scores cost; all of them are of one protocol."""
     each = {number: price(observations.usages[number]) for number in distinct(observations.usage).tolist()}
     names = observations.shown.ids[observations.stimulus].tolist()
@@ -133,14 +133,13 @@ def dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) 
 
 
 def unpriced(observations: Observations, price: Dollars | None) -> str | None:
-    return NO_PRICE if price is None else NO_TOKENS if _uncounted(observations, price) else None
-
-
-def _uncounted(observations: Observations, price: Dollars) -> bool:
-    """Calls of a model that costs something have verdicts and no tokens."""
+    """Why these calls have no cost, where a model that costs something gave replies without tokens too."""
+    if price is None:
+        return NO_PRICE
     usages = distinct(observations.usage[~observations.ended(Failed)])
     used = [observations.usages[number] for number in usages]
-    return bool(used) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in used)
+    uncounted = used and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in used)
+    return NO_TOKENS if uncounted else None
 
 
 def per_call(context: EstimateContext, scores: Scores, dollars: Floats) -> Estimate:
@@ -186,56 +185,41 @@ def _sums(scores: Scores, columns: Floats) -> Sums:
     return Sums(table, scores, len(scores), scores.n_items)
 
 
-TOKENS_INPUT = Metric(
-    "tokens_input",
-    "tokens in",
-    "Tokens of all prompts of the run, as the server counted them.",
-    shown_as=ShownAs.TOKENS,
-    estimated=False,
-    basis=EVERY_CALL,
+def _run_total(name: str, label: str, meaning: str, shown_as: ShownAs) -> Metric:
+    return Metric(name, label, meaning, shown_as=shown_as, estimated=False, basis=EVERY_CALL)
+
+
+_COUNTED = "as the server counted them."
+_PRICED = "from counted tokens and listed prices."
+TOKENS = (
+    _run_total("tokens_input", "tokens in", f"Tokens of all prompts of the run, {_COUNTED}", ShownAs.TOKENS),
+    _run_total(
+        "tokens_output", "tokens out", f"Tokens of all replies of the run, {_COUNTED}", ShownAs.TOKENS
+    ),
 )
-TOKENS_OUTPUT = Metric(
-    "tokens_output",
-    "tokens out",
-    "Tokens of all replies of the run, as the server counted them.",
-    shown_as=ShownAs.TOKENS,
-    estimated=False,
-    basis=EVERY_CALL,
+DOLLARS = (
+    _run_total("cost_input", "dollars in", f"Dollars of all prompts of the run, {_PRICED}", ShownAs.DOLLARS),
+    _run_total(
+        "cost_output", "dollars out", f"Dollars of all replies of the run, {_PRICED}", ShownAs.DOLLARS
+    ),
 )
-COST_INPUT = Metric(
-    "cost_input",
-    "dollars in",
-    "Dollars of all prompts of the run, from counted tokens and listed prices.",
-    shown_as=ShownAs.DOLLARS,
-    estimated=False,
-    basis=EVERY_CALL,
-)
-COST_OUTPUT = Metric(
-    "cost_output",
-    "dollars out",
-    "Dollars of all replies of the run, from counted tokens and listed prices.",
-    shown_as=ShownAs.DOLLARS,
-    estimated=False,
-    basis=EVERY_CALL,
-)
+_ALL_PROBES = Basis(items=Items.PROBES, ends=Ends.ANY, only=labelled_items)
 COST_PER_POINT_POOLED = Metric(
     "cost_per_point_pooled",
     "cost/point, pooled",
     "Dollars of all probes per percentage point of their mean accuracy.",
     shown_as=ShownAs.DOLLARS,
-    basis=Basis(items=Items.PROBES, ends=Ends.ANY, only=labelled_items),
+    basis=_ALL_PROBES,
 )
 COST_PER_POINT_MEAN = Metric(
     "cost_per_point_mean",
     "cost/point, mean",
     "Mean over probes of their own cost per percentage point.",
     shown_as=ShownAs.DOLLARS,
-    basis=Basis(items=Items.PROBES, ends=Ends.ANY, only=labelled_items),
+    basis=_ALL_PROBES,
 )
 
 PROBE = "cost"
-TOKENS = (TOKENS_INPUT, TOKENS_OUTPUT)
-DOLLARS = (COST_INPUT, COST_OUTPUT)
 OVERALL = (COST_PER_POINT_POOLED, COST_PER_POINT_MEAN)
 RUN_METRICS = (*TOKENS, *DOLLARS, COST_PER_CALL, *OVERALL)
 
@@ -286,7 +270,7 @@ def total_estimates(
     prompts = [_of_the_prompt(usage, price) for usage in used]
     # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
     paid = (fsum(prompts), fsum(price(u) - prompt for u, prompt in zip(used, prompts, strict=True)))
-    each = per_call(context, scores, dollars_of_rows(scores, observations, price))
+    each = per_call(context, scores, _dollars_of_rows(scores, observations, price))
     return [*token_sums, *_totals(context, scores, DOLLARS, paid), each]
 
 

@@ -24,7 +24,7 @@ from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, detectable_beyond, with_finding
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.stats.clusters import Tally, design_effect, wilson_cluster
 from steelyard.metrics.stats.intervals import wilson
@@ -62,13 +62,12 @@ def loss_test(
     made = np.bincount(calls.condition, minlength=len(calls.conditions))
     if np.count_nonzero(made) < 2 or calls.lost.all() or not calls.lost.any():
         return None
-    where_lost = calls.condition[calls.lost]
-    lost = np.bincount(where_lost, minlength=len(made)).astype(np.float64)
+    lost = np.bincount(calls.condition[calls.lost], minlength=len(made)).astype(np.float64)
     parts = _parts(lost, made)
     dealt = _deals(calls, len(made), seed)
     reached = np.count_nonzero(_parts(dealt, made).sum(axis=1) >= parts.sum() - 1e-9)
     worst = int(np.argmax(np.where(lost * made.sum() > made * lost.sum(), parts, -1.0)))
-    p = (1 + reached) / (1 + DEALS)
+    p = float(1 + reached) / (1 + DEALS)
     return LossTest(p, calls.conditions[worst], int(lost[worst]), int(made[worst]))
 
 
@@ -102,18 +101,15 @@ def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
     unit = rows.stimulus * wide + rows.protocol
     shown = rows.shown.conditions
     seen, back = numbered(shown.codes[rows.stimulus] * wide + rows.protocol)
-    named = [_named(shown.values[code // wide], rows.protocols[code % wide]) for code in seen.tolist()]
-    conditions = sorted(set(named))
-    number = {name: index for index, name in enumerate(conditions)}
-    home = np.array([number[name] for name in named], dtype=np.int64)
-    return _Calls(tuple(conditions), home[back], unit, rows.ended(kind))
+    names = [_name(shown.values[code // wide], rows.protocols[code % wide]) for code in seen.tolist()]
+    conditions, number = np.unique(names, return_inverse=True)
+    return _Calls(tuple(conditions.tolist()), number[back].astype(np.int64), unit, rows.ended(kind))
 
 
-def _named(condition: tuple[str, str, float | None], protocol: str) -> str:
+def _name(condition: tuple[str, str, float | None], protocol: str) -> str:
     probe, kind, delta = condition
     step = "" if delta is None else f"Δ{delta:g}"
-    arm = "" if protocol == "base" else protocol
-    return ", ".join(part for part in (probe, kind, step, arm) if part)
+    return ", ".join(part for part in (probe, kind, step, "" if protocol == "base" else protocol) if part)
 
 
 PROBE = WHOLE_RUN
@@ -148,9 +144,14 @@ def loss_rate(
     """The rate against its limit, without the test of whether losses are even."""
     if not len(observations):
         return Estimate(judge, PROBE, metric.id, {}, "call", None, note=NO_CALLS)
-    counts = _tally(observations, kind)
-    clustered = [Interval("wilson_cluster", *wilson_cluster(counts))] if _spread(counts) else []
-    limit = metric.limit_in({}, PROBE)
+    abstained = int(observations.ended(Abstained).sum())
+    events, calls = observations.by_cluster(observations.ended(kind))
+    counts = Tally(events, calls, n_calls=len(observations), n_units=observations.units, abstained=abstained)
+    clustered = [] if counts.share.even else [Interval("wilson_cluster", *wilson_cluster(counts))]
+    limit, detectable = metric.limit_in({}, PROBE), None
+    if limit:
+        error = detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n)
+        detectable = detectable_beyond(counts, limit) if clustered else error
     rate = Estimate(
         judge=judge,
         probe=PROBE,
@@ -167,28 +168,7 @@ def loss_rate(
         design_effect=design_effect(counts),
         abstained=counts.abstained,
         bounds=(counts.k / counts.n, counts.k / counts.n),
-        minimum_detectable=_detectable(counts, limit) if limit else None,
+        minimum_detectable=detectable,
         note=CLUSTERED if clustered else INDEPENDENT,
     )
     return with_finding(rate, limit)
-
-
-def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally:
-    events, calls = observations.by_cluster(observations.ended(kind))
-    return Tally(
-        events,
-        calls,
-        n_calls=len(observations),
-        n_units=observations.units,
-        abstained=int(observations.ended(Abstained).sum()),
-    )
-
-
-def _spread(counts: Tally) -> bool:
-    return not counts.share.even
-
-
-def _detectable(counts: Tally, limit: Limit) -> float:
-    if _spread(counts):
-        return detectable_beyond(counts, limit)
-    return detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n)

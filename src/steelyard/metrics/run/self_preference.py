@@ -17,16 +17,9 @@ from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    MARGIN,
-    missingness_note,
-    missingness_shift,
-)
+from steelyard.metrics.findings import MARGIN, difference_word
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import normal_quantile
@@ -34,7 +27,7 @@ from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observations import Observation
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable
 
 VENDORS: Mapping[str, tuple[str, ...]] = {
     "ai2": ("olmo", "tulu"),
@@ -82,8 +75,6 @@ SELF_PREFERENCE = Metric(
 NO_FAMILY = "the family of the judge is not known: name it under the option families of the probe"
 NONE_OWN = "no text with a reference is by the judge's own family"
 NONE_ALIKE = "no reference is shared by a text of the judge's own family and one of another"
-
-
 ALIKE = "no spread between clusters: each counts as one trial"
 
 
@@ -109,11 +100,9 @@ def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -
             answers = parse_scale(shown.scale or "").answers
             low, high = int(answers[0]), int(answers[-1])
             value = (int(verdict.value) - low) / (high - low) if isinstance(verdict, Decided) else 0.0
-            label = (shown.scale, shown.expectation.value)
-            mine = shown.authors[0] in own
-            treatments.append(
-                Treatment(shown.cluster, shown.lineage.parent, label, mine, value, not _readable(o))
-            )
+            label, mine = (shown.scale, shown.expectation.value), shown.authors[0] in own
+            item, lost = shown.lineage.parent, isinstance(verdict, (Unreadable, Failed))
+            treatments.append(Treatment(shown.cluster, item, label, mine, value, lost))
     return treatments
 
 
@@ -127,8 +116,7 @@ def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) ->
             if mine[0] != mine[1]:
                 preferred = shown.expectation.content
                 value = 0.5 if o.winner is None else float(o.winner == preferred)
-                place = "uv".index(preferred)
-                lost = not _readable(o)
+                place, lost = "uv".index(preferred), isinstance(o.verdict, (Unreadable, Failed))
                 treatments.append(Treatment(shown.cluster, shown.id, "preferred", mine[place], value, lost))
     return treatments
 
@@ -152,9 +140,10 @@ def self_preference(
     if not found:
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
-    bounds = _bounds(treatments)
-    seen, word = _word(found[0]), _word(found[0], missingness_shift(value, bounds))
-    return context.estimate(
+    low, high = found[0].low or 0.0, found[0].high or 0.0
+    # The interval is the test: it shows a difference where it lies beside zero.
+    p = 0.0 if low > 0 or high < 0 else 1.0
+    estimate = context.estimate(
         SELF_PREFERENCE,
         unit="call",
         value=value,
@@ -163,14 +152,11 @@ def self_preference(
         n_units=len({t.item for t in known}),
         n_clusters=len(table),
         excluded=lost,
-        bounds=bounds,
+        bounds=_bounds(treatments),
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
-        note=join(
-            [_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, missingness_note(seen, word)]
-        ),
+        note=join([_means(known), remark, *sampling_notes(len(table))]),
     )
+    return with_tested_word(estimate, lambda moved: difference_word((low, high), p, moved=moved))
 
 
 def _bounds(treatments: Sequence[Treatment]) -> Span:
@@ -217,15 +203,3 @@ def _means(treatments: Sequence[Treatment]) -> str:
         f"own {np.mean(own):.2f} in {pluralize(len(own), 'call')}, "
         f"others {np.mean(others):.2f} in {len(others)}, before labels are matched; margin {MARGIN:g}"
     )
-
-
-def _word(interval: Interval, moved: Span = (0.0, 0.0)) -> str:
-    """By the 95 % interval, moved as missing calls could: within the margin, beside zero, or neither."""
-    low, high = (interval.low or 0.0) + moved[0], (interval.high or 0.0) + moved[1]
-    if abs(low) < MARGIN and abs(high) < MARGIN:
-        return CLEAR
-    return FLAGGED if low > 0 or high < 0 else INCONCLUSIVE
-
-
-def _readable(observation: Observation) -> bool:
-    return isinstance(observation.verdict, (Decided, Tie, Abstained))

@@ -6,7 +6,7 @@ permutation: strata are dealt anew to the clusters, and the lowest of each deal 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +18,13 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.multiplicity import PERMUTATION, AdjustedTest
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.natural import stratum_estimates as of_pairs
 from steelyard.metrics.scores.against_labels import MAE, QWK
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
-from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers
@@ -54,25 +54,18 @@ def strata_estimates(judge: str, observations: Observations, seed: int) -> list[
     ]
     estimates: list[Estimate] = []
     for rows, figures in parts:
-        for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
+        for protocol in rows.protocols_seen:
             mine = rows.filter(protocol=protocol)
-            probe = str(mine.shown.probe[mine.stimulus[0]])
-            estimates += _of_arm(EstimateContext.for_protocol(judge, probe, protocol, seed), mine, figures)
+            stratum = mine.shown.stratum
+            names = sorted(set(stratum[mine.stimulus].tolist()))
+            if 2 <= len(names) <= MOST:
+                probe = str(mine.shown.probe[mine.stimulus[0]])
+                context = EstimateContext.for_protocol(judge, probe, protocol, seed)
+                for name in names:
+                    here = context.for_subgroup(stratum=name)
+                    estimates += figures(here, mine.filter(stimuli=stratum == name))
+                estimates.append(_gap(context, mine, names))
     return estimates
-
-
-def _of_arm(
-    context: EstimateContext,
-    rows: Observations,
-    figures: Callable[[EstimateContext, Observations], list[Estimate]],
-) -> Iterator[Estimate]:
-    stratum = rows.shown.stratum
-    names = sorted(set(stratum[rows.stimulus].tolist()))
-    if not 2 <= len(names) <= MOST:
-        return
-    for name in names:
-        yield from figures(context.for_subgroup(stratum=name), rows.filter(stimuli=stratum == name))
-    yield _gap(context, rows, names)
 
 
 def _scored(context: EstimateContext, rows: Observations) -> list[Estimate]:
@@ -85,9 +78,9 @@ def _compared(context: EstimateContext, rows: Observations) -> list[Estimate]:
 
 
 def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Estimate:
-    held = rows.filter(calls=CallAnswers.of(rows).held)
-    right = CallAnswers.of(held).right
-    shown, row = held.shown, held.stimulus
+    compared = rows.filter(calls=CallAnswers.of(rows).has_reference)
+    right = CallAnswers.of(compared).right
+    shown, row = compared.shown, compared.stimulus
     code = np.searchsorted(names, shown.stratum[row])
     piece, member = numbered(code * len(shown.clusters) + shown.cluster[row])
     pieces = Pieces(
@@ -102,7 +95,7 @@ def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Esti
             STRATUM_GAP, "fewer than two strata have a verdict that is held against a label"
         )
     lowest = int(np.nanargmin(scores))
-    p, corrected = pieces.tested(lowest, context.bootstrap_seed(STRATUM_GAP.id))
+    test = pieces.lowest_test(lowest, context.bootstrap_seed(STRATUM_GAP.id))
     here = code == lowest
     return context.for_subgroup(stratum=names[lowest]).estimate(
         STRATUM_GAP,
@@ -112,9 +105,9 @@ def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Esti
         n_units=len(distinct(shown.unit[row[here]])),
         n_clusters=len(distinct(shown.cluster[row[here]])),
         excluded={"unreadable": 0, "failed": 0},
-        status=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
-        p=p,
-        p_corrected=corrected,
+        status=FLAGGED if test.is_significant else None,
+        p=test.unadjusted_p,
+        p_corrected=test.adjusted_p,
         note=f"lowest of {pluralize(len(names), 'stratum', 'strata')}",
     )
 
@@ -147,8 +140,8 @@ class Pieces:
             scores: Floats = (right / calls - others / rest) / np.sqrt(1 / calls + 1 / rest)
         return scores
 
-    def tested(self, lowest: int, seed: int) -> tuple[float, float]:
-        """One-sided p of this stratum alone, and of the lowest of all strata."""
+    def lowest_test(self, lowest: int, seed: int) -> AdjustedTest:
+        """One-sided test of this stratum alone, adjusted by the lowest of all strata in each deal."""
         seen = self.scores(self.stratum)[lowest] + 1e-12
         chance = np.random.default_rng(seed)
         deals = max(199, min(DEALS, EFFORT // max(1, len(self.calls))))
@@ -158,4 +151,4 @@ class Pieces:
             scores = self.scores(np.stack([chance.permutation(self.stratum) for _ in rows]))
             alone += int(np.count_nonzero(scores[:, lowest] <= seen))
             together += int(np.count_nonzero(np.nanmin(scores, axis=1) <= seen))
-        return alone / (deals + 1), together / (deals + 1)
+        return AdjustedTest(alone / (deals + 1), together / (deals + 1), self.strata, PERMUTATION)

@@ -54,22 +54,22 @@ METRICS = (*TOLD, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
 def unchanged_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """The figures of every protocol under which items were judged as they are; none where none was."""
     estimates: list[Estimate] = []
-    for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
+    for protocol in observations.protocols_seen:
         rows = observations.filter(protocol=protocol)
         plain = rows.filter(ORIGINAL)
-        if len(plain):
-            context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
-            scores = collect_scores(plain)
-            estimates += _figures(context, scores, _every(rows), _words(scores, plain))
+        if not len(plain):
+            continue
+        context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
+        scores = collect_scores(plain)
+        figures = [accuracy(context, scores), *by_scale(context, scores, TOLD)]
+        if np.any(np.bincount(scores.stimulus) > 1):
+            figures += stability(context, scores)
+        estimates += [figure for figure in figures if figure.metric in {metric.id for metric in TOLD}]
+        estimates += directional_bias_estimates(context, scores, _words(scores, plain))
+        shown = rows.shown
+        items = rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED)))
+        estimates.append(_commonest(context, collect_scores(rescaled_to_original(items))))
     return estimates
-
-
-def _every(rows: Observations) -> Scores:
-    """Items as they are and edited, all on the range of the former."""
-    shown = rows.shown
-    return collect_scores(
-        rescaled_to_original(rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
-    )
 
 
 def _words(scores: Scores, plain: Observations) -> Ints:
@@ -77,18 +77,6 @@ def _words(scores: Scores, plain: Observations) -> Ints:
     rows = distinct(plain.stimulus)
     known = dict(zip(shown.items[shown.item[rows]].tolist(), shown.words[rows].tolist(), strict=True))
     return np.array([known[item] for item in scores.items], dtype=np.int64)
-
-
-def _figures(context: EstimateContext, plain: Scores, every: Scores, words: Ints) -> list[Estimate]:
-    figures = [accuracy(context, plain), *by_scale(context, plain, TOLD)]
-    if np.any(np.bincount(plain.stimulus) > 1):
-        figures += stability(context, plain)
-    known = {metric.id for metric in TOLD}
-    return [
-        *(figure for figure in figures if figure.metric in known),
-        *directional_bias_estimates(context, plain, words),
-        _commonest(context, every),
-    ]
 
 
 def directional_bias_estimates(context: EstimateContext, plain: Scores, words: Ints) -> list[Estimate]:

@@ -53,36 +53,38 @@ def label_table(scores: Scores, values: Ints) -> Sums:
     return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
 
 
-def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
-    """The figure with the word that it may have; `rows` are all labelled calls, lost ones included."""
+def with_label_word(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
+    """The figure with the word that holds whatever the missing verdicts had been.
+
+    `rows` are all labelled calls. Every missing verdict is taken as the label, then as far from it as the
+    scale allows.
+    """
     if rows.readable.all():
         return figure
-    words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
+    upper = rows.expected - rows.low < rows.high - rows.expected
+    cases = np.where(upper, rows.high, rows.low), rows.expected.astype(np.int64)
+    words = {_word(rows, case, limit, formula) for case in cases}
     word = figure.status if words == {figure.status} else INCONCLUSIVE
     note = join([figure.note, missingness_note(figure.status, word)])
     return replace(figure, status=word, missing_decides=figure.status != word, note=note)
 
 
-def _word(rows: Scores, limit: Limit, formula: Formula) -> str:
-    scored = rows.where(rows.decided)
-    values = np.union1d(scored.score, scored.expected.astype(np.int64))
-    sums = label_table(rows, values)
-    levels = values.astype(np.float64)
-    return LimitTest(
-        sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls, formula in BY_RATES
-    ).word(limit)
+def _word(rows: Scores, missing: Ints, limit: Limit, formula: Formula) -> str:
+    """The word with these scores in the place of missing verdicts."""
+    score = np.where(rows.readable, rows.score, missing)
+    outcome = np.where(rows.readable, rows.outcome, np.int64(Outcome.SCORED))
+    rows = replace(rows, score=score, outcome=outcome)
+    values = _levels(rows)
+    sums, levels = label_table(rows, values), values.astype(np.float64)
+    by_rates = formula in BY_RATES
+    test = LimitTest(sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls, by_rates)
+    return test.word(limit)
 
 
-def _filled(rows: Scores, *, right: bool) -> Scores:
-    """The rows as if every missing verdict had been the label, or as far from it as the scale allows."""
-    upper = rows.expected - rows.low < rows.high - rows.expected
-    worst = np.where(upper, rows.high, rows.low)
-    other = rows.expected.astype(np.int64) if right else worst
-    return replace(
-        rows,
-        score=np.where(rows.readable, rows.score, other),
-        outcome=np.where(rows.readable, rows.outcome, np.int64(Outcome.SCORED)),
-    )
+def _levels(rows: Scores) -> Ints:
+    """The levels that labelled calls have as score or as label."""
+    scored = rows.where(rows.labelled & rows.decided)
+    return np.union1d(scored.score, scored.expected.astype(np.int64))
 
 
 BALANCED_ACCURACY = Metric(
@@ -227,10 +229,7 @@ def binary_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
     """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
-    sums = label_table(scores, np.array([0, 1]))
-    values = np.array([0.0, 1.0])
-    wanted = {metric: formula for metric, formula in BINARY.items() if metric in among}
-    figures = _figures(context, wanted, sums, values, unlabelled(scores))
+    figures = _figures(context, scores, np.array([0, 1]), BINARY, among)
     return _among(among, [*false_rates(context, scores), *figures])
 
 
@@ -238,11 +237,7 @@ def ordinal_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
     """Errors, correlations and use of the scale; all rows have the same scale."""
-    rows = scores.where(scores.labelled & scores.decided)
-    values = np.union1d(rows.score, rows.expected.astype(np.int64))
-    sums = label_table(scores, values)
-    wanted = {metric: formula for metric, formula in ORDINAL.items() if metric in among}
-    figures = _figures(context, wanted, sums, values.astype(np.float64), unlabelled(scores))
+    figures = _figures(context, scores, _levels(scores), ORDINAL, among)
     return _among(among, [within_one(context, scores), *figures, unused_levels(context, scores)])
 
 
@@ -271,15 +266,24 @@ def unused_levels(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def _figures(
-    context: EstimateContext, formulas: dict[Metric, Formula], sums: Sums, values: Floats, lacking: str
+    context: EstimateContext,
+    scores: Scores,
+    levels: Ints,
+    formulas: dict[Metric, Formula],
+    among: Collection[Metric],
 ) -> list[Estimate]:
-    """Every figure of the table; `lacking` says why there are no labels, where there are none."""
-    return [_figure(context, metric, formula, sums, values, lacking) for metric, formula in formulas.items()]
+    sums, values, lacking = label_table(scores, levels), levels.astype(np.float64), unlabelled(scores)
+    return [
+        _figure(context, metric, formula, sums, values, lacking)
+        for metric, formula in formulas.items()
+        if metric in among
+    ]
 
 
 def _figure(
     context: EstimateContext, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
+    """One figure of the table; `lacking` says why there are no labels, where there are none."""
     if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
         return context.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
     estimate = resampled(
@@ -289,17 +293,17 @@ def _figure(
         lambda table: formula(table, values),
         reason=_why(metric, sums) if len(sums.rows) else lacking,
         ends=_ENDS.get(metric, AGREEMENT),
-        bounds=_bounds(metric, sums),
+        bounds=error_bounds(metric, sums.rows) if metric in (MAE, BIAS) else None,
         chance=_CHANCE.get(metric, 0.0),
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
         by_rates=formula in BY_RATES,
+        left_out=abstained(sums.rows),
     )
-    if estimate.value is None:
-        return estimate
-    estimate = replace(estimate, left_out=abstained(sums.rows))
     limit = metric.limit_in(context.group, context.probe)
-    return held_to(estimate, limit, sums.rows, formula) if limit else estimate
+    if estimate.value is None or limit is None:
+        return estimate
+    return with_label_word(estimate, limit, sums.rows, formula)
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
@@ -309,10 +313,8 @@ def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
     random = score(0.0, none.share.assumed_size, quantile(none, 0.975))[1]
     table = sums.table.sum(0)
     chance = np.outer(table.sum(1), table.sum(0)) / table.sum()
-    value, mixed = (
-        float(formula(table, values)),
-        float(formula((1 - random) * table + random * chance, values)),
-    )
+    value = float(formula(table, values))
+    mixed = float(formula((1 - random) * table + random * chance, values))
     if not np.isfinite(mixed) or abs(value - mixed) < 1e-9:
         return None
     return Interval("random_mixture", min(value, mixed), max(value, mixed))
@@ -328,12 +330,9 @@ def _why(metric: Metric, sums: Sums) -> str:
     return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
 
 
-def _bounds(metric: Metric, sums: Sums) -> Span | None:
-    """Worst and best case of a mean error over the calls without a verdict."""
-    if metric not in (MAE, BIAS):
-        return None
-    rows = sums.rows.where(~sums.rows.readable)
-    scored = sums.rows.where(sums.rows.decided)
+def error_bounds(metric: Metric, labelled: Scores) -> Span | None:
+    """`MAE` or `BIAS` in the worst and the best case over the calls without a verdict."""
+    rows, scored = labelled.where(~labelled.readable), labelled.where(labelled.decided)
     calls = len(rows) + len(scored)
     gaps = scored.score - scored.expected
     down, up = rows.low - rows.expected, rows.high - rows.expected

@@ -123,6 +123,12 @@ class Scores:
         """What is drawn again in a bootstrap: the cluster; where there is one cluster only, the item."""
         return self.cluster if self.n_clusters > 1 else self.item
 
+    def by_item(self, column: Ints) -> Ints:
+        """What all rows of an item share, by the item's number; 0 for items without a row."""
+        values = np.zeros(len(self.items), dtype=np.int64)
+        values[self.item] = column
+        return values
+
     def lost(self) -> dict[str, int]:
         return {
             "unreadable": int(np.count_nonzero(self.outcome == Outcome.UNREADABLE)),
@@ -190,7 +196,7 @@ def rescaled_to_original(observations: Iterable[Observation]) -> Observations:
     if _on_one_range(seen):
         return seen
     plain = {s.lineage.parent: s for s in seen.stimuli_seen if s.kind == ORIGINAL}
-    return Observations.of(brought_back(o, plain.get(o.stimulus.lineage.parent, o.stimulus)) for o in seen)
+    return Observations.of(_rescaled(o, plain.get(o.stimulus.lineage.parent, o.stimulus)) for o in seen)
 
 
 def _on_one_range(seen: Observations) -> bool:
@@ -201,7 +207,7 @@ def _on_one_range(seen: Observations) -> bool:
     return bool(np.all((of_item[item] < 0) | (of_item[item] == scale)))
 
 
-def brought_back(observation: Observation, original: Stimulus) -> Observation:
+def _rescaled(observation: Observation, original: Stimulus) -> Observation:
     shown = observation.stimulus
     if shown.scale == original.scale:
         return observation

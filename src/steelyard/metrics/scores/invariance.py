@@ -10,7 +10,6 @@ is the edit's effect:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -18,19 +17,12 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import (
-    MARGIN,
-    SURE,
-    difference_word,
-    missingness_note,
-    missingness_shift,
-    with_finding,
-)
+from steelyard.metrics.findings import MARGIN, SURE, difference_word, with_finding
 from steelyard.metrics.metric import LOW, Amount, Limit, Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
-from steelyard.metrics.scores.shares import share, unit_sums
+from steelyard.metrics.scores.repeats import NO_REPEATS, item_noise, verdict_counts
+from steelyard.metrics.scores.shares import share, unit_tally
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import Tally, quantile, ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
@@ -76,34 +68,17 @@ class Comparisons:
     """Share of repeats of the unchanged item that differ; NaN without repeats."""
     unit: Ints
 
-    def tally(self, events: Ints) -> Tally:
-        per_unit = unit_sums(self.unit, self.made)
-        kept = per_unit > 0
-        used = self.rows.where((self.made > 0)[self.rows.item] & self.rows.readable)
-        return Tally(
-            events=unit_sums(self.unit, events)[kept],
-            trials=per_unit[kept],
-            n_calls=len(used),
-            n_units=int(np.count_nonzero(self.made)),
-            **self.rows.lost(),
-        )
 
+def unmoved(scores: Scores, *, keep_label: bool) -> Scores:
+    """The unchanged items, and the edits that ask for the same verdict.
 
-def keeps_label(scores: Scores) -> Mask:
-    """Rows whose expected verdict is that of the unchanged item, or that have none.
-
-    An edit with a reference of its own, made from an item without one, is held to that reference.
+    These are edits without an expected verdict and, of probes that `keep_label`, those that expect the label
+    of the unchanged item. An edit with a label, made from an item without one, must meet its label.
     """
     labels = np.full(len(scores.items), np.nan)
     labels[scores.item[scores.original]] = scores.expected[scores.original]
-    return np.asarray(np.isnan(scores.expected) | (labels[scores.item] == scores.expected))
-
-
-def unmoved(scores: Scores, *, keep_label: bool) -> Scores:
-    """The unchanged items, and the edits that ask for the same verdict; of probes that change the label,
-    those of which no answer is expected."""
-    edits = keeps_label(scores) if keep_label else np.isnan(scores.expected)
-    return scores.where(scores.original | edits)
+    same = keep_label & (labels[scores.item] == scores.expected)
+    return scores.where(scores.original | np.isnan(scores.expected) | same)
 
 
 def compare_items(scores: Scores) -> Comparisons:
@@ -112,15 +87,13 @@ def compare_items(scores: Scores) -> Comparisons:
     plain = np.bincount(scores.item[scores.original], minlength=size)
     rows = scores.where(((edited > 0) & (plain > 0))[scores.item])
     counts = _item_counts(rows, ~rows.original), _item_counts(rows, rows.original)
-    unit = np.zeros(size, dtype=np.int64)
-    unit[rows.item] = rows.unit if len(rows) else rows.item
     return Comparisons(
         rows=rows,
         equal=(counts[0] * counts[1]).sum(-1),
         made=counts[0].sum(-1) * counts[1].sum(-1),
         designed=edited * plain,
-        floor=_floor(rows),
-        unit=unit,
+        floor=item_noise(rows.where(rows.original)),
+        unit=rows.by_item(rows.unit),
     )
 
 
@@ -136,22 +109,21 @@ def invariance_estimates(
         return []
     comparisons = compare_items(kept)
     excess = _excess(context, comparisons)
-    return [_invariance(context, comparisons, known_noise=excess.value is not None), excess]
+    return [invariance(context, comparisons, known_noise=excess.value is not None), excess]
 
 
-def invariance(context: EstimateContext, scores: Scores) -> Estimate:
-    """The paired figure alone, for one strength of a graded edit; it carries no finding."""
-    return _invariance(context, compare_items(scores), known_noise=True)
-
-
-def _invariance(context: EstimateContext, comparisons: Comparisons, *, known_noise: bool) -> Estimate:
-    tally = comparisons.tally(comparisons.equal)
+def invariance(context: EstimateContext, comparisons: Comparisons, *, known_noise: bool = True) -> Estimate:
+    """The paired figure; it has a finding only where the noise is not known."""
+    rows, made = comparisons.rows, comparisons.made
+    used = rows.where((made > 0)[rows.item] & rows.readable)
+    items = int(np.count_nonzero(made))
+    tally = unit_tally(rows, comparisons.unit, comparisons.equal, made, len(used), items)
     designed = int(comparisons.designed.sum())
     lost = designed - tally.n
     estimate = share(
         context,
         INVARIANCE,
-        comparisons.rows,
+        rows,
         tally,
         unit="comparison",
         bounds=(tally.k / designed, (tally.k + lost) / designed) if designed else None,
@@ -175,44 +147,26 @@ def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
     mean = ClusterMean.of(comparisons.unit[both], (flips - comparisons.floor)[both])
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
     method = "wilson_cluster_difference" if mean.even else "t_cluster"
-    limits = partial(_limits, mean, flip, floor)
+    means = f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}"
     # Fewer changes than mere repeats show are no fault: the test is one-sided.
     p = mean.p() / 2 if mean.mean > 0 else 1 - mean.p() / 2
-    bounds = _excess_bounds(rows)
-    seen = difference_word(limits(SURE), p)
-    word = difference_word(limits(SURE), p, moved=missingness_shift(mean.mean, bounds))
-    return context.estimate(
+    limits = _limits(mean, flip, floor, SURE)
+    estimate = context.estimate(
         EXCESS_FLIP,
         unit="comparison",
         value=mean.mean,
-        intervals=(Interval(method, *limits(SURE)),),
+        intervals=(Interval(method, *limits),),
         n_calls=int(np.count_nonzero(used.readable)),
         n_units=int(both.sum()),
         n_clusters=used.n_clusters,
         excluded=rows.lost(),
-        bounds=bounds,
+        bounds=_excess_bounds(rows),
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
         minimum_detectable=mean.detectable,
         p=p,
-        note=join(
-            [
-                f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
-                NO_SPREAD if mean.even else None,
-                ONE_CLUSTER if used.n_clusters < 2 else None,
-                missingness_note(seen, word),
-            ]
-        ),
+        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
     )
-
-
-def _excess_bounds(rows: Scores) -> Span | None:
-    lost = [
-        np.bincount(rows.item[~rows.readable & mask], minlength=len(rows.items))
-        for mask in (~rows.original, rows.original)
-    ]
-    return excess_bounds(_item_counts(rows, ~rows.original), _item_counts(rows, rows.original), *lost)
+    return with_tested_word(estimate, lambda moved: difference_word(limits, p, moved=moved))
 
 
 def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Span:
@@ -235,24 +189,25 @@ def _item_counts(scores: Scores, mask: Mask) -> Ints:
     return verdict_counts(scores, groups, 2 * len(scores.items))[: len(scores.items)]
 
 
-def _floor(rows: Scores) -> Floats:
-    equal, pairs = equal_pairs(_item_counts(rows, rows.original))
-    return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))
-
-
-def excess_bounds(edited: Ints, plain: Ints, lost_edited: Ints, lost_plain: Ints) -> Span | None:
-    """Bounds of the mean excess over items, from verdicts (items × verdicts) and lost calls of each item.
+def _excess_bounds(rows: Scores) -> Span | None:
+    """Bounds of the mean excess over items; None where no item has an edit and two repeats.
 
     A missing call may have given a verdict that nobody else gave, an abstention for one. The excess is convex
     in the missing calls of the unchanged item, so it is greatest where they agree. The lower bound takes the
     fewest flips of edits and the most of repeats, which no single way to fill in the calls may reach.
     """
+    masks = ~rows.original, rows.original
+    edited, plain = (_item_counts(rows, mask) for mask in masks)
+    lost_edited, lost_plain = (
+        np.bincount(rows.item[~rows.readable & mask], minlength=len(rows.items)) for mask in masks
+    )
     edits, repeats = edited.sum(axis=1) + lost_edited, plain.sum(axis=1) + lost_plain
     asked = (edits > 0) & (repeats > 1)
     if not asked.any():
         return None
     edits, repeats = edits[asked], repeats[asked]
-    edited, plain = _with_another(edited[asked]), _with_another(plain[asked])
+    # One column more, for the verdict that nobody gave.
+    edited, plain = (np.pad(counts[asked], ((0, 0), (0, 1))) for counts in (edited, plain))
     flips = (edited.sum(axis=1) * plain.sum(axis=1) - (edited * plain).sum(axis=1)) / (edits * repeats)
     low = flips - 1 + _alike(plain, repeats)
     corners = []
@@ -261,10 +216,6 @@ def excess_bounds(edited: Ints, plain: Ints, lost_edited: Ints, lost_plain: Ints
         filled[:, verdict] += lost_plain[asked]
         corners.append(_alike(filled, repeats) - (edited * filled).sum(axis=1) / (edits * repeats))
     return float(low.mean()), float(np.max(corners, axis=0).mean())
-
-
-def _with_another(counts: Ints) -> Ints:
-    return np.pad(counts, ((0, 0), (0, 1)))
 
 
 def _alike(counts: Ints, repeats: Ints) -> Floats:

@@ -18,7 +18,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.proportions import join, sampling_notes
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.leniency import item_means
@@ -208,42 +208,32 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
     if not np.isfinite(halves.value):
         return context.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
     p = halves.p(context.permutation_seed(LENGTH_GAP.id))
-    word = difference_word(halves.limits(SURE), p)
+    limits = halves.limits(SURE)
+    word = difference_word(limits, p)
+    even = halves.error <= _ROUNDING
+    clusters, degrees = len(distinct(halves.cluster)), halves.clusters - 1
+    detectable = None if even else (t_quantile(SURE, degrees) + t_quantile(POWER, degrees)) * halves.error
     return context.estimate(
         LENGTH_GAP,
         unit="item",
         value=halves.value,
-        intervals=(Interval("jackknife_cluster", *halves.limits(SURE)),),
+        intervals=(Interval("jackknife_cluster", *limits),),
         n_calls=len(rows),
         n_units=len(halves),
-        n_clusters=len(distinct(halves.cluster)),
+        n_clusters=clusters,
         excluded=scores.lost(),
         chance=0.0,
         status=word,
-        minimum_detectable=_detectable(halves),
+        minimum_detectable=detectable,
         calls_needed=_needed(halves, len(rows)) if word == INCONCLUSIVE else None,
         p=p,
-        note=join(
-            [
-                f"margin {MARGIN:g}",
-                NO_SPREAD if halves.error <= _ROUNDING else None,
-                ONE_CLUSTER if len(distinct(halves.cluster)) < 2 else None,
-            ]
-        ),
+        note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=even)]),
     )
-
-
-def _detectable(halves: Halves) -> float | None:
-    if halves.error <= _ROUNDING:
-        return None
-    degrees = halves.clusters - 1
-    return (t_quantile(SURE, degrees) + t_quantile(POWER, degrees)) * halves.error
 
 
 def _needed(halves: Halves, calls: int) -> int | None:
     """Calls that would tell the gap from none, or keep it in the margin, in four runs of five if it stays."""
     low, high = halves.limits(0.8413)
     apart = max(abs(halves.value), MARGIN - abs(halves.value))
-    return (
-        None if apart <= _ROUNDING else int(np.ceil(calls * max(1.0, (2.8 * (high - low) / 2 / apart) ** 2)))
-    )
+    reach = 2.8 * (high - low) / 2
+    return None if apart <= _ROUNDING else int(np.ceil(calls * max(1.0, (reach / apart) ** 2)))

@@ -11,8 +11,7 @@ where one label is rare, a judge that passes as many texts as people do errs mor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -20,23 +19,16 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import (
-    FLAGGED,
-    INCONCLUSIVE,
-    MARGIN,
-    SURE,
-    difference_word,
-    missingness_note,
-    missingness_shift,
-)
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LOW, ZERO, Amount, Metric, Texts
-from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
-from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
+from steelyard.metrics.proportions import join, sampling_notes, share_bounds, with_tested_word
+from steelyard.metrics.scores.against_labels import BIAS, CONSTANT_LABELS, NOT_SCORED, error_bounds
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
     abstained,
+    by_ordinal_scale,
     row_events,
     score_tally,
     share,
@@ -45,8 +37,8 @@ from steelyard.metrics.scores.shares import (
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.directional_bias import DirectionalBias
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.distributions import normal_quantile
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import POWER
 
 
@@ -107,12 +99,8 @@ def leniency_estimates(context: EstimateContext, scores: Scores) -> list[Estimat
     if np.any(scores.binary):
         rows = scores.where(scores.binary)
         estimates += [_of_verdicts(context, rows), _pass_rate(context, rows), *_sides(context, rows)]
-    ordinal = scores.where(~scores.binary)
-    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
-    for low, high in scales:
-        alone = len(scales) == 1 and not estimates
-        here = context if alone else context.for_subgroup(scale=f"{low}-{high}")
-        estimates += _of_scores(here, ordinal.where((ordinal.low == low) & (ordinal.high == high)))
+    for here, rows in by_ordinal_scale(context, scores, alone=not estimates):
+        estimates += [_of_scores(here, rows), *_sides(here, rows)]
     return estimates
 
 
@@ -136,73 +124,54 @@ def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
 
 def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
     answer, wanted, cluster, calls = item_means(scores.with_pass_high)
-    lean = DirectionalBias(answer, wanted, cluster, calls)
-    if not np.isfinite(lean.value):
+    bias = DirectionalBias(answer, wanted, cluster, calls)
+    if not np.isfinite(bias.value):
         return context.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
-    return _told(
+    return _leniency(
         context,
         scores,
-        _Shift(lean.value, lean.limits, lean.p(context.permutation_seed(LENIENCY.id)), lean.detectable),
-        units=lean.units,
+        bias.value,
+        Interval("lean_cluster", *bias.limits(SURE)),
+        bias.p(context.permutation_seed(LENIENCY.id)),
+        detectable=bias.detectable,
+        units=bias.units,
         bounds=_bounds(scores.with_pass_high),
-        needed=lean.units_total(MARGIN, least=MARGIN),
-        method="lean_cluster",
+        needed=bias.units_total(MARGIN, least=MARGIN),
     )
 
 
-@dataclass(frozen=True)
-class _Shift:
-    """A mean distance, and what the data tell of it."""
-
-    value: float
-    limits: Callable[[float], Span]
-    p: float
-    detectable: float | None
-
-    def word(self, moved: Span) -> str:
-        word = difference_word(self.limits(SURE), self.p, moved=moved)
-        return INCONCLUSIVE if word == FLAGGED and abs(self.value) <= MARGIN else word
-
-
-def _of_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
+def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
     upward = scores.with_pass_high
     answer, wanted, cluster, _ = item_means(upward)
     if not len(answer):
-        lean = context.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
-        return [lean, *_sides(context, scores)]
+        return context.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
     span = float(scores.high[0] - scores.low[0])
     units = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
     mean = ClusterMean.of(units, (answer - wanted) / span)
-
-    def limits(probability: float) -> Span:
-        spread = mean.limits(probability, DIFFERENCE)
-        if spread is not None:
-            return spread
-        most = score(0.0, mean.assumed_size, t_quantile(probability, max(1, mean.units - 1)))[1]
-        return clipped((mean.mean - most, mean.mean + most), DIFFERENCE)
-
     rows = upward.where(upward.labelled)
-    shift = _told(
+    bounds = None if rows.readable.all() else error_bounds(BIAS, rows)
+    return _leniency(
         context,
         scores,
-        _Shift(mean.mean, limits, mean.p(), mean.detectable),
+        mean.mean,
+        Interval("wilson_mean" if mean.even else "t_cluster", *mean.difference_limits(SURE)),
+        mean.p(),
+        detectable=mean.detectable,
         units=len(answer),
-        bounds=_score_bounds(rows, span),
+        bounds=None if bounds is None else (bounds[0] / span, bounds[1] / span),
         needed=_needed(mean),
-        method="t_cluster" if not mean.even else "wilson_mean",
     )
-    return [shift, *_sides(context, scores)]
 
 
 def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
     rows = scores.where(scores.labelled)
     reason = None if np.any(rows.readable) else _why(scores, 0)
-    told = []
+    estimates = []
     for metric in (SHARE_ABOVE, SHARE_BELOW):
         events = metric.events(rows)
         found = share(context, metric, rows, score_tally(rows, events, rows.readable), reason=reason)
-        told.append(replace(found, row_events=row_events(rows, events)))
-    return told
+        estimates.append(replace(found, row_events=row_events(rows, events)))
+    return estimates
 
 
 def _needed(mean: ClusterMean) -> int | None:
@@ -212,24 +181,30 @@ def _needed(mean: ClusterMean) -> int | None:
     return ceil(mean.total * max(1.0, (reach / apart) ** 2)) if mean.error and apart > 1e-9 else None
 
 
-def _told(
+def _leniency(
     context: EstimateContext,
     scores: Scores,
-    shift: _Shift,
+    value: float,
+    interval: Interval,
+    p: float,
     *,
+    detectable: float | None,
     units: int,
     bounds: Span | None,
     needed: int | None,
-    method: str,
 ) -> Estimate:
+    """The estimate; `needed` counts the items that would decide."""
+
+    def word(moved: Span) -> str:
+        found = difference_word((interval.low or 0.0, interval.high or 0.0), p, moved=moved)
+        return INCONCLUSIVE if found == FLAGGED and abs(value) <= MARGIN else found
+
     rows = scores.where(scores.labelled & scores.decided)
-    seen, word = (shift.word(moved) for moved in ((0.0, 0.0), missingness_shift(shift.value, bounds)))
-    calls = None if needed is None or seen != INCONCLUSIVE else -(-needed * len(rows) // units)
-    return context.estimate(
+    estimate = context.estimate(
         LENIENCY,
         unit="call",
-        value=shift.value,
-        intervals=(Interval(method, *shift.limits(SURE)),),
+        value=value,
+        intervals=(interval,),
         n_calls=len(rows),
         n_units=units,
         n_clusters=rows.n_clusters,
@@ -237,21 +212,13 @@ def _told(
         left_out=_left_out(scores),
         bounds=bounds,
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
-        minimum_detectable=shift.detectable,
-        calls_needed=calls,
-        p=shift.p,
+        minimum_detectable=detectable,
+        calls_needed=None if needed is None else -(-needed * len(rows) // units),
+        p=p,
         high_fails=_high_fails(scores),
-        note=join(
-            [
-                f"margin {MARGIN:g}",
-                _turned(scores),
-                ONE_CLUSTER if rows.n_clusters < 2 else None,
-                missingness_note(seen, word),
-            ]
-        ),
+        note=join([f"margin {MARGIN:g}", _turned(scores), *sampling_notes(rows.n_clusters)]),
     )
+    return with_tested_word(estimate, word)
 
 
 def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
@@ -259,8 +226,8 @@ def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
     rows = upward.where(upward.labelled & (upward.outcome != Outcome.ABSTAINED))
     counts = score_tally(rows, rows.decided & (rows.score == 1), rows.decided)
     wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
-    reason, turned = _why(scores, 0) if not counts.n else None, _turned(scores)
-    notes = [] if turned is None else [turned]
+    reason = None if counts.n else _why(scores, 0)
+    notes = [note for note in [_turned(scores)] if note]
     rate = share(context, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
     return rate if rate.value is None else replace(rate, left_out=_left_out(scores))
 
@@ -296,13 +263,3 @@ def _bounds(scores: Scores) -> Span | None:
         ends.append(share_bounds(counts))
     (least_up, most_up), (least_down, most_down) = ends
     return (least_up - most_down) / 2, (most_up - least_down) / 2
-
-
-def _score_bounds(rows: Scores, span: float) -> Span | None:
-    lost, scored = rows.where(~rows.readable), rows.where(rows.decided)
-    if not len(lost):
-        return None
-    calls = len(lost) + len(scored)
-    known = float((scored.score - scored.expected).sum())
-    down, up = float((lost.low - lost.expected).sum()), float((lost.high - lost.expected).sum())
-    return (known + down) / calls / span, (known + up) / calls / span

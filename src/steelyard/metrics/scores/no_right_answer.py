@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.proportions import join, sampling_notes
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import probe_scores, untold
 from steelyard.metrics.scores.repeats import (
@@ -20,20 +19,18 @@ from steelyard.metrics.scores.repeats import (
     ICC,
     NO_REPEATS,
     SELF_AGREEMENT,
-    equal_pairs,
+    item_noise,
     stability,
-    verdict_counts,
 )
-from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally, share
+from steelyard.metrics.scores.shares import abstentions, by_ordinal_scale, lost_rates, score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import ratio, wilson_cluster
+from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation, Observations
 
 MEAN_SCORE = Metric("mean_score", "mean score", "Mean of the scores given to responses without content.")
 
-ABSTAINED = "counted as not above the lowest score"
 LIMITS_OF_OTHER_SCORES = "no spread between clusters: limits from the largest share of other scores that fits"
 
 
@@ -51,19 +48,13 @@ def score_vacuum_estimates(context: EstimateContext, observations: Observations)
 def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
     counts = score_tally(scores, scores.reports, scores.readable)
-    notes = abstentions(scores, ABSTAINED)
+    notes = abstentions(scores, "counted as not above the lowest score")
     return share(context, DARK_CURRENT, scores, counts, notes=notes)
 
 
 def mean_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """The mean score of each ordinal scale; scales are told apart where there are several."""
-    ordinal = scores.where(~scores.binary)
-    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
-    estimates = []
-    for low, high in scales:
-        here = context if len(scales) == 1 else context.for_subgroup(scale=f"{low}-{high}")
-        estimates.append(mean_score(here, ordinal.where((ordinal.low == low) & (ordinal.high == high))))
-    return estimates
+    return [mean_score(here, rows) for here, rows in by_ordinal_scale(context, scores)]
 
 
 def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
@@ -75,7 +66,7 @@ def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
     ends = float(low), float(high)
     spread = mean.limits(0.975, ends)
     limits = spread or clipped(_without_spread(rows), ends)
-    method = "t_cluster" if spread else "wilson_mean"
+    method, assumed = ("t_cluster", None) if spread else ("wilson_mean", LIMITS_OF_OTHER_SCORES)
     return context.estimate(
         MEAN_SCORE,
         unit="call",
@@ -86,13 +77,7 @@ def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
         n_clusters=rows.n_clusters,
         excluded=scores.lost(),
         bounds=_bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high),
-        note=join(
-            [
-                f"on a scale from {low} to {high}",
-                None if spread else LIMITS_OF_OTHER_SCORES,
-                ONE_CLUSTER if rows.n_clusters < 2 else None,
-            ]
-        ),
+        note=join([f"on a scale from {low} to {high}", assumed, *sampling_notes(rows.n_clusters)]),
     )
 
 
@@ -124,15 +109,7 @@ BORDER_NOISE = Metric(
 
 BORDER = "answer_ambiguity"
 """The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
-METRICS = (
-    SELF_AGREEMENT,
-    BORDER_NOISE,
-    FLIP_RATE,
-    ICC,
-    FLEISS_KAPPA,
-    UNREADABLE_RATE,
-    FAILED_RATE,
-)
+METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABLE_RATE, FAILED_RATE)
 
 
 def border_estimates(context: EstimateContext, observations: Iterable[Observation]) -> list[Estimate]:
@@ -148,18 +125,15 @@ def border_estimates(context: EstimateContext, observations: Iterable[Observatio
 
 def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
     """Mean over items of (repeats that differ at the border − repeats of the unchanged item that differ)."""
-    border, plain = (
-        item_noise(scores, scores.where(~scores.original)),
-        item_noise(scores, scores.where(scores.original)),
-    )
+    border, plain = (item_noise(scores.where(mask)) for mask in (~scores.original, scores.original))
     both = np.isfinite(border) & np.isfinite(plain)
     if not both.any():
         return context.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
-    units = np.zeros(len(scores.items), dtype=np.int64)
-    units[scores.item] = scores.unit
-    mean = ClusterMean.of(units[both], (border - plain)[both])
+    mean = ClusterMean.of(scores.by_item(scores.unit)[both], (border - plain)[both])
     limits = mean.limits(0.975, DIFFERENCE)
     used = scores.where(both[scores.item])
+    differ, floor = border[both].mean(), plain[both].mean()
+    means = f"repeats differ in {differ:.2f}, on the unchanged items in {floor:.2f}"
     return context.estimate(
         BORDER_NOISE,
         unit="comparison",
@@ -171,18 +145,5 @@ def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
         excluded=scores.lost(),
         chance=0.0,
         minimum_detectable=mean.detectable,
-        note=join(
-            [
-                f"repeats differ in {border[both].mean():.2f}, on the unchanged items in "
-                f"{plain[both].mean():.2f}",
-                None if limits else NO_SPREAD,
-                ONE_CLUSTER if used.n_clusters < 2 else None,
-            ]
-        ),
+        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
     )
-
-
-def item_noise(scores: Scores, rows: Scores) -> Floats:
-    """Share of pairs of repeats that differ, by item; NaN where an item has no two verdicts."""
-    equal, pairs = equal_pairs(verdict_counts(rows, rows.item, len(scores.items)))
-    return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))

@@ -11,26 +11,20 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Mask, distinct
+from steelyard.core.arrays import Floats, Mask
 from steelyard.metrics.basis import Basis, Items, labelled_items
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.findings import SURE
 from steelyard.metrics.metric import HIGH, Metric, step
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.proportions import join, sampling_notes
 from steelyard.metrics.scores.against_labels import (
-    BALANCED_ACCURACY,
-    BIAS,
     CCC,
-    COMPRESSION,
     FIGURES,
-    GWET_AC1,
-    KRIPPENDORFF_ALPHA,
     MAE,
     PEARSON,
-    QWK,
     SPEARMAN,
-    UNUSED_LEVELS,
     binary_figures,
     ordinal_figures,
 )
@@ -38,6 +32,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to
 from steelyard.metrics.scores.invariance import (
     EXCESS_FLIP,
     INVARIANCE,
+    compare_items,
     invariance,
     invariance_estimates,
     unmoved,
@@ -51,18 +46,9 @@ from steelyard.metrics.scores.repeats import (
     noise_floor,
     stability,
 )
-from steelyard.metrics.scores.shares import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    WITHIN_ONE,
-    accuracy,
-    lost_rates,
-    unlabelled,
-)
+from steelyard.metrics.scores.shares import accuracy, by_ordinal_scale, lost_rates, unlabelled
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation, Observations
 
@@ -86,27 +72,21 @@ def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
     if not both.any():
         reason = NOT_BOTH if np.any(scores.labelled) else unlabelled(scores)
         return context.undefined(ACCURACY_CHANGE, reason, "item", scores.lost())
-    unit = np.zeros(len(scores.items), dtype=np.int64)
-    unit[rows.item] = rows.unit
-    mean = ClusterMean.of(unit[both], (edited - plain)[both])
-    clusters = len(distinct(rows.cluster[both[rows.item]]))
+    mean = ClusterMean.of(rows.by_item(rows.unit)[both], (edited - plain)[both])
+    method = "wilson_cluster_difference" if mean.even else "t_cluster"
+    used = rows.where(both[rows.item])
+    means = f"edited {float(edited[both].mean()):.2f}, unchanged {float(plain[both].mean()):.2f}"
     return context.estimate(
         ACCURACY_CHANGE,
         unit="item",
         value=mean.mean,
-        intervals=(Interval("t_cluster" if not mean.even else "wilson_cluster_difference", *_limits(mean)),),
-        n_calls=len(rows.where(both[rows.item])),
+        intervals=(Interval(method, *mean.difference_limits(SURE)),),
+        n_calls=len(used),
         n_units=int(both.sum()),
-        n_clusters=clusters,
+        n_clusters=used.n_clusters,
         excluded=scores.lost(),
         chance=0.0,
-        note=join(
-            [
-                f"edited {float(edited[both].mean()):.2f}, unchanged {float(plain[both].mean()):.2f}",
-                NO_SPREAD if mean.even else None,
-                ONE_CLUSTER if clusters < 2 else None,
-            ]
-        ),
+        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
     )
 
 
@@ -118,41 +98,11 @@ def _right(rows: Scores, mask: Mask) -> Floats:
     return ratio(right, calls)
 
 
-def _limits(mean: ClusterMean) -> Span:
-    spread = mean.limits(0.975, DIFFERENCE)
-    if spread is not None:
-        return spread
-    reach = score(0.0, mean.assumed_size, t_quantile(0.975, max(1, mean.units - 1)))[1]
-    return clipped((mean.mean - reach, mean.mean + reach), DIFFERENCE)
-
-
 METRICS = (
-    ACCURACY,
-    ACCURACY_CHANGE,
-    INVARIANCE,
-    EXCESS_FLIP,
-    NOISE_FLOOR,
-    SELF_AGREEMENT,
-    FLIP_RATE,
-    ICC,
-    FLEISS_KAPPA,
-    FALSE_POSITIVE_RATE,
-    FALSE_NEGATIVE_RATE,
-    BALANCED_ACCURACY,
-    KAPPA,
-    GWET_AC1,
-    WITHIN_ONE,
-    MAE,
-    BIAS,
-    CCC,
-    PEARSON,
-    SPEARMAN,
-    QWK,
-    KRIPPENDORFF_ALPHA,
-    COMPRESSION,
-    UNUSED_LEVELS,
-    UNREADABLE_RATE,
-    FAILED_RATE,
+    *(ACCURACY, ACCURACY_CHANGE, INVARIANCE, EXCESS_FLIP),
+    *(NOISE_FLOOR, SELF_AGREEMENT, FLIP_RATE, ICC, FLEISS_KAPPA),
+    *FIGURES,
+    *(UNREADABLE_RATE, FAILED_RATE),
 )
 
 
@@ -226,13 +176,8 @@ def by_scale(context: EstimateContext, scores: Scores, among: Collection[Metric]
     """
     binary = scores.where(scores.binary)
     estimates = binary_figures(context, binary, among) if len(binary) else []
-    ordinal = scores.where(~scores.binary)
-    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
-    for low, high in scales:
-        here = context if len(scales) == 1 else context.for_subgroup(scale=f"{low}-{high}")
-        estimates += ordinal_figures(
-            here, ordinal.where((ordinal.low == low) & (ordinal.high == high)), among
-        )
+    for here, rows in by_ordinal_scale(context, scores):
+        estimates += ordinal_figures(here, rows, among)
     return estimates
 
 
@@ -248,7 +193,7 @@ def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) 
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
         kept = unmoved(scores.where(scores.original | edits), keep_label=keep_label)
         if np.any(kept.original) and np.any(~kept.original):
-            same.append(invariance(here, kept))
+            same.append(invariance(here, compare_items(kept)))
     return right + same
 
 

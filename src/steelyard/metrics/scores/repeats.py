@@ -18,7 +18,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import LEFT_OUT, Amount, Limit, Metric, Texts
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
-from steelyard.metrics.scores.shares import abstained, share, unit_sums
+from steelyard.metrics.scores.shares import abstained, share, unit_tally
 from steelyard.metrics.stats.clusters import Tally, ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE
 from steelyard.stimuli.original import ORIGINAL
@@ -26,8 +26,7 @@ from steelyard.stimuli.original import ORIGINAL
 
 def _agreement(scores: Scores, _: Texts) -> Floats:
     """The share of each input's pairs of repeats that agree; NaN where fewer than two have a score."""
-    equal, pairs = equal_pairs(input_counts(_answered(scores)))
-    return np.asarray(ratio(equal.astype(np.float64), pairs.astype(np.float64))[scores.stimulus])
+    return np.asarray(_equal_share(input_counts(_answered(scores)))[scores.stimulus])
 
 
 def _answered(scores: Scores) -> Scores:
@@ -109,16 +108,27 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
     return (counts * (counts - 1) // 2).sum(-1), ratings * (ratings - 1) // 2
 
 
+def _equal_share(counts: Ints) -> Floats:
+    """Share of pairs of repeats that agree, per input; NaN without a pair."""
+    equal, pairs = equal_pairs(counts)
+    return ratio(equal.astype(np.float64), pairs.astype(np.float64))
+
+
+def item_noise(rows: Scores) -> Floats:
+    """Share of pairs of repeats that differ, by item; NaN where an item has no two verdicts."""
+    equal, pairs = equal_pairs(verdict_counts(rows, rows.item, len(rows.items)))
+    return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))
+
+
 def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
     again = _pairs(context, SELF_AGREEMENT, _answered(scores))
     if again.value is not None:
         again = replace(again, left_out=abstained(scores))
-    elif _most_repeats(scores) > 1:
+    elif np.bincount(scores.stimulus).max(initial=0) > 1:
         again = context.undefined(SELF_AGREEMENT, NO_TWO_SCORES, "comparison", scores.lost())
     estimates = [again, _flip_rate(context, scores)]
     if not np.all(scores.binary):
-        ordinal = scores.where(~scores.binary)
-        estimates.append(_intraclass(context, ordinal))
+        estimates.append(_intraclass(context, scores.where(~scores.binary)))
     if np.any(scores.binary):
         estimates.append(_fleiss(context, scores.where(scores.binary)))
     return estimates
@@ -133,10 +143,11 @@ def input_counts(scores: Scores) -> Ints:
     return verdict_counts(scores, scores.stimulus, len(scores.stimuli))
 
 
-def unit_of_input(scores: Scores) -> Ints:
-    units = np.zeros(len(scores.stimuli), dtype=np.int64)
-    units[scores.stimulus] = scores.unit
-    return units
+def _by_input(scores: Scores, column: Ints) -> Ints:
+    """What all repeats of an input share, by the input's number."""
+    values = np.zeros(len(scores.stimuli), dtype=np.int64)
+    values[scores.stimulus] = column
+    return values
 
 
 def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate:
@@ -153,10 +164,6 @@ def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate
     return share(context, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
 
 
-def _most_repeats(scores: Scores) -> int:
-    return int(np.bincount(scores.stimulus).max(initial=0))
-
-
 def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     counts = input_counts(scores)
     repeated = counts.sum(-1) > 1
@@ -164,7 +171,8 @@ def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     calls = counts.sum(-1)[repeated]
     tally = _tally(scores, flipped, repeated, int(calls.sum()))
     asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli)) > 1
-    designed, lost = int(asked.sum()), int((asked & ~flipped & _some_lost(scores)).sum())
+    some_lost = np.bincount(scores.stimulus[~scores.readable], minlength=len(scores.stimuli)) > 0
+    designed, lost = int(asked.sum()), int((asked & ~flipped & some_lost).sum())
     bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
     repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
     return share(
@@ -179,25 +187,9 @@ def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     )
 
 
-def _some_lost(scores: Scores) -> Mask:
-    lost = scores.stimulus[~scores.readable]
-    return np.asarray(np.bincount(lost, minlength=len(scores.stimuli)) > 0)
-
-
 def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: int) -> Tally:
-    units = unit_of_input(scores)
-    used = trials > 0
-    per_unit = unit_sums(units, trials)
-    kept = per_unit > 0
-    items = np.zeros(len(scores.stimuli), dtype=np.int64)
-    items[scores.stimulus] = scores.item
-    return Tally(
-        events=unit_sums(units, events)[kept],
-        trials=per_unit[kept],
-        n_calls=n_calls,
-        n_units=len(distinct(items[used])),
-        **scores.lost(),
-    )
+    n_items = len(distinct(_by_input(scores, scores.item)[trials > 0]))
+    return unit_tally(scores, _by_input(scores, scores.unit), events, trials, n_calls, n_items)
 
 
 def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
@@ -206,15 +198,21 @@ def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
     repeated = counts.sum(-1) > 1
     sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
     reason = ONE_VERDICT if repeated.any() else NO_REPEATS
-    kappa = resampled(context, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
-    return kappa if kappa.value is None else replace(kappa, left_out=abstained(scores))
+    return resampled(
+        context,
+        FLEISS_KAPPA,
+        sums,
+        fleiss_kappa,
+        reason=reason,
+        ends=AGREEMENT,
+        chance=0.0,
+        left_out=abstained(scores),
+    )
 
 
 def fleiss_columns(counts: Ints) -> Floats:
     """Per input: one, the share of its pairs of repeats that agree, and its verdicts per level."""
-    equal, pairs = equal_pairs(counts)
-    agree = ratio(equal.astype(np.float64), pairs.astype(np.float64))
-    return np.column_stack([np.ones(len(counts)), agree, counts]).astype(np.float64)
+    return np.column_stack([np.ones(len(counts)), _equal_share(counts), counts]).astype(np.float64)
 
 
 def fleiss_kappa(sums: Floats) -> Floats:
@@ -234,7 +232,7 @@ def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
     reason = ONE_SCORE if repeated.any() else NO_REPEATS
-    estimate = resampled(
+    return resampled(
         context,
         ICC,
         sums,
@@ -243,8 +241,8 @@ def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
         ends=AGREEMENT,
         chance=0.0,
         notes=("one-way, single call",),
+        left_out=abstained(scores),
     )
-    return estimate if estimate.value is None else replace(estimate, left_out=abstained(scores))
 
 
 def intraclass_columns(inputs: Ints, scores: Ints, size: int) -> Floats:
@@ -269,7 +267,7 @@ def intraclass(sums: Floats) -> Floats:
 
 def _input_sums(scores: Scores, repeated: Mask, columns: Floats) -> Sums:
     """Columns of the repeated inputs, summed within resampling units."""
-    units = numbered(unit_of_input(scores)[repeated])[1]
+    units = numbered(_by_input(scores, scores.unit)[repeated])[1]
     table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
     np.add.at(table, units, columns)
     used = scores.where(repeated[scores.stimulus] & scores.readable)

@@ -47,20 +47,21 @@ def resampled(
     *,
     reason: str,
     ends: Ends = UNBOUNDED,
-    unit: str = "call",
     bounds: Span | None = None,
     chance: float | None = None,
     notes: tuple[str | None, ...] = (),
     alike: Callable[[], Interval | None] = lambda: None,
     by_rates: bool = False,
+    left_out: int = 0,
 ) -> Estimate:
-    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same.
+    """The estimate; `reason` says why it is undefined, `alike` serves where all draws are the same.
 
-    `by_rates` says that the sums are tables of two labels, whose rates make the limits.
+    `by_rates`: the sums are tables of two labels, whose rates make the limits. `left_out`: calls that
+    abstained.
     """
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
-        return context.undefined(metric, reason, unit, sums.rows.lost())
+        return context.undefined(metric, reason, "call", sums.rows.lost())
     found, remark = intervals(sums.table, figure, context.bootstrap_seed(metric.id), ends, by_rates=by_rates)
     assumed = alike() if remark == NO_WIDTH else None
     clusters = sums.rows.n_clusters
@@ -71,13 +72,14 @@ def resampled(
         found, assumed, remark = (Interval("random_mixture", *limits),), None, NO_SPREAD
     estimate = context.estimate(
         metric,
-        unit=unit,
+        unit="call",
         value=value,
         intervals=(*found, assumed) if assumed else found,
         n_calls=sums.n_calls,
         n_units=sums.n_items,
         n_clusters=clusters,
         excluded=sums.rows.lost(),
+        left_out=left_out,
         bounds=bounds,
         chance=chance,
         note=join(
@@ -89,9 +91,9 @@ def resampled(
             ]
         ),
     )
-    # Of such figures nobody can tell from the losses alone how far these could move them; see `held_to`.
-    told = with_finding(replace(estimate, excluded={}, bounds=None), limit)
-    return replace(estimate, status=told.status, calls_needed=told.calls_needed)
+    # The losses alone do not tell how far they could move such a figure; see `with_label_word`.
+    found_word = with_finding(replace(estimate, excluded={}, bounds=None), limit)
+    return replace(estimate, status=found_word.status, calls_needed=found_word.calls_needed)
 
 
 def intervals(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -53,9 +53,30 @@ def unlabelled(scores: Scores, otherwise: str = NO_LABELS) -> str:
     return OWN_LABELS if np.any(scores.own_label) else otherwise
 
 
+def by_ordinal_scale(
+    context: EstimateContext, scores: Scores, *, alone: bool = True
+) -> Iterator[tuple[EstimateContext, Scores]]:
+    """The ordinal rows of each scale; the context names the scale where it is not the only one."""
+    ordinal = scores.where(~scores.binary)
+    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
+    for low, high in scales:
+        here = context if alone and len(scales) == 1 else context.for_subgroup(scale=f"{low}-{high}")
+        yield here, ordinal.where((ordinal.low == low) & (ordinal.high == high))
+
+
 def unit_sums(units: Ints, column: Ints | Mask) -> Ints:
     """Sum a column within resampling units, numbered in the order of their names."""
     return np.rint(np.bincount(units, weights=column)).astype(np.int64)
+
+
+def unit_tally(
+    scores: Scores, units: Ints, events: Ints | Mask, trials: Ints | Mask, n_calls: int, n_units: int
+) -> Tally:
+    """Events among trials, summed within resampling units that have a trial."""
+    per_unit = unit_sums(units, trials)
+    kept = per_unit > 0
+    summed = unit_sums(units, events)[kept]
+    return Tally(summed, per_unit[kept], n_calls=n_calls, n_units=n_units, **scores.lost())
 
 
 def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
@@ -67,15 +88,8 @@ def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
     units = scores.unit if len(scores) else scores.item
     if scores.n_clusters < 2 and _no_repeats(scores.item[trials]):
         units = np.zeros(len(scores), dtype=np.int64)
-    per_unit = unit_sums(units, trials)
-    kept = per_unit > 0
-    return Tally(
-        events=unit_sums(units, events & trials)[kept],
-        trials=per_unit[kept],
-        n_calls=int(np.count_nonzero(trials)),
-        n_units=len(distinct(scores.item[trials])),
-        **scores.lost(),
-    )
+    calls, items = int(np.count_nonzero(trials)), len(distinct(scores.item[trials]))
+    return unit_tally(scores, units, events & trials, trials, calls, items)
 
 
 def share(
@@ -104,7 +118,9 @@ def accuracy(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls that give the expected label; an abstention is not correct, a lost call is not counted."""
     rows = scores.where(scores.labelled)
     reason = None if len(rows) else unlabelled(scores) if len(scores) else NO_CALLS
-    return _of_calls(context, ACCURACY, rows, rows.right, chance=_guess(rows), reason=reason)
+    levels = np.unique(rows.high - rows.low + 1)
+    guess = 1 / int(levels[0]) if len(levels) == 1 else None
+    return _of_calls(context, ACCURACY, rows, rows.right, chance=guess, reason=reason)
 
 
 def within_one(context: EstimateContext, scores: Scores) -> Estimate:
@@ -116,23 +132,13 @@ def within_one(context: EstimateContext, scores: Scores) -> Estimate:
 def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
     """`false_positive_rate` among items whose label is 0, `false_negative_rate` among those whose is 1."""
     rows = scores.where(scores.labelled)
-    negatives, positives = (rows.where(rows.expected == label) for label in (0.0, 1.0))
-    return [
-        _of_calls(
-            context,
-            FALSE_POSITIVE_RATE,
-            negatives,
-            negatives.decided & (negatives.score == 1),
-            reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
-        ),
-        _of_calls(
-            context,
-            FALSE_NEGATIVE_RATE,
-            positives,
-            positives.decided & (positives.score == 0),
-            reason=None if len(positives) else unlabelled(scores, "no item has the label 1"),
-        ),
-    ]
+    estimates = []
+    for metric, label in ((FALSE_POSITIVE_RATE, 0), (FALSE_NEGATIVE_RATE, 1)):
+        mine = rows.where(rows.expected == label)
+        wrong = mine.decided & (mine.score == 1 - label)
+        reason = None if len(mine) else unlabelled(scores, f"no item has the label {label}")
+        estimates.append(_of_calls(context, metric, mine, wrong, reason=reason))
+    return estimates
 
 
 def lost_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -177,12 +183,6 @@ def row_events(rows: Scores, events: Mask) -> tuple[int, int] | None:
     calls, shown = unit_sums(rows.item, seen), unit_sums(rows.item, events & seen)
     every = int(np.count_nonzero((shown == calls) & (calls > 0)))
     return every, int(np.count_nonzero(shown)) - every
-
-
-def _guess(rows: Scores) -> float | None:
-    """What a uniform guess gets right, where all rows have as many levels."""
-    levels = np.unique(rows.high - rows.low + 1)
-    return 1 / int(levels[0]) if len(levels) == 1 else None
 
 
 def _no_repeats(items: Ints) -> bool:

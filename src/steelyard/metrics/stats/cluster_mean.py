@@ -21,7 +21,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
-from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span, clipped
+from steelyard.metrics.stats.intervals import DIFFERENCE, UNBOUNDED, Ends, Span, clipped, score
 from steelyard.metrics.stats.sample_size import POWER, detectable_errors
 
 ASSUMED_CORRELATION = 0.1
@@ -108,6 +108,17 @@ class ClusterMean:
         count = units or self.units
         reach = t_quantile(probability, count - 1) * self.error * sqrt(self.units / count)
         return clipped((self.mean - reach, self.mean + reach), ends)
+
+    def difference_limits(self, probability: float) -> Span:
+        """Limits of a mean between −1 and 1.
+
+        Where units do not differ, as many values as the data allow might have been anything.
+        """
+        spread = self.limits(probability, DIFFERENCE)
+        if spread is not None:
+            return spread
+        reach = score(0.0, self.assumed_size, t_quantile(probability, max(1, self.units - 1)))[1]
+        return clipped((self.mean - reach, self.mean + reach), DIFFERENCE)
 
     def planned(self, probability: float, units: int) -> Span:
         """How far such limits reach in four runs of five, if the mean is the true one."""
