@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recorded_calls import observations_of, read_calls, sorted_calls
+from steelyard.commands.gate.policy import find_policy
+from steelyard.commands.gate.ruling import apply_policy
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
-from steelyard.importing.pairs import VERDICTS, CallLine
+from steelyard.importing.pairs import PAIR_MODEL, VERDICTS
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
@@ -403,6 +405,32 @@ def test_a_first_stage_is_a_protocol_of_its_own(tmp_path: Path) -> None:
     assert sheet.find("a", "flip_first", protocol="Swap(stage1)").numerator == 1
 
 
+def test_a_verdict_says_that_only_other_prompts_were_recorded(tmp_path: Path) -> None:
+    rows = [{**BOTH, "item_id": f"s#{n}", "winner_BA": "1"} for n in range(40)]
+    (verdict,) = import_verdicts([write(tmp_path / "a.jsonl", rows)]).datasheet.verdicts
+    assert [fact.sentence for fact in verdict.facts] == [
+        "whether it tells good from bad was not measured with the prompt “base”, which a verdict is of; "
+        "it was with others (CoT)"
+    ]
+    assert verdict.next is not None
+    assert "name the prompt that is to be judged “base”" in verdict.next.purpose
+
+
+@pytest.mark.parametrize("unread", [0, 1])
+def test_pairs_in_one_order_leave_the_slot_open_for_sheet_and_gate(tmp_path: Path, unread: int) -> None:
+    """Whether or not a call is missing too."""
+    rows = [
+        {**ONE, "item_id": f"s#{n}", "gold": "12"[n % 2], "verdict_a": "12"[n % 2] if n >= unread else None}
+        for n in range(200)
+    ]
+    sheet = import_verdicts([write(tmp_path / "a.jsonl", rows)]).datasheet
+    (verdict,) = sheet.verdicts
+    assert verdict.next is not None
+    assert "in the other order" in verdict.next.purpose
+    found = {c.metric: c.result for c in apply_policy(sheet, find_policy("default"), ["a"], "o").checks}
+    assert (found["merit"], found["net_slot_preference"]) == ("PASS", "INCONCLUSIVE")
+
+
 answers = st.sampled_from(sorted(VERDICTS))
 call_lines = st.builds(
     dict,
@@ -431,7 +459,7 @@ def test_calls_survive_the_way_to_the_file_and_back(tmp_path_factory, lines: lis
     second = sorted_calls(write(path, [call.to_json() for call in first]))
     assert [call.to_json() for call in first] == [call.to_json() for call in second]
     assert len(first) == len(lines)
-    assert all(CallLine.model_validate(call.to_json()) for call in first)
+    assert all(PAIR_MODEL.model_validate(call.to_json()) for call in first)
 
 
 def test_a_page_of_natural_pairs_links_only_to_what_it_has(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import Answer, collect
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
-from steelyard.probes.position import Position
+from steelyard.probes.unchanged_items import Position
 from steelyard.verdicts.observations import Observations
 from strategies import find
 

@@ -30,10 +30,8 @@ from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.authored import AnswerAmbiguity
 from steelyard.probes.edits import Typos
 from steelyard.probes.ladder import Ladder
-from steelyard.probes.position import Position
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.probes.self_preference import SelfPreference
-from steelyard.probes.stochastic_stability import StochasticStability
+from steelyard.probes.unchanged_items import Position, SelfPreference, StochasticStability
 from steelyard.probes.vacuum import Vacuum
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations

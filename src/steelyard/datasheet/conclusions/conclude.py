@@ -39,6 +39,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import defined, figure
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 
@@ -191,7 +192,7 @@ class JudgeEvidence:
         """That nobody asked whether it tells good from bad, or that the data could not tell."""
         finding = self.findings.get(titles.MERIT)
         if finding is None or finding.status == UNDEFINED:
-            why = f": {finding.sentence}" if finding else ""
+            why = f": {finding.sentence}" if finding else self._other_prompts()
             return ConclusionReason(UNKNOWN, f"whether it tells good from bad was not measured{why}")
         if finding.status == CLEAR:
             return ConclusionReason(
@@ -204,6 +205,14 @@ class JudgeEvidence:
             f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
             f"merit {measured}",
         )
+
+    def _other_prompts(self) -> str:
+        """That every call was made with another prompt than the one that is judged."""
+        prompts = self.figures.protocols(MERIT.id)
+        if not prompts or "base" in prompts:
+            return ""
+        named = ", ".join(prompts[:MOST_FACTS]) + (", …" if len(prompts) > MOST_FACTS else "")
+        return f" with the prompt “base”, which a verdict is of; it was with others ({named})"
 
     def _no_ground(self, flagged: Sequence[ConclusionReason]) -> str:
         return NO_GROUND if not flagged else STILL_UNKNOWN
