@@ -22,7 +22,8 @@ from steelyard.metrics.pairs.criterion import CORRECT, TIES, protocol_shift
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
-from steelyard.providers.planted.planted import Planted, expected_rates
+from steelyard.providers.planted.decision_model import expected_rates
+from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.server import start
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits

@@ -24,8 +24,7 @@ from steelyard.metrics.instrument.likelihood import cell_rates
 from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted.decision_model import Parameters
-from steelyard.providers.planted.rates import expected_rates
+from steelyard.providers.planted.decision_model import Parameters, expected_rates
 
 quiet = settings(max_examples=40)
 thetas = st.tuples(

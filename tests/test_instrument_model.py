@@ -23,8 +23,7 @@ from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_s
 from steelyard.metrics.instrument.model import fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import ClusterSpread, held_at, reaches
 from steelyard.metrics.pairs.columns import Answer, Pairs
-from steelyard.providers.planted.decision_model import Parameters
-from steelyard.providers.planted.rates import expected_pair_rates
+from steelyard.providers.planted.decision_model import Parameters, expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
 HEADING = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
