@@ -15,7 +15,7 @@ from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.detection import limit_of_detection
-from steelyard.metrics.instrument.estimates import arm_estimates
+from steelyard.metrics.instrument.estimates import protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.pairs.columns import Pairs, collect
@@ -217,7 +217,7 @@ def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> l
     pairs = collect(seen.filter("ladder", "base"))
     found = fit_instrument(pairs, SEED, refits=0)
     return _figures(
-        arm_estimates(EstimateContext("judge", "ladder", {"protocol": "base"}, SEED), pairs, found)
+        protocol_estimates(EstimateContext("judge", "ladder", {"protocol": "base"}, SEED), pairs, found)
     )
 
 

@@ -117,7 +117,7 @@ def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
 
 
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
-    (assembling, "Arms", _NoArms),
+    (assembling, "ProtocolFits", _NoArms),
     (assembling, "jury_remedies", _nothing),
     (assembling, "panel_estimates", _nothing),
     (assembling, "pooled_estimates", _nothing),

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.metrics.estimate_context import EstimateContext
     from steelyard.metrics.metric import Limit, Metric, ShownAs
-    from steelyard.metrics.pairs.columns import Answer, Pairs, collect, decided, neither, readable
-    from steelyard.metrics.pairs.counting import (
+    from steelyard.metrics.pairs.columns import (
+        Answer,
+        Pairs,
+        collect,
         count_answers,
         count_calls,
         count_wins,
+        decided,
         missing_rates,
+        neither,
+        readable,
         share_of_calls,
         tally,
     )
@@ -74,16 +79,16 @@ _HOMES = {
     "Tally": "stats.clusters",
     "collect": "pairs.columns",
     "collect_scores": "scores.columns",
-    "count_answers": "pairs.counting",
-    "count_calls": "pairs.counting",
-    "count_wins": "pairs.counting",
+    "count_answers": "pairs.columns",
+    "count_calls": "pairs.columns",
+    "count_wins": "pairs.columns",
     "decided": "pairs.columns",
-    "missing_rates": "pairs.counting",
+    "missing_rates": "pairs.columns",
     "neither": "pairs.columns",
     "proportion": "proportions",
     "readable": "pairs.columns",
-    "share_of_calls": "pairs.counting",
-    "tally": "pairs.counting",
+    "share_of_calls": "pairs.columns",
+    "tally": "pairs.columns",
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""
 
