@@ -162,8 +162,8 @@ class Metric:
         return self.event is not None or (self.amount is not None and self.amount.of is not None)
 
     @property
-    def held(self) -> bool:
-        """Its units are held against a reference, events and amounts alike."""
+    def needs_reference(self) -> bool:
+        """Its units are compared with a reference, events and amounts alike."""
         return self.labelled or (self.amount is not None and self.amount.labelled)
 
     def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:

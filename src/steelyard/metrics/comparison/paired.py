@@ -75,10 +75,6 @@ class Paired:
     def n_clusters(self) -> int:
         return len(distinct(self.cluster))
 
-    @property
-    def pairs(self) -> int:
-        return len(distinct(self.pair))
-
     @cached_property
     def independent(self) -> Ints:
         """What is taken as independent: clusters, or pairs where there is one cluster."""
@@ -143,12 +139,8 @@ class Paired:
         least = reach * reach / self.effective_size * each
         return min(self.reach, max(least, reach * sqrt(changed / self.effective_size)))
 
-    @cached_property
-    def _units(self) -> int:
-        return len(distinct(self.independent))
-
     def _quantile(self, probability: float) -> float:
-        degrees = self._units - 1
+        degrees = self._means.units - 1
         return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
 
 
