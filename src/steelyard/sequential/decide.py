@@ -111,7 +111,6 @@ def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float |
 
 
 def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
-    """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
     units: dict[tuple[str, int], list[Trial]] = {}
     for trial in plan.trials:
         if trial.judge.name == judge.name and trial.protocol == "base" and rule.concerns(trial.stimulus):

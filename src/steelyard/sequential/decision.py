@@ -42,7 +42,6 @@ class DecisionRule:
     metric: str
     side: str
     limit: float
-    """Between 0 and 1, both left out."""
     delta: float | None = None
     form: str = BUILT_IN
     """Whose stimuli are drawn: the catalogue's pairs, or pairs or single texts of the user's data."""
@@ -134,7 +133,6 @@ SCHEMA = "steelyard.decision/1"
 @dataclass(frozen=True)
 class InterimLook:
     units: int
-    """Pairs with all their verdicts."""
     excluded: int
     """Pairs that lack a verdict; they are no part of the sum."""
     calls: int
@@ -213,7 +211,6 @@ class Decision:
 
 
 def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
-    """Put decisions into the log; those on other rules and judges stay."""
     bodies = [*read_decisions(path), *(decision.to_json() for decision in decisions)]
     latest = {(body["rule"], body["judge"]): body for body in bodies}
     ordered = [latest[key] for key in sorted(latest)]

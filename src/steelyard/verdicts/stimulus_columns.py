@@ -77,7 +77,6 @@ class StimulusColumns:
     base_level = _float_column(lambda s: s.base_level)
     """Quality of the worse text; NaN where there is no ladder."""
     strength = _float_column(lambda s: s.level)
-    """Strength of a graded edit; NaN where there is none."""
     better = _form_column(_better, np.int64)
     """0 none, 1 content u, 2 content v."""
     expected = _form_column(_label, np.float64)

@@ -22,14 +22,11 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Columns of equal length, one row per unit."""
-
     first: Ints | Floats
     """1 where the first judge showed the event, else 0; or what its unit adds to a mean."""
     second: Ints | Floats
     cluster: Ints
     pair: Ints
-    """Number of the pair or item behind the unit."""
     weight: Floats | None = None
     """What each unit counts, where the figure is a mean of amounts; None for a share of events."""
     reach: float = 1.0
@@ -60,7 +57,6 @@ class Paired:
 
     @cached_property
     def gained(self) -> int:
-        """Units that show the event, or more of it, under the second judge alone."""
         return int(np.count_nonzero(self.change > 0))
 
     @cached_property

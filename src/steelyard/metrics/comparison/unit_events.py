@@ -53,7 +53,6 @@ def _side(columns: Pairs | Scores, _: Texts) -> Ints:
 
 
 MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
-"""The metric of the datasheet, with what each call adds to it."""
 
 
 MetricsOf = Callable[[str], Sequence[Metric]]
@@ -97,7 +96,6 @@ def call_key(protocol: str, key: Key) -> Key:
 
 
 def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> None:
-    """The units of one figure, or the fault in its place."""
     whole = criterion_for(shown.probe, shown.protocol, metric, {}, place)
 
     def broken(fault: Fault) -> list[Entry]:
@@ -131,8 +129,6 @@ def _lost(observations: Iterable[Observation], identity: Identity) -> Iterator[E
 
 @dataclass(frozen=True)
 class Dropped:
-    """Units without a verdict of one judge."""
-
     not_shown: int = 0
     """Shown to the other judge only."""
     unreadable: int = 0
@@ -142,7 +138,6 @@ class Dropped:
     other_reference: int = 0
     """Shown to both, and compared with different references."""
     abstained: int = 0
-    """The verdict adds nothing to the figure."""
 
     def to_json(self) -> dict[str, int]:
         """A plain mapping; the reasons that few figures have where they are met."""
@@ -154,7 +149,6 @@ class Dropped:
 class Units:
     events: Mapping[Key, UnitEvent]
     protocol: str
-    """The protocol of the question; empty for those of the whole run."""
     calls: Collection[Key]
 
     @classmethod
