@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.arrays import counted_once, distinct, in_order, numbered
+from steelyard.core.arrays import distinct, in_order, numbered
 
 CLOSE = st.lists(st.integers(0, 40), max_size=60)
 FAR = st.lists(st.integers(-(2**62), 2**62), max_size=20)
@@ -51,10 +51,3 @@ def test_rows_of_which_no_two_are_equal_are_ordered_alike(rows: list[tuple[int, 
 def test_numbers_that_lie_far_apart_are_sorted() -> None:
     far = np.array([2**62, 5, 2**61, 5], dtype=np.int64)
     assert in_order([far, np.array([0, 2, 0, 1], dtype=np.int64)]).tolist() == [3, 1, 2, 0]
-
-
-@given(CLOSE | FAR)
-def test_numbers_are_counted_as_by_numpy(values: list[int]) -> None:
-    known, times = counted_once(np.array(values, dtype=np.int64))
-    expected = np.unique(np.array(values, dtype=np.int64), return_counts=True)
-    assert [known.tolist(), times.tolist()] == [column.tolist() for column in expected]

@@ -8,8 +8,8 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.run_folder.instrument_cards import HIDDEN
-from steelyard.run_folder.instrument_cards import _host as host
+from steelyard.run_folder.run_facts import HIDDEN
+from steelyard.run_folder.run_facts import _host as host
 
 SECRETS = ("sk-key", "hush-extra", "hush-nested", "hush-query")
 

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.api import measure
-from steelyard.commands.gate.flags import NAMED_BY
 from steelyard.commands.gate.gate import gate, rule_on
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
-from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check
+from steelyard.commands.gate.ruling import EXIT_CODES, NAMED_BY, Ruling, check
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.glossary import declared, metric_named

@@ -17,7 +17,7 @@ from commands import Command
 from editing_server import Cast, write_study
 from review_sessions import Client, serving
 from servers import ScriptedServer
-from steelyard.commands.view.figure_calls import calls_behind, figure_name, same_calls
+from steelyard.commands.view.call_index import calls_behind, figure_name, same_calls
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL

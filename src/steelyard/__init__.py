@@ -53,35 +53,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Datasheet": "steelyard.datasheet.datasheet",
-    "Design": "steelyard.probes.probe",
-    "Estimate": "steelyard.metrics.estimate",
-    "Interval": "steelyard.metrics.estimate",
-    "Judge": "steelyard.trials.judge",
-    "Observation": "steelyard.verdicts.observations",
-    "Observations": "steelyard.verdicts.observations",
-    "Probe": "steelyard.probes.probe",
-    "Provider": "steelyard.providers.provider",
-    "Showing": "steelyard.probes.probe",
-    "SteelyardError": "steelyard.errors",
-    "Stimulus": "steelyard.stimuli.stimulus",
-    "Reply": "steelyard.trials.reply",
-    "RunLimits": "steelyard.runner.limits",
-    "compare": "steelyard.api",
-    "gate": "steelyard.api",
-    "inspect_scorer": "steelyard.inspect_logs.scorer",
-    "load": "steelyard.api",
-    "measure": "steelyard.api",
-    "plan": "steelyard.api",
-    "report": "steelyard.api",
+    "steelyard.api": ("compare", "gate", "load", "measure", "plan", "report"),
+    "steelyard.datasheet.datasheet": ("Datasheet",),
+    "steelyard.errors": ("SteelyardError",),
+    "steelyard.inspect_logs.scorer": ("inspect_scorer",),
+    "steelyard.metrics.estimate": ("Estimate", "Interval"),
+    "steelyard.probes.probe": ("Design", "Probe", "Showing"),
+    "steelyard.providers.provider": ("Provider",),
+    "steelyard.runner.limits": ("RunLimits",),
+    "steelyard.stimuli.stimulus": ("Stimulus",),
+    "steelyard.trials.judge": ("Judge",),
+    "steelyard.trials.reply": ("Reply",),
+    "steelyard.verdicts.observations": ("Observation", "Observations"),
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
-from steelyard.commands.reference_run import with_expected_labels, with_reference_labels
+from steelyard.commands.reference_run import plan_before_judges, with_reference_labels
 from steelyard.commands.report import rebuild
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
@@ -24,7 +24,6 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
 from steelyard.providers.function.python_function import judge_model
 from steelyard.run_folder.published_files import read_datasheet
-from steelyard.run_folder.resume import require_same_study
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
@@ -96,20 +95,7 @@ def measure(
     default on a terminal and in a notebook. If the run stops early, `SteelyardError` is raised and every
     reply is kept.
     """
-    keys = _given(
-        profile=profile,
-        probes=probes,
-        task=task,
-        data=data,
-        replicates=replicates,
-        seed=seed,
-        name=name,
-        author=author,
-        validator=validator,
-        editing=editing,
-        review=review,
-    )
-    built, folder, generation = _open_study(judges, study, out, keys)
+    built, folder, generation = _open_study(judges, study, out, locals())
     within = RunLimits.of(limits)
     with progress_line(is_watched() if progress is None else progress) as line:
         built = with_reference_labels(built, folder, within, line)
@@ -137,26 +123,8 @@ def plan(
     review: bool | None = None,
 ) -> CostEstimate:
     """Count the calls, tokens and dollars that `measure` with the same arguments will take; makes no call."""
-    keys = _given(
-        profile=profile,
-        probes=probes,
-        task=task,
-        data=data,
-        replicates=replicates,
-        seed=seed,
-        name=name,
-        author=author,
-        validator=validator,
-        editing=editing,
-        review=review,
-    )
-    built, folder, generation = _open_study(judges, study, out, keys)
-    before: list[PlanRow] = []
-    if built.reference is None:  # labels that a judge has yet to give are no labels of the folder
-        require_same_study(folder, built)
-    built = with_expected_labels(built, folder)
-    if generation is not None:
-        built, before = generation.estimate(built, folder)
+    built, folder, generation = _open_study(judges, study, out, locals())
+    built, before = plan_before_judges(built, folder, generation)
     answered: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
@@ -198,14 +166,6 @@ def gate(
     return ruling
 
 
-def _given(**keys: Any) -> dict[str, Any]:
-    """The study keys that were set; sequences and mappings as YAML has them, a file of data by its path."""
-    given = {key: _as_yaml(value) for key, value in keys.items() if value is not None}
-    if isinstance(given.get("data"), str):
-        given["data"] = {"path": given["data"]}
-    return given
-
-
 def _as_yaml(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _as_yaml(inner) for key, inner in value.items()}
@@ -214,13 +174,23 @@ def _as_yaml(value: Any) -> Any:
     return [_as_yaml(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
+STUDY_KEYS = (
+    *("profile", "probes", "task", "data", "replicates", "seed", "name", "author", "validator", "editing"),
+    "review",
+)
+"""Arguments of `measure` and `plan` that are keys of a study file."""
+
+
 def _open_study(
-    judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, overrides: Mapping[str, Any]
+    judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, arguments: Mapping[str, Any]
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study that the arguments describe, its folder, and who writes for it."""
     path = None if study is None else Path(study)
+    keys = {key: _as_yaml(arguments[key]) for key in STUDY_KEYS if arguments[key] is not None}
+    if isinstance(keys.get("data"), str):
+        keys["data"] = {"path": keys["data"]}
     named = {"judges": [_written(judge) for judge in judges]} if judges else {}
-    config = load_config(path, {**overrides, **named}, "arguments")
+    config = load_config(path, {**keys, **named}, "arguments")
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
     return built, folder, generation_plan(config)

@@ -49,7 +49,6 @@ def _gate(
 
 
 def _sentences(ruling: Ruling, folder: Path) -> str:
-    """Every check that did not pass, a line each, the worst first."""
     from steelyard.commands.gate.reports import sentence
     from steelyard.commands.gate.ruling import ORDER, PASS
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.cli.options import POSITIVE, option
-from steelyard.cli.output import display_path, print_error
+from steelyard.cli.output import display_path, plain, print_results
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,11 +24,7 @@ TARGET = "DIR[:JUDGE]"
 @click.argument("first", metavar=TARGET)
 @click.argument("second", metavar=TARGET)
 @option(
-    "--margin",
-    type=POSITIVE,
-    default=0.10,
-    metavar="SHARE",
-    help="Largest difference that counts as equal.",
+    "--margin", type=POSITIVE, default=0.10, metavar="SHARE", help="Largest difference that counts as equal."
 )
 @option("--stratum", metavar="NAME", help="Compare on this stratum of the data only.")
 @option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
@@ -63,11 +60,7 @@ def compare(
         comparison_terminal.render(comparison, Console())
         if page is not None:
             click.echo(f"\nPage: {display_path(page)}")
-    faults = [*metric_errors(comparison.faults)]
-    for fault in faults:
-        print_error(fault)
-    if faults:
-        sys.exit(1)
+    sys.exit(print_results((), list(metric_errors(comparison.faults))))
 
 
 COST_NOTE = (
@@ -105,8 +98,6 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from steelyard.cli.output import plain
-
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("judge", "data set"):
         table.add_column(name, overflow="fold")
@@ -122,44 +113,31 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
         mean = _accuracy(judge.accuracy_mean)
         table.add_row("", "overall, pooled", mean, "", _dollars(judge.cost.pooled))
         table.add_row("", "overall, mean", "", "", _dollars(judge.cost.mean_of_rows), end_section=True)
-    for line in _partial(judges):
+    rows = [row for judge in judges for row in judge.rows]
+    partial = dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows if row.partial)
+    references = dict.fromkeys(
+        f"Reference on {row.data_set}: {row.reference}." for row in rows if row.reference
+    )
+    for line in partial:
         console.print(Text(line), soft_wrap=True)
     console.print(table)
-    for line in (*_references(judges), *_missing(judges), *_lacking(judges), COST_NOTE):
+    for line in (*references, *_gaps(judges), COST_NOTE):
         console.print(Text(line), soft_wrap=True)
 
 
-def _partial(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each data set whose run ended early."""
-    rows = [row for judge in judges for row in judge.rows if row.partial]
-    return list(dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows))
-
-
-def _references(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each data set whose labels are verdicts of a judge."""
-    rows = [row for judge in judges for row in judge.rows if row.reference]
-    return list(dict.fromkeys(f"Reference on {row.data_set}: {row.reference}." for row in rows))
-
-
-def _missing(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each judge that some data set has no accuracy of."""
-    gaps = {
-        judge.judge: ", ".join(f"{name} ({why})" for name, why in judge.missing.items()) for judge in judges
-    }
-    return [f"{judge}: no accuracy on {names}." for judge, names in gaps.items() if names]
-
-
-def _lacking(judges: list[JudgeOverall]) -> list[str]:
-    """A line for each data set whose accuracy is over other probes, with the judges that this holds for."""
-    held: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+def _gaps(judges: list[JudgeOverall]) -> Iterator[str]:
+    without: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for judge in judges:
+        if judge.missing:
+            names = ", ".join(f"{name} ({why})" for name, why in judge.missing.items())
+            yield f"{judge.judge}: no accuracy on {names}."
         for place in judge.lacking.items():
-            held.setdefault(place, []).append(judge.judge)
-    return [
-        f"{name}: the accuracy of {', '.join(whose)} is without {', '.join(probes)}, which other data sets "
-        "have; the rows are not alike."
-        for (name, probes), whose in held.items()
-    ]
+            without.setdefault(place, []).append(judge.judge)
+    for (name, probes), whose in without.items():
+        yield (
+            f"{name}: the accuracy of {', '.join(whose)} is without {', '.join(probes)}, which other "
+            "data sets have; the rows are not alike."
+        )
 
 
 def _accuracy(value: float | None) -> str:

@@ -74,7 +74,6 @@ def _print_table(console: Console, findings: Iterable[DoctorCheck]) -> None:
 
 
 def _print_check(console: Console, check: JudgeCheck) -> None:
-    """The judge unwrapped on its own line, then the result."""
     from rich.text import Text
 
     state = "ok" if check.fault is None else "broken"

@@ -31,7 +31,11 @@ def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> N
     from steelyard.errors import ConfigError
 
     if not as_inspect:
-        _tables(folder, out or folder / "export", "parquet" if parquet else "jsonl")
+        from steelyard.commands.export import export_tables
+
+        for table in export_tables(folder, out or folder / "export", "parquet" if parquet else "jsonl"):
+            parts = f" ({table.calls})" if table.calls.baselines else ""
+            click.echo(f"{table.path}: {pluralize(table.calls.total, 'row')}{parts}.")
         return
     if parquet:
         raise ConfigError(
@@ -42,11 +46,3 @@ def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> N
     for log in export_inspect(folder, out or folder / "inspect"):
         samples, scores = pluralize(log.samples, "sample"), pluralize(log.scores, "score")
         click.echo(f"{log.path}: {samples}, {scores}.")
-
-
-def _tables(folder: Path, out: Path, form: str) -> None:
-    from steelyard.commands.export import export_tables
-
-    for table in export_tables(folder, out, form):
-        parts = f" ({table.calls})" if table.calls.baselines else ""
-        click.echo(f"{table.path}: {pluralize(table.rows, 'row')}{parts}.")

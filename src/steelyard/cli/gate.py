@@ -32,13 +32,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="DIR",
     help="Earlier run on the same stimuli; fail if the judge has drifted since.",
 )
-@option(
-    "--margin",
-    type=POSITIVE,
-    default=0.10,
-    metavar="SHARE",
-    help="Largest allowed drift.",
-)
+@option("--margin", type=POSITIVE, default=0.10, metavar="SHARE", help="Largest allowed drift.")
 @option("--certificate", type=FILE, metavar="FILE", help="Check this certificate instead of deciding.")
 @option("--check", is_flag=True, help="Check the certificate in DIR instead of deciding.")
 @option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
@@ -70,7 +64,9 @@ def gate(
     from steelyard.commands.gate.gate import check_certificate
     from steelyard.commands.gate.gate import gate as gate_folder
     from steelyard.commands.gate.policy import SHIPPED
+    from steelyard.commands.gate.reports import render_junit, render_markdown
     from steelyard.commands.gate.ruling import EXIT_CODES, GATE_INCONCLUSIVE, PASS
+    from steelyard.core.atomic_write import atomic_write_text
 
     now = datetime.now(UTC)
     if certificate is not None or check:
@@ -84,7 +80,10 @@ def gate(
         names = ", ".join(SHIPPED)
         raise click.UsageError(f"missing option: give --policy ({names} or a file) or --certificate FILE")
     ruling, written = gate_folder(target, policy, now, judges, reference, margin)
-    _write(ruling, junit, markdown)
+    if junit is not None:
+        atomic_write_text(junit, render_junit(ruling))
+    if markdown is not None:
+        atomic_write_text(markdown, render_markdown(ruling))
     if as_json:
         click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
@@ -97,18 +96,7 @@ def gate(
     sys.exit(EXIT_CODES[ruling.result])
 
 
-def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
-    from steelyard.commands.gate.reports import render_junit, render_markdown
-    from steelyard.core.atomic_write import atomic_write_text
-
-    if junit is not None:
-        atomic_write_text(junit, render_junit(ruling))
-    if markdown is not None:
-        atomic_write_text(markdown, render_markdown(ruling))
-
-
 def _print(ruling: Ruling, every: bool) -> None:
-    """The result, then each judge with the checks that did not pass, the worst first."""
     from rich.console import Console
     from rich.padding import Padding
 
@@ -116,7 +104,10 @@ def _print(ruling: Ruling, every: bool) -> None:
     from steelyard.commands.gate.ruling import ORDER, PASS, worst
 
     console = Console(highlight=False)
-    console.print(plain(_sentence(ruling), STYLES[ruling.result]))
+    results = [check.result for check in ruling.checks]
+    split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
+    headline = f"{ruling.result}: {pluralize(len(results), 'check')} ({split}), on whole 95 % intervals."
+    console.print(plain(headline, STYLES[ruling.result]))
     for judge in ruling.judges:
         checks = ruling.of(judge)
         result = worst(check.result for check in checks)
@@ -139,9 +130,3 @@ def _print(ruling: Ruling, every: bool) -> None:
         console.print()
     for note in ruling.notes:
         console.print(plain(note, "dim"))
-
-
-def _sentence(ruling: Ruling) -> str:
-    results = [check.result for check in ruling.checks]
-    split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{ruling.result}: {pluralize(len(results), 'check')} ({split}), on whole 95 % intervals."

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
-"""Endings of files that are no JSONL."""
 
 
 @click.command("import")

@@ -38,15 +38,12 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when the command is used or listed."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they are used, not of the alphabet."""
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import on demand."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -58,7 +55,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """An unknown command raises an error that suggests the nearest name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -79,14 +75,12 @@ def cli() -> None:
     """
     from pathlib import Path
 
-    from steelyard.commands.dotenv import load_dotenv
-
     try:
         folder = Path.cwd()
     except FileNotFoundError as error:
         raise RunError("the working folder does not exist any more; change to another one.") from error
     try:
-        load_dotenv(folder)
+        process.load_dotenv(folder)
     except OSError as error:
         raise RunError(
             f"the .env in or above {folder} cannot be read ({error.strerror}); make it readable or remove it."
@@ -98,11 +92,13 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command; print every error as one sentence and exit with its code."""
     gc.set_threshold(50_000, 20, 20)  # most objects of a command live until its end: collect less often
     try:
         process.prepare()
-        code = _run()
+        try:
+            code = cli.main(prog_name="steelyard", standalone_mode=False)
+        except SystemExit as stop:
+            code = stop.code
         process.flush()
     except SteelyardError as error:
         print_error(error)
@@ -125,15 +121,7 @@ def main() -> None:
             raise
         print_error(_describe_bug(error))
         code = 1
-    sys.exit(code)
-
-
-def _run() -> int:
-    try:
-        code = cli.main(prog_name="steelyard", standalone_mode=False)
-    except SystemExit as stop:
-        code = stop.code
-    return code if isinstance(code, int) else 0
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _print_usage_error(error: click.ClickException) -> None:
@@ -142,19 +130,14 @@ def _print_usage_error(error: click.ClickException) -> None:
         return
     context = getattr(error, "ctx", None)
     help_command = f"{context.command_path if context else 'steelyard'} --help"
-    print_error(f"{_usage(error)}; see `{help_command}`.")
-
-
-def _usage(error: click.ClickException) -> str:
-    """The message; an unknown option gets the nearest name as a suggestion."""
-    if not isinstance(error, click.NoSuchOption):
-        return error.format_message().rstrip(".?")
-    close = get_close_matches(error.option_name, error.possibilities or (), n=1)
-    return f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
+    message = error.format_message().rstrip(".?")
+    if isinstance(error, click.NoSuchOption):
+        close = get_close_matches(error.option_name, error.possibilities or (), n=1)
+        message = f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
+    print_error(f"{message}; see `{help_command}`.")
 
 
 def _describe_os_error(error: OSError | UnicodeError) -> str:
-    """The file, as far as the system names it, and the error."""
     if isinstance(error, OSError):
         where = "reading or writing failed" if error.filename is None else error.filename
         return f"{where}: {error.strerror or error}; correct that and run the same command again."
@@ -162,7 +145,6 @@ def _describe_os_error(error: OSError | UnicodeError) -> str:
 
 
 def _describe_bug(error: Exception) -> str:
-    """A bug: what was raised, that no reply is lost, and how to print the traceback."""
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return (
         f"a fault in Steelyard itself ({what[:200]}); every reply is kept. Run the same command with "
@@ -202,18 +184,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 def help_epilog(name: str, command: click.Command) -> str:
-    """The end of a command's help: its examples, and one of its options as an environment variable."""
     lines = "\n".join(f"  {line}" for example in EXAMPLES[name] for line in example.split("\n"))
-    variable = _environment_example(command)
-    hint = f"\n\nOptions can also be set as environment variables, e.g. {variable}." if variable else ""
-    return f"\b\nExamples:\n{lines}{hint}"
-
-
-def _environment_example(command: click.Command) -> str:
-    """An assignment such as STEELYARD_PROFILE=standard; empty for a command without options."""
     options = [each for each in command.params if isinstance(each, click.Option) and each.envvar]
     if not options:
-        return ""
+        return f"\b\nExamples:\n{lines}"
     option = next((each for each in options if each.name == "profile"), options[0])
     value = "standard" if option.name == "profile" else "1" if option.is_flag else option.metavar
-    return f"{option.envvar}={value or (option.name or '').upper()}"
+    variable = f"{option.envvar}={value or (option.name or '').upper()}"
+    return f"\b\nExamples:\n{lines}\n\nOptions can also be set as environment variables, e.g. {variable}."

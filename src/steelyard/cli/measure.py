@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Measure judges and print the datasheet.")
 @study_options
 @until_option
-@option(
-    "--decide",
-    metavar="RULE",
-    help='Stop once a rule such as "dark_current<0.10" is decided.',
-)
+@option("--decide", metavar="RULE", help='Stop once a rule such as "dark_current<0.10" is decided.')
 @option("--cap", type=COUNT, metavar="N", help="Maximum number of pairs for --decide [all].")
 @option(
     "--batch", is_flag=True, help="Use the vendor's batch API: about half the price, results within hours."
@@ -107,7 +103,6 @@ def measure(
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
-    """Print the datasheet, the warnings and errors, then the path of the page; return the exit code."""
     sheet = measurement.datasheet
     if sheet is not None and as_json:
         click.echo(sheet.dumps(), nl=False)

@@ -30,19 +30,13 @@ def option(*names: str, **settings: Any) -> Decorator:
     if default is not None:
         text = f"{default:g}" if isinstance(default, float) else default
         settings["help"] = f"{settings['help'].removesuffix('.')} [{text}]."
-    return click.option(*names, cls=_Option, envvar=envvar_for(long), **settings)
-
-
-def envvar_for(long: str) -> str:
-    """The environment variable of an option."""
-    return "STEELYARD_" + long.removeprefix("--").replace("-", "_").upper()
+    return click.option(
+        *names, cls=_Option, envvar=f"STEELYARD_{long[2:].replace('-', '_').upper()}", **settings
+    )
 
 
 class FiniteRange(click.FloatRange):
-    """A click FloatRange that also rejects nan and infinity."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert and check one value."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -56,7 +50,6 @@ PORT = click.IntRange(0, 65535)
 
 
 def engine(value: str) -> str:
-    """The option type of --engine: where calls run."""
     kind, _, address = value.partition(":")
     if kind not in ("local", "ray") or (kind == "local" and address):
         raise click.BadParameter(f"found {value!r}, expected 'local', 'ray' or 'ray:ADDRESS'.")
@@ -64,7 +57,6 @@ def engine(value: str) -> str:
 
 
 def complete_judges(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Shell completion of judges: kinds first, then full examples."""
     del context, parameter
     from steelyard.providers.provider import PROVIDERS, examples_of
 
@@ -76,7 +68,6 @@ def complete_judges(context: click.Context, parameter: click.Parameter, start: s
 
 
 def complete_probes(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Shell completion of probes and suites."""
     del context, parameter
     from steelyard.probes.probe import PROBES
     from steelyard.probes.suites import SUITES
@@ -84,7 +75,7 @@ def complete_probes(context: click.Context, parameter: click.Parameter, start: s
     return [name for name in (*SUITES, *PROBES.names()) if name.startswith(start)]
 
 
-STUDY_OPTIONS: tuple[Decorator, ...] = (
+_STUDY_OPTIONS: tuple[Decorator, ...] = (
     click.argument(
         "study", required=False, metavar="[STUDY.yaml]", type=click.Path(dir_okay=False, path_type=Path)
     ),
@@ -107,10 +98,40 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         shell_complete=complete_probes,
     ),
     option(
-        "--scale",
-        metavar="SCALE",
-        help="Scale: pairwise, binary or a range such as 1-6 [from probes].",
+        "--data",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
     ),
+    option("--columns", metavar="MAP", help="Column mapping: request=q,response=a,label=l."),
+    option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
+    option(
+        "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."
+    ),
+    option("--stratify", metavar="COLUMN", help="Column that defines the strata."),
+    option("--sample", type=COUNT, metavar="N", help="Rows to sample, balanced over the strata [all]."),
+    option("--where", metavar="MAP", help="Keep only rows with these column values: epoch=1."),
+    option(
+        "--preprocess",
+        multiple=True,
+        metavar="NAME",
+        help="Strip parts of transcripts before judging, e.g. drop_system; repeatable.",
+    ),
+    option("--failing", type=int, metavar="N", help="Score that means 'failed' for an agent run [lowest]."),
+    option(
+        "--rubric",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Rubric file (text or Markdown).",
+    ),
+    option(
+        "--prompt",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Prompt template file, or 'paper' for the published prompt.",
+    ),
+    option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
+    option("--scale", metavar="SCALE", help="Scale: pairwise, binary or a range such as 1-6 [from probes]."),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),
@@ -127,9 +148,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     ),
     option("--budget", type=NOT_NEGATIVE, metavar="USD", help="Stop before spending more than this."),
     option(
-        "--no-preflight",
-        is_flag=True,
-        help="Keep calling a judge whose first 8 replies could not be parsed.",
+        "--no-preflight", is_flag=True, help="Keep calling a judge whose first 8 replies could not be parsed."
     ),
     option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
     option(
@@ -158,48 +177,6 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
-DATA_OPTIONS: tuple[Decorator, ...] = (
-    option(
-        "--data",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
-    ),
-    option(
-        "--columns",
-        metavar="MAP",
-        help="Column mapping: request=q,response=a,label=l.",
-    ),
-    option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
-    option(
-        "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."
-    ),
-    option("--stratify", metavar="COLUMN", help="Column that defines the strata."),
-    option("--sample", type=COUNT, metavar="N", help="Rows to sample, balanced over the strata [all]."),
-    option("--where", metavar="MAP", help="Keep only rows with these column values: epoch=1."),
-    option(
-        "--preprocess",
-        multiple=True,
-        metavar="NAME",
-        help="Strip parts of transcripts before judging, e.g. drop_system; repeatable.",
-    ),
-    option("--failing", type=int, metavar="N", help="Score that means 'failed' for an agent run [lowest]."),
-    option(
-        "--rubric",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Rubric file (text or Markdown).",
-    ),
-    option(
-        "--prompt",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Prompt template file, or 'paper' for the published prompt.",
-    ),
-    option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
-)
-
-
 until_option = option(
     "--until",
     type=click.Choice(["verdict"]),
@@ -209,14 +186,12 @@ until_option = option(
 
 
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All options of a study and of its run."""
-    for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
+    for decorate in reversed(_STUDY_OPTIONS):
         command = decorate(command)
     return command
 
 
 def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
-    """The keys `data` and `task` of a study file that these options set."""
     from steelyard.core.validation import parse_map
     from steelyard.tasks.sources.items import parse_columns
 

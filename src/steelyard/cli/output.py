@@ -23,24 +23,18 @@ if TYPE_CHECKING:
     from steelyard.errors import SteelyardError
     from steelyard.runner.session import RunSession
 
-ASK_AFRESH = "To repeat the calls, use a new folder: --out DIR."
-"""What to do when a model or server has changed under the same name."""
-
 
 def print_error(message: object) -> None:
-    """Print one sentence on one line of stderr."""
     from steelyard.datasheet.words.text import escape_control_chars
 
     click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
 def warn(message: object) -> None:
-    """Print a problem that did not stop the run."""
     print_error(f"warning: {message}")
 
 
 def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
-    """Print the warnings, then the errors; return the exit code."""
     for warning in warnings:
         warn(warning)
     for error in errors:
@@ -49,7 +43,6 @@ def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> 
 
 
 def display_path(path: Path) -> str:
-    """A path for the terminal, with control characters escaped."""
     from steelyard.datasheet.words.text import escape_keeping_spaces
 
     return escape_keeping_spaces(str(path))
@@ -65,14 +58,13 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
-    """Calls and cost of the session; `estimated` if a server did not report all tokens."""
     about = "about " if estimated else ""
     spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
     if session.calls:
         return f"{pluralize(session.calls, 'call')} in this run{spent}."
     if session.failures or session.stop_errors:
         return f"No call of this run was answered{spent}."
-    return f"No calls: every trial was answered before. {ASK_AFRESH}"
+    return "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR."
 
 
 full_option = option("--full", is_flag=True, help="Print every figure instead of one screen.")
@@ -115,7 +107,6 @@ def print_page_path(page: Path, before: str = "", *, full: bool) -> None:
 
 
 def open_link(what: str, url: str, *, browser: bool) -> None:
-    """Print the link and open it in the browser."""
     click.echo(f"{what} at {url}\nPress Ctrl-C to stop; saved work is kept.")
     if browser:
         with suppress(webbrowser.Error):
@@ -123,7 +114,6 @@ def open_link(what: str, url: str, *, browser: bool) -> None:
 
 
 def system_user() -> str:
-    """The user name of the operating system."""
     import getpass
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,12 +13,6 @@ from steelyard.cli.options import option, study_options, until_option
 from steelyard.cli.study import open_study
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
-
-if TYPE_CHECKING:
-    from steelyard.metrics.stats.sample_size import LabelPrecision
-
-MOST_ITEMS = 1_000_000_000
-"""Items beyond this number are no plan."""
 
 
 @click.command(short_help="Estimate the cost of a measurement; makes no calls.")
@@ -33,7 +27,7 @@ MOST_ITEMS = 1_000_000_000
 )
 @option(
     "--items",
-    type=click.IntRange(2, MOST_ITEMS),
+    type=click.IntRange(2, 1_000_000_000),
     default=500,
     metavar="N",
     help="Items per system, for --rank.",
@@ -70,13 +64,10 @@ def plan(
 
 
 ASSUMED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
-"""Rates of the judge that the table assumes: a typical one."""
 MOST_ROWS = 10**7
-"""Labels beyond this number are no plan."""
 
 
 def print_label_precision(given: str, as_json: bool) -> None:
-    """A row for each number of labelled rows."""
     from steelyard.metrics.stats.sample_size import label_precision
 
     rows = [label_precision(count, **ASSUMED) for count in _counts(given)]
@@ -87,15 +78,11 @@ def print_label_precision(given: str, as_json: bool) -> None:
     click.echo("smallest difference between two judges that 80 % of studies detect.\n")
     click.echo("    rows  accuracy   kappa   false passes   between two judges")
     for row in rows:
-        click.echo(_line(row))
+        accuracy, kappa, error = (f"±{share:.3f}" for share in (row.accuracy, row.kappa, row.error_rate))
+        between = f"{row.between_judges:>18.3f}"
+        click.echo(f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {between}")
     click.echo("\nAssumes a judge that is right in 0.85 of the rows and passes 0.10 of those")
     click.echo("that should fail (half of them), and a second one that differs in 0.15.")
-
-
-def _line(row: LabelPrecision) -> str:
-    shares = (row.accuracy, row.kappa, row.error_rate)
-    accuracy, kappa, error = (f"±{share:.3f}" for share in shares)
-    return f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {row.between_judges:>18.3f}"
 
 
 def _counts(given: str) -> list[int]:
@@ -109,13 +96,12 @@ def _counts(given: str) -> list[int]:
 
 
 def print_ranking(folder: Path, items: int, as_json: bool) -> None:
-    """A sentence for each judge of a run folder."""
     from steelyard.commands.ranking import ranking_power
     from steelyard.run_folder.published_files import read_datasheet
 
     rows = ranking_power(read_datasheet(folder), items, str(folder))
     if as_json:
-        click.echo(json.dumps({"ranking": [row.to_json() for row in rows]}, indent=1, ensure_ascii=False))
+        click.echo(json.dumps({"ranking": [asdict(row) for row in rows]}, indent=1, ensure_ascii=False))
         return
     for row in rows:
         click.echo(f"{escape_control_chars(row.judge)}: {row.sentence()}.")

@@ -19,9 +19,8 @@ from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.provider import model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
-from steelyard.runner.prices import Price, price_of
+from steelyard.runner.prices import price_of
 from steelyard.study.study import Study
-from steelyard.trials.judge import Judge
 
 HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
 
@@ -34,16 +33,9 @@ def print_study_plan(
     *,
     by_probe: bool = False,
 ) -> None:
-    """Print the pending calls: generated texts first, then the calls of the judges."""
-    from steelyard.commands.reference_run import with_expected_labels
-    from steelyard.run_folder.resume import require_same_study
+    from steelyard.commands.reference_run import plan_before_judges
 
-    rows: list[PlanRow] = []
-    if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
-        require_same_study(folder, study)
-    study = with_expected_labels(study, folder)
-    if generation is not None:
-        study, rows = generation.estimate(study, folder)
+    study, rows = plan_before_judges(study, folder, generation)
     print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)
     if rows and generation is not None and not as_json:
         tries = generation.roles.attempts
@@ -55,7 +47,6 @@ def print_study_plan(
 def print_plan(
     made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = (), *, by_probe: bool = False
 ) -> None:
-    """Print the pending calls as a table or JSON; `before` are the rows ahead of the judges."""
     from steelyard.runner.record import submitted
 
     answered, waiting = set[str](), set[str]()
@@ -79,10 +70,10 @@ def print_plan(
 
 
 def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
-    """Print calls, tokens, dollars and time of each row; baselines in one line."""
     study = plan.study
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
+    free = sum(row.calls for row in rows if row.judge in baselines)
     facts = (
         f": {pluralize(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
     )
@@ -92,20 +83,18 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
-    console.print(f"{answered}; baselines add {pluralize(_calls(rows, baselines), 'free trial')}.")
+    console.print(f"{answered}; baselines add {pluralize(free, 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     console.print(Text(f"Run folder: {display_path(out)}"), soft_wrap=True)
 
 
 def print_rows(rows: list[PlanRow], console: Console, head: str = "judge") -> None:
-    """The table alone, with a line below it."""
     for line in _lines(rows, console.width, head):
         console.print(line, soft_wrap=True, highlight=False)
     console.print()
 
 
 def by_judge(rows: list[PlanRow]) -> list[PlanRow]:
-    """One row per judge, in order of first appearance."""
     judges = dict.fromkeys(row.judge for row in rows)
     return [replace(total_row([row for row in rows if row.judge == judge]), judge=judge) for judge in judges]
 
@@ -146,32 +135,23 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
 
 def price_list(study: Study) -> dict[str, str]:
-    """Dollars per million tokens of every judge that costs something, and whose list they are from."""
-    own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
-    priced = {judge.name: (price_of(judge), _thoughts(judge)) for judge in own}
-    return {
-        name: f"{price.description}{_batch(price)}{thoughts}"
-        for name, (price, thoughts) in priced.items()
-        if price and (price.input or price.output)
-    }
-
-
-def _batch(price: Price) -> str:
-    return f"; {price.batch:.0%} of it with --batch" if price.batch < 1 else ""
-
-
-def _thoughts(judge: Judge) -> str:
-    """What a model may spend beside its answer; how much of it will be used nobody knows before."""
-    room = model_info(judge.address).thinking_tokens(judge.model, judge.options)
-    return f"; thoughts come on top, up to {room:,} tokens a call" if room else ""
-
-
-def _calls(rows: list[PlanRow], judges: set[str]) -> int:
-    return sum(row.calls for row in rows if row.judge in judges)
+    prices = {}
+    measured = [judge for judge in study.judges if not judge.baseline]
+    for judge in (one for each in measured for one in each.asked):
+        price = price_of(judge)
+        if price is None or not (price.input or price.output):
+            continue
+        text = price.description
+        if price.batch < 1:
+            text += f"; {price.batch:.0%} of it with --batch"
+        room = model_info(judge.address).thinking_tokens(judge.model, judge.options)
+        if room:  # how much of it will be used nobody knows before
+            text += f"; thoughts come on top, up to {room:,} tokens a call"
+        prices[judge.name] = text
+    return prices
 
 
 def total_row(rows: list[PlanRow]) -> PlanRow:
-    """All rows together."""
     known = [row.dollars for row in rows if row.dollars is not None]
     dollars = sum(known) if len(known) == len(rows) else None
     return PlanRow(

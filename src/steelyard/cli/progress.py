@@ -23,7 +23,6 @@ from steelyard.cli.output import plain
 from steelyard.runner.progress import Tick
 
 LOSSES = ("failed", "unreadable")
-"""What a call may come to instead of a verdict."""
 
 
 FAST = 1000
@@ -31,19 +30,13 @@ FAST = 1000
 
 
 class RateColumn(ProgressColumn):
-    """Calls per second."""
-
     def render(self, task: Task) -> Text:
-        """Calls per second of the last while."""
         speed = task.finished_speed or task.speed
         return Text(f"{speed:.1f}/s" if speed and speed < FAST else "", style="dim")
 
 
 class NotesColumn(ProgressColumn):
-    """Failures, replies that cannot be read, and spend."""
-
     def render(self, task: Task) -> Text:
-        """Nothing where there is nothing to tell."""
         counts, dollars = task.fields["counts"], task.fields["dollars"]
         parts = [Text(f"{counts[word]:,} {word}", style="red") for word in LOSSES if counts[word]]
         parts += [Text(f"${dollars:.4f}")] if dollars else []
@@ -80,7 +73,6 @@ class LiveProgress:
         self._bars.stop()
 
     def begin(self, judge: str, total: int, done: int) -> None:
-        """Show a bar for a judge that has something to do."""
         if done < total:
             name = plain(judge).plain
             self._tasks[judge] = self._bars.add_task(
@@ -88,7 +80,6 @@ class LiveProgress:
             )
 
     def tick(self, tick: Tick) -> None:
-        """Move a judge's bar."""
         if tick.judge in self._tasks:
             counts = self._counts[tick.judge]
             counts["failed"] += not tick.ok
@@ -97,11 +88,9 @@ class LiveProgress:
             self._bars.update(self._tasks[tick.judge], advance=1, dollars=self._dollars[tick.judge])
 
     def say(self, message: str) -> None:
-        """Print a line above the bars."""
         self._console.print(plain(f"steelyard: {message}"), highlight=False, soft_wrap=True)
 
 
 def working(message: str) -> AbstractContextManager[object]:
-    """A line that says what takes long while it does, on a terminal; nothing stays of it."""
     console = Console(stderr=True)
     return console.status(plain(f"steelyard: {message}")) if console.is_terminal else nullcontext()

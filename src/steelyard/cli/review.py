@@ -133,7 +133,6 @@ def _label(
 
 
 def _finish(session: ReviewSession, reviewer: str, stop: Callable[[], None]) -> None:
-    """Freeze a version and end; while a text waits, say so and go on."""
     from steelyard.review.session import RefusedError
 
     try:
@@ -152,7 +151,6 @@ def _exchange(
     *,
     finish: bool,
 ) -> None:
-    """Votes in, votes out, and the end of a review, without a page."""
     from steelyard.cli.output import system_user
     from steelyard.core.atomic_write import atomic_write_text
     from steelyard.review.progress import review_progress

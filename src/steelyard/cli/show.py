@@ -37,25 +37,21 @@ def show(
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """
+    import json
+
     from steelyard.commands.show import ShowRequest
     from steelyard.commands.show import show as choose
 
     wanted = ShowRequest(judge, probe, outcome, number)
     chosen = choose(folder, wanted)
     if as_json:
-        _print_json(chosen)
+        body = [
+            {"judge": one.judge, "matching": one.matching, "exhibits": [e.to_json() for e in one.exhibits]}
+            for one in chosen
+        ]
+        click.echo(json.dumps(body, indent=1))
     else:
         _print(chosen, wanted)
-
-
-def _print_json(chosen: Sequence[JudgeExamples]) -> None:
-    import json
-
-    body = [
-        {"judge": one.judge, "matching": one.matching, "exhibits": [e.to_json() for e in one.exhibits]}
-        for one in chosen
-    ]
-    click.echo(json.dumps(body, indent=1))
 
 
 def _print(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
@@ -72,7 +68,6 @@ def _print(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
 
 
 def _headline(one: JudgeExamples, wanted: ShowRequest) -> str:
-    """Which calls these are, how many more there are, or that there are none."""
     of = f" of probe {wanted.probe}" if wanted.probe else ""
     ending = f" with outcome {wanted.outcome}" if wanted.outcome else ""
     if not one.matching:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
-    """Go through the profiles until the verdict is decided."""
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure_until_verdict
 
@@ -37,7 +36,6 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
 
 
 def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
-    """The study at each profile, and the folder that all of them lie in."""
     from steelyard.commands.measure import FIRST, check_growth, default_folder
     from steelyard.run_folder.run_folder import RunFolder
 
@@ -55,7 +53,6 @@ def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
 
 
 def print_sizes(options: dict[str, Any], as_json: bool) -> None:
-    """What each look would still take, beyond the looks before it."""
     from rich.console import Console
 
     from steelyard.cli.plan_table import price_list, print_rows, total_row
@@ -91,11 +88,9 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
 
 
 STYLES = {True: "green", False: "red", None: "yellow"}
-"""Colour of a verdict, by whether the rule holds."""
 
 
 def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bool, as_json: bool) -> int:
-    """Decide, print, and return the exit code."""
     from steelyard.cli.progress import LiveProgress
     from steelyard.sequential.decide import decide
     from steelyard.sequential.decision import parse_rule
@@ -129,7 +124,6 @@ def _form(options: dict[str, Any]) -> str:
 
 
 def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
-    """The named judges alone, on the whole catalogue."""
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.sequential.decide import PROFILE
 
@@ -201,7 +195,6 @@ def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:
 
 
 def _sentence(decision: Decision) -> str:
-    """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
         drawn = pluralize(last.excluded, rule.noun)

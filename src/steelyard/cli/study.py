@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 def open_study(
     options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
-    """The study of these options, its folder, and its author if it has one; prints notes unless quiet."""
     from steelyard.authoring.generation_plan import generation_plan
     from steelyard.cli.options import data_overrides
     from steelyard.run_folder.run_folder import RunFolder
@@ -48,7 +47,6 @@ def open_study(
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
-    """The study with the verdicts of its reference judge as labels, if it names one; prints gaps."""
     from steelyard.commands.reference_run import with_reference_labels
 
     labelled = with_reference_labels(study, folder, limits, progress)
@@ -58,7 +56,6 @@ def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress:
 
 
 def run_limits(options: dict[str, Any]) -> RunLimits:
-    """The limits of a run from its options."""
     from steelyard.runner.limits import RunLimits
 
     return RunLimits(
@@ -81,7 +78,6 @@ RERUN_PARAMETERS = (
 
 
 def argv_for_rerun() -> tuple[str, ...] | None:
-    """The arguments of the running command that a rerun needs; None if no command is running."""
     context = click.get_current_context(silent=True)
     if context is None:
         return None
@@ -94,11 +90,8 @@ def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
     if name not in RERUN_PARAMETERS or source in (None, ParameterSource.DEFAULT):
         return
     option = min(parameter.opts, key=len)
-    for value in _each(context.params[name]):
+    value = context.params[name]
+    for each in value if isinstance(value, tuple) else (value,):
         if isinstance(parameter, click.Option):
             yield option
-        yield str(value)
-
-
-def _each(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, tuple) else (value,)
+        yield str(each)

@@ -26,12 +26,7 @@ from steelyard.core.text import pluralize
 @option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
 @option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
 def view(
-    folders: tuple[Path, ...],
-    bundle: Path | None,
-    host: str,
-    port: int,
-    allow_remote: bool,
-    no_browser: bool,
+    folders: tuple[Path, ...], bundle: Path | None, host: str, port: int, allow_remote: bool, no_browser: bool
 ) -> None:
     """Open a local web page to browse runs and imports: datasheets whose numbers link to their calls, every
     call with its prompt and raw reply, pairs in both orders, comparisons of judges. The pages are read-only;

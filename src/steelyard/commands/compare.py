@@ -22,7 +22,6 @@ from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunCoverage, RunRecord
-from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
 
@@ -32,9 +31,7 @@ class Target:
     """`DIR[:JUDGE]` as it was given."""
 
     folder: Path
-    """The run folder or import."""
     judge: str | None
-    """The judge's name, where one was given."""
 
     @classmethod
     def parse(cls, text: str) -> Target:
@@ -49,16 +46,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """All that a folder holds for a comparison."""
-
     folder: Path
-    """Where it lies."""
     judges: tuple[JudgeEntry, ...]
-    """Who was asked."""
     observations: Observations
-    """What was read."""
     stimulus_set: str
-    """Hash of the stimulus set."""
     recorded: bool
     """True where the texts are not known, so that stimuli have names only."""
     coverage: RunCoverage | None = None
@@ -69,7 +60,6 @@ class Verdicts:
     """That judge, and those that are made of it."""
 
     def pick(self, judge: str | None) -> JudgeEntry:
-        """The named judge, or the only one that is no baseline."""
         if judge is None:
             own = [entry for entry in self.judges if not entry.baseline] or list(self.judges)
             if len(own) == 1:
@@ -84,7 +74,6 @@ class Verdicts:
         raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
 
     def for_stratum(self, stratum: str) -> Verdicts:
-        """The calls on one stratum of the data."""
         shown = self.observations.shown
         known = sorted(set(shown.stratum.tolist()))
         if stratum not in known:
@@ -109,11 +98,10 @@ class Verdicts:
 
 
 def load_verdicts(folder: Path) -> Verdicts:
-    """Read a run folder or an import; nothing is written."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
-    run, imported = RunFolder(folder), ImportFolder(folder)
-    if imported.observations.exists() and not run.study.exists():
+    run, imported = RunFolder(folder), ImportFolder.at(folder)
+    if imported is not None:
         recorded = imported.load()
         sheet = recorded.datasheet
         observations = recorded.calls.observations()
@@ -123,10 +111,9 @@ def load_verdicts(folder: Path) -> Verdicts:
         record = RunRecord(store, plan.study.reference)
         observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
-    judges = tuple(map(_entry, plan.study.judges))
     return Verdicts(
         folder,
-        judges,
+        tuple(JudgeEntry.of(judge, ["base"]) for judge in plan.study.judges),  # others are not compared
         observations,
         plan.stimuli.hash,
         recorded=False,
@@ -139,7 +126,6 @@ def load_verdicts(folder: Path) -> Verdicts:
 def compare_targets(
     first: Target, second: Target, margin: float = MARGIN, stratum: str | None = None
 ) -> ComparisonSheet:
-    """Load both, one folder once, and compare; on one stratum of the data where it is named."""
     left = load_verdicts(first.folder)
     same = first.folder.resolve() == second.folder.resolve()
     right = left if same else load_verdicts(second.folder)
@@ -153,12 +139,17 @@ def compare_targets(
 def compare_judges(
     left: Verdicts, first: JudgeEntry, right: Verdicts, second: JudgeEntry, margin: float = MARGIN
 ) -> ComparisonSheet:
-    """Every figure of two judges on the units that both answered."""
     if left is right and first.name == second.name:
         raise ConfigError(f"{left.folder}: {first.name!r} against itself, expected two judges; name another.")
     by_name = left.recorded or right.recorded
     mine, other = left.of(first.name), right.of(second.name)
-    _check_shared(left, mine, right, other, by_name=by_name)
+    seen, compared = ({s.id if by_name else s.shown_hash for s in one.stimuli_seen} for one in (mine, other))
+    if not seen & compared:
+        what = "pair names" if by_name else "contents"
+        raise DataError(
+            f"{left.folder} and {right.folder}: no stimulus in common ({len(seen)} and {len(compared)} "
+            f"{what}), expected some; measure both judges with the same seed, profile and data."
+        )
     family = compare(
         unit_events(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
         unit_events(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
@@ -168,32 +159,6 @@ def compare_judges(
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
     return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p, family.faults)
-
-
-def _check_shared(
-    left: Verdicts,
-    mine: Observations,
-    right: Verdicts,
-    other: Observations,
-    *,
-    by_name: bool,
-) -> None:
-    shown, compared = (
-        {s.id if by_name else s.shown_hash for s in side.stimuli_seen} for side in (mine, other)
-    )
-    if not shown & compared:
-        what = "pair names" if by_name else "contents"
-        raise DataError(
-            f"{left.folder} and {right.folder}: no stimulus in common ({len(shown)} and {len(compared)} "
-            f"{what}), expected some; measure both judges with the same seed, profile and data."
-        )
-
-
-def _entry(judge: Judge) -> JudgeEntry:
-    """A judge under its base protocol, which alone is compared."""
-    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
-    prints = {"base": judge.fingerprint("base")}
-    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
 
 
 def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:

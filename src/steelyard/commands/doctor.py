@@ -25,43 +25,31 @@ from steelyard.study.composite_judges import CompositeJudge
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import advice, quote_reply, verdict_words
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
-ENOUGH_DISK = 1_000_000_000
-
-EXTRAS = (
-    ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
-    ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
-)
-"""Check, package, extra that brings it, and what it is for; providers say of theirs themselves."""
-
-
-def _extras() -> Iterator[DoctorCheck]:
-    """What an extra would add."""
-    for name, package, extra, purpose in EXTRAS:
-        there = find_spec(package) is not None
-        missing_text = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
-        yield DoctorCheck(name, "ok" if there else "absent", purpose if there else missing_text)
-
 
 def machine_checks() -> Iterator[DoctorCheck]:
-    """Machine, disk, and what each provider needs."""
     yield DoctorCheck(
         "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
     )
     yield DoctorCheck("SQLite", "ok", sqlite3.sqlite_version)
     free = shutil.disk_usage(Path.cwd()).free
-    yield DoctorCheck("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
+    yield DoctorCheck("disk", "ok" if free > 1e9 else "broken", f"{free / 1e9:.1f} GB free here")
     missing = parquet_missing()
     missing_text = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
     yield DoctorCheck(
         "Parquet", "absent" if missing else "ok", missing_text if missing else f"runs have {PARQUET}"
     )
-    yield from _extras()
+    for name, package, extra, purpose in (
+        ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
+        ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
+    ):  # providers say of theirs themselves
+        there = find_spec(package) is not None
+        missing_text = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
+        yield DoctorCheck(name, "ok" if there else "absent", purpose if there else missing_text)
     unset: list[str] = []
     for name in PROVIDERS.in_order():
         try:
@@ -76,34 +64,26 @@ def machine_checks() -> Iterator[DoctorCheck]:
 
 
 CALL_TIMEOUT = 60.0
-"""Seconds that a judge has for one call."""
 
 
 @dataclass(frozen=True)
 class JudgeCheck:
-    """What became of one call."""
-
     judge: str
-    """Name of the judge, or what was written for one that cannot be made."""
     protocol: str
-    """Under which it was asked."""
     lines: tuple[tuple[str, str], ...] = ()
-    """What was found, as title and text."""
     fault: str | None = None
     """What is wrong, as the end of a sentence; None where the reply was read."""
     exit_code: int = 1
-    """Exit code where something is wrong."""
 
     @property
     def subject(self) -> str:
-        """The judge and the protocol, for a sentence."""
         return f"judge {self.judge}: protocol {self.protocol}" if self.protocol else f"judge {self.judge}"
 
 
 def check_judge(text: str) -> Iterator[JudgeCheck]:
-    """One call to a judge as the command line has it, on an easy text of the built-in ones."""
     try:
-        config = StudyConfig(judges=[text], probes=["ladder"]) if _compares(text) else _scores(text)
+        compares = {"probes": ["ladder"]} if _compares(text) else {"task": {"scale": "binary"}}
+        config = StudyConfig.model_validate({"judges": [text], **compares})
         study = build_study(config, Path())
     except SteelyardError as error:
         yield JudgeCheck(text, "", fault=str(error), exit_code=error.exit_code)
@@ -119,24 +99,17 @@ def _compares(text: str) -> bool:
     return not made.averages and all(_compares(str(member)) for member in made.written)
 
 
-def _scores(text: str) -> StudyConfig:
-    return StudyConfig.model_validate({"judges": [text], "task": {"scale": "binary"}})
-
-
 def check_study(study: Study) -> Iterator[JudgeCheck]:
-    """One call to every judge that is asked, under each protocol that the study uses; none to baselines."""
     calls: dict[str, list[Trial]] = {}
     for call in (call for trial in make_plan(study).trials for call in trial.calls):
         if not call.judge.baseline:
             calls.setdefault(call.judge.name, []).append(call)
     for mine in calls.values():
-        chosen = [_most_informative(arm) for arm in rank_trials(mine).values()]
+        # The pair that is furthest apart; the first where no difference is known.
+        chosen = [
+            max(arm, key=lambda trial: trial.stimulus.delta or 0.0) for arm in rank_trials(mine).values()
+        ]
         yield from asyncio.run(_call_judge(mine[0].judge, chosen))
-
-
-def _most_informative(trials: Sequence[Trial]) -> Trial:
-    """The pair that is furthest apart; the first where no difference is known."""
-    return max(trials, key=lambda trial: trial.stimulus.delta or 0.0)
 
 
 async def _call_judge(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
@@ -162,24 +135,15 @@ async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
         return JudgeCheck(judge, protocol, fault=str(error), exit_code=error.exit_code)
     except Exception as error:  # a provider of a plug-in may raise anything
         return JudgeCheck(judge, protocol, fault=f"{type(error).__name__}: {error}")
-    return _read(trial, reply)
-
-
-def _read(trial: Trial, reply: Reply) -> JudgeCheck:
     spec, scale = trial.judge.protocols[trial.protocol].reader, trial.asked.scale
+    price = price_of(trial.judge)
+    dollars = None if price is None else call_cost(price, trial, reply)
+    cost = "price unknown" if dollars is None else f"${dollars:.6f}" if dollars else "free"
     verdict = READERS.build(spec)(reply, scale)
     lines = (
         ("replied", quote_reply(reply.text)),
         ("read as", f"{verdict_words(verdict)}, by reader {spec.name}"),
-        ("cost", f"{_cost(trial, reply)}, {reply.latency_ms:,.0f} ms"),
+        ("cost", f"{cost}, {reply.latency_ms:,.0f} ms"),
     )
     fault = advice(spec, scale, [reply]) if isinstance(verdict, Unreadable) else None
     return JudgeCheck(trial.judge.name, trial.protocol, lines, fault)
-
-
-def _cost(trial: Trial, reply: Reply) -> str:
-    price = price_of(trial.judge)
-    if price is None:
-        return "price unknown"
-    dollars = call_cost(price, trial, reply)
-    return f"${dollars:.6f}" if dollars else "free"

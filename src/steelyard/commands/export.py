@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.commands.view.call_detail import CallDetail, details
 from steelyard.commands.view.call_index import CallCounts
-from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
+from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.atomic_write import atomic_write, atomic_write_text, write_error
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.run_folder.published_files import parquet_missing, valid_text, write_parquet
 
 JSONL, PARQUET = FORMS = ("jsonl", "parquet")
-"""What tables can be written as."""
 CHUNK = 500
 """Trials that are read at a time: prompts of agents' runs are long."""
 
@@ -41,26 +38,14 @@ TRIAL_COLUMNS = {
     "failures": "failures",
     "dollars": "real",
 }
-"""Columns of the trials in their order, and what each holds."""
 
 
-@dataclass(frozen=True)
-class ExportedTable:
-    """One file that was written."""
-
+class ExportedTable(NamedTuple):
     path: Path
-    """The file."""
     calls: CallCounts
-    """What it holds, a row for each; baselines last."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows."""
-        return self.calls.total
 
 
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
-    """Write observations and, where the calls were made here, trials; each file is whole or not there."""
     if form == PARQUET and (missing := parquet_missing()) is not None:
         raise ConfigError(f"--parquet: {missing}; run pip install 'steelyard[parquet]'.")
     run = ViewedRun(folder)
@@ -104,7 +89,6 @@ def _trials(run: ViewedRun, loaded: LoadedRun, path: Path, form: str) -> Exporte
 
 
 def _row(detail: CallDetail) -> dict[str, Any]:
-    """One call in plain columns; what a provider did not tell is null."""
     seen, stored = detail.observation, detail.stored
     answered = None if stored is None else stored.reply
     reply = None if answered is None else answered.reply
@@ -137,7 +121,11 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
     from pyarrow import json as arrow_json
     from pyarrow import parquet
 
-    schema = _schema()
+    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+    message = pyarrow.list_(pyarrow.struct([("role", text), ("content", text)]))
+    failure = pyarrow.list_(pyarrow.struct([("reason", text), ("message", text), ("attempts", whole)]))
+    kinds = {"text": text, "whole": whole, "real": real, "messages": message, "failures": failure}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in TRIAL_COLUMNS.items()])
     with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for part in parts:
             lines = "".join(f"{json.dumps(_valid_text(row))}\n" for row in part).encode()
@@ -149,19 +137,7 @@ def _write_rows(path: Path, parts: Iterable[list[dict[str, Any]]]) -> None:
             writer.write_table(table.select(schema.names))
 
 
-def _schema() -> Any:
-    """Columns of the trials; messages and failures stay lists."""
-    import pyarrow
-
-    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
-    message = pyarrow.list_(pyarrow.struct([("role", text), ("content", text)]))
-    failure = pyarrow.list_(pyarrow.struct([("reason", text), ("message", text), ("attempts", whole)]))
-    kinds = {"text": text, "whole": whole, "real": real, "messages": message, "failures": failure}
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in TRIAL_COLUMNS.items()])
-
-
 def _valid_text(value: Any) -> Any:
-    """The same with text that UTF-8 can spell."""
     if isinstance(value, dict):
         return {key: _valid_text(inner) for key, inner in value.items()}
     return [_valid_text(inner) for inner in value] if isinstance(value, list) else valid_text(value)

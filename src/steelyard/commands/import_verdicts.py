@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.atomic_write import atomic_write_text, write_error
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
 from steelyard.datasheet.results import Results
-from steelyard.errors import ConfigError, SteelyardError, StoreError
+from steelyard.errors import ConfigError, SteelyardError
 from steelyard.importing.jsonl import RecordedSource
 from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.importing.score_probes import score_probes
@@ -32,56 +32,44 @@ SEED = 7
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What recorded verdicts amount to."""
-
     calls: PairTable | ScoreTable
-    """Every call, sorted."""
     observations: Observations
-    """The same calls joined with what is known of their texts."""
     datasheet: Datasheet
-    """Built from them."""
     errors: tuple[SteelyardError, ...]
-    """Judges without any readable verdict."""
     warnings: tuple[str, ...]
-    """Calls without a verdict, in sentences."""
     baselines: tuple[str, ...] = ()
-    """Judges that stood beside the others as baselines."""
 
     @property
     def calls_of_baselines(self) -> int:
-        """Calls that were made to them."""
         counts = self.observations.counts()
         return sum(number for (judge, _), number in counts.items() if judge in self.baselines)
 
 
-@dataclass(frozen=True)
 class ImportFolder:
-    """Where an import keeps its files."""
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.observations = self.path / "observations.jsonl"
+        self.source = self.path / "import.json"
 
-    path: Path
-
-    @property
-    def observations(self) -> Path:
-        """Every call in the project's own format."""
-        return self.path / "observations.jsonl"
-
-    @property
-    def source(self) -> Path:
-        """Name and seed of the datasheet, and the hash of the calls it was made from."""
-        return self.path / "import.json"
+    @classmethod
+    def at(cls, path: Path) -> ImportFolder | None:
+        """The import that lies in a folder; None for a measured run."""
+        folder = cls(path)
+        return folder if folder.observations.exists() and not RunFolder(path).study.exists() else None
 
     def write(self, imported: ImportResult) -> Datasheet:
         """Calls first, then the datasheet in every format; another run or import is never overwritten.
 
         The datasheet comes back with what could not be drawn.
         """
-        self._refuse_other(imported.calls)
+        if RunFolder(self.path).study.exists():
+            raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
+        if self.observations.exists() and not _same(self.observations, imported.calls.lines()):
+            raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(
-                f"{self.path}: cannot be written ({error.strerror}); choose another --out."
-            ) from error
+            raise write_error(self.path, error) from error
         sheet = imported.datasheet
         atomic_write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
@@ -91,28 +79,19 @@ class ImportFolder:
         write_results(self.path, Results(imported.observations, imported.baselines))
         return sheet
 
-    def _refuse_other(self, calls: PairTable | ScoreTable) -> None:
-        if RunFolder(self.path).study.exists():
-            raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
-        if self.observations.exists() and not _same(self.observations, calls.lines()):
-            raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
-
     def load(self) -> ImportResult:
-        """Rebuild the datasheet from the calls that lie here."""
         name, seed, expected, baselines = self._read_source()
         imported = import_verdicts([self.observations], name, seed, baselines=baselines)
         self._check(imported.calls, expected)
         return imported
 
     def read_observations(self) -> tuple[Observations, int, tuple[str, ...]]:
-        """The calls that lie here, the seed of their datasheet, and who is a baseline among their judges."""
         _, seed, expected, baselines = self._read_source()
         recorded = read_recorded([self.observations])
         self._check(recorded.calls, expected)
         return recorded.observations, seed, baselines
 
     def _read_source(self) -> tuple[str, int, str, tuple[str, ...]]:
-        """Name, seed, hash of the calls, and baselines."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
             baselines = tuple(str(name) for name in body.get("baselines") or ())
@@ -164,22 +143,14 @@ def import_verdicts(
 
 @dataclass(frozen=True)
 class RecordedVerdicts:
-    """What files of recorded verdicts hold, before any figure."""
-
     calls: PairTable | ScoreTable
-    """Every call, sorted."""
     observations: Observations
-    """The same calls joined with what is known of their texts."""
     probes: Sequence[Probe]
-    """What makes figures of them."""
     remarks: Sequence[str] = ()
-    """What a user should know of how the lines were read."""
     baselines: Collection[str] = ()
-    """Judges that stood beside the others as baselines."""
 
 
 def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) -> RecordedVerdicts:
-    """The calls of one or several files; `table` says how to read those that are tables."""
     lines = None if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
         scores, assumed = read_scores(paths, lines)
@@ -194,7 +165,6 @@ def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) ->
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:
-    """True where a file holds just this text."""
     with path.open("rb") as stream:
         same = all(stream.read(len(chunk)) == chunk for chunk in (text.encode() for text in chunks))
         return same and not stream.read(1)
@@ -212,7 +182,6 @@ def _entries(calls: PairTable | ScoreTable, baselines: Collection[str]) -> tuple
 
 
 def _probes(observations: Observations) -> list[Probe]:
-    """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
     shown = {
         (name, protocol)
         for name in ("vacuum", "ladder", "position")

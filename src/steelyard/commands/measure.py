@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, RunError
 from steelyard.run_folder.publication import publish
 from steelyard.run_folder.resume import prepare_folder
@@ -33,10 +32,7 @@ from steelyard.study.study import Study
 
 @dataclass(frozen=True)
 class Measurement(RunResult):
-    """The result of `measure`."""
-
     folder: RunFolder
-    """Where everything lies."""
     datasheet: Datasheet | None
     """Built from all replies so far; None where there are none."""
 
@@ -83,14 +79,10 @@ def measure(
 
 
 FIRST = PROFILES[0]
-"""Profile of the first look."""
-
 StudyAtProfile = Callable[[str], Study]
-"""Profile to the study at this size."""
 
 
 def check_growth(study: Study) -> None:
-    """Refuse a study that no profile makes larger, or that somebody has to write for."""
     if study.source is not None:
         raise ConfigError(
             "--until verdict: grows by the profile, which does not change how many rows of your data are "
@@ -101,33 +93,24 @@ def check_growth(study: Study) -> None:
 
 
 def default_folder(study: Study) -> RunFolder:
-    """Where the looks lie that were given no --out: beside the plain run of the smallest profile."""
     plain = RunFolder.default(study).path
     return RunFolder(plain.with_name(f"{plain.name}-until-verdict"))
 
 
 def remaining_profiles(folder: RunFolder) -> tuple[str, ...]:
-    """The profiles that a folder may still go through, the one that it is at included."""
     held = load_snapshot(folder.study).profile if folder.study.exists() else FIRST
     return PROFILES[PROFILES.index(held) :]
 
 
-def earlier_looks(folder: RunFolder) -> tuple[ProfileLook, ...]:
-    """The looks at smaller profiles than the one that a folder is at."""
-    return (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
-
-
 def measure_until_verdict(
-    study_at: StudyAtProfile,
-    folder: RunFolder,
-    limits: RunLimits,
-    progress: Progress | None = None,
+    study_at: StudyAtProfile, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
 ) -> Measurement:
     """Run or resume the looks in a folder.
 
     A look that could not be finished ends it, as a budget does; the same call goes on there.
     """
-    calls, looks = 0, earlier_looks(folder)
+    calls = 0
+    looks = (load_snapshot(folder.study).looks or ()) if folder.study.exists() else ()
     for profile in remaining_profiles(folder):
         found = measure(replace(study_at(profile), looks=looks), folder, limits, progress)
         calls += found.session.calls

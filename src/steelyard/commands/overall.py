@@ -25,14 +25,9 @@ from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.original import ORIGINAL
 
-NOT_ASKED = "not a judge of this run"
-NO_ACCURACY = "no probe of labelled single texts"
-
 
 @dataclass(frozen=True)
 class DataSetRow:
-    """One judge on one data set."""
-
     data_set: str
     """Name of the study, or of its folder where two studies share a name."""
     accuracy: float
@@ -40,28 +35,19 @@ class DataSetRow:
     dollars: float | None
     """What the labelled calls of these probes cost; None where a price is not known."""
     probes: tuple[str, ...]
-    """Names of these probes, sorted."""
     partial: str | None
-    """`Partial: 183 of 660 calls` where the run of the data set ended early."""
     reference: str = ""
-    """The judge whose verdicts are the labels; empty if there is none."""
 
     @property
     def cost(self) -> CostRow | None:
-        """Dollars and accuracy, where both are known."""
         return None if self.dollars is None else CostRow(self.data_set, self.dollars, self.accuracy)
 
 
 @dataclass(frozen=True)
 class JudgeOverall:
-    """One judge over all data sets that have an accuracy of it, which may be none."""
-
     judge: str
-    """Name on the datasheets."""
     rows: tuple[DataSetRow, ...]
-    """Its data sets, in the order given."""
     missing: Mapping[str, str]
-    """Data sets without an accuracy of this judge, each with the reason."""
 
     @property
     def accuracy_mean(self) -> float | None:
@@ -82,7 +68,6 @@ class JudgeOverall:
         return overall_cost(known) if known and len(known) == len(self.rows) else OverallCost(None, None)
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         return {
             "judge": self.judge,
             "data_sets": [
@@ -106,15 +91,21 @@ class JudgeOverall:
 
 
 def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
-    """Every judge of these folders; at least one of them has an accuracy."""
-    _check_folders(folders)
+    places = [folder.resolve() for folder in folders]
+    for number, folder in enumerate(folders):
+        if places[number] in places[:number]:
+            raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
     sheets = [read_datasheet(folder) for folder in folders]
     _check_models(sheets)
     named = dict(zip(_names(folders, sheets), sheets, strict=True))
     _check_stimuli(named)
     judges = dict.fromkeys(judge.name for sheet in sheets for judge in sheet.judges if not judge.baseline)
-    overalls = [_judge(judge, named) for judge in judges]
-    if not any(judge.rows for judge in overalls):
+    overalls = []
+    for judge in judges:
+        rows = {name: _row(judge, name, sheet) for name, sheet in named.items()}
+        missing = {name: _why(judge, named[name]) for name, row in rows.items() if row is None}
+        overalls.append(JudgeOverall(judge, tuple(row for row in rows.values() if row is not None), missing))
+    if not any(found.rows for found in overalls):
         raise ConfigError(
             f"{', '.join(map(str, folders))}: no judge has an accuracy, expected runs on labelled texts; "
             "measure with a probe of single texts."
@@ -123,20 +114,11 @@ def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
 
 
 def _names(folders: Sequence[Path], sheets: Sequence[Datasheet]) -> list[str]:
-    """The studies' names, or else those of their folders, or else the paths: the first that differ."""
     studies, places = [sheet.name for sheet in sheets], [folder.resolve() for folder in folders]
     for names in (studies, [place.name for place in places]):
         if len(set(names)) == len(names):
             return names
     return [str(place) for place in places]
-
-
-def _check_folders(folders: Sequence[Path]) -> None:
-    """Refuse a folder that is given twice: its data set would count twice."""
-    places = [folder.resolve() for folder in folders]
-    for number, folder in enumerate(folders):
-        if places[number] in places[:number]:
-            raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
 
 
 def _check_models(sheets: Sequence[Datasheet]) -> None:
@@ -171,16 +153,7 @@ def _check_stimuli(sheets: Mapping[str, Datasheet]) -> None:
                 )
 
 
-def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
-    rows = {name: _row(judge, name, sheet) for name, sheet in sheets.items()}
-    known = tuple(row for row in rows.values() if row is not None)
-    return JudgeOverall(
-        judge, known, {name: _why(judge, sheets[name]) for name, row in rows.items() if row is None}
-    )
-
-
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
-    """The probes that have an accuracy, and the dollars of each."""
     every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
     # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
     right = {probe: share for probe, share in every.items() if probe != ORIGINAL} or every
@@ -193,22 +166,19 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
 
 
 def _labels_itself(judge: str, sheet: Datasheet) -> bool:
-    """The labels are verdicts of this judge, or of one that it is made of."""
     plain = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
     return judge == sheet.reference or (plain is not None and plain.reason == OWN_LABELS.code)
 
 
 def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
-    """The defined figures of whole probes."""
     return {e.probe: e.value for e in sheet.of(judge, metric) if e.is_overall and e.value is not None}
 
 
 def _why(judge: str, sheet: Datasheet) -> str:
-    """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
-        return NOT_ASKED
+        return "not a judge of this run"
     if _labels_itself(judge, sheet):
         return OWN_LABELS
     notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.is_overall and e.note)
     early = [sheet.partial] if sheet.partial else []
-    return "; ".join([*(notes or [NO_ACCURACY]), *early])
+    return "; ".join([*(notes or ["no probe of labelled single texts"]), *early])

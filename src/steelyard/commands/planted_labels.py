@@ -17,34 +17,20 @@ from steelyard.tasks.scale import scale_name
 
 
 def pack_stimuli(seed: int) -> Iterator[Stimulus]:
-    """What ships inside, and its edits by every suite, on every scale and at every profile."""
-    texts, runs = _suites()
+    # Suites about runs of agents have items of their own.
+    runs = [
+        name for name, suite in SUITES.items() if any(reads_runs(PROBES.build(Spec(p))) for p in suite.probes)
+    ]
+    texts = [name for name in SUITES if name not in runs]
     for profile in PACK_ITEMS:
         for scale in pack_scales():
             yield from _stimuli(seed, profile, texts, scale_name(scale))
         yield from _stimuli(seed, profile, runs, scale_name(AGENT_TASK.scale))
 
 
-def _suites() -> tuple[list[str], list[str]]:
-    """Suites about single texts, and those about runs of agents, which have items of their own."""
-    of_runs = {
-        name for name, suite in SUITES.items() if any(reads_runs(PROBES.build(Spec(p))) for p in suite.probes)
-    }
-    return [name for name in SUITES if name not in of_runs], [name for name in SUITES if name in of_runs]
-
-
 def _stimuli(seed: int, profile: str, suites: list[str], scale: str) -> Iterator[Stimulus]:
-    config = StudyConfig.model_validate(
-        {
-            "name": "served",
-            "seed": seed,
-            "profile": profile,
-            "judges": [DUMMY_SCORER],
-            "task": {"scale": scale},
-            "probes": suites,
-        }
-    )
-    study = build_study(config, Path())
+    body = {"name": "served", "seed": seed, "profile": profile, "judges": [DUMMY_SCORER], "probes": suites}
+    study = build_study(StudyConfig.model_validate({**body, "task": {"scale": scale}}), Path())
     for probe in study.build_probes():
         for showing in probe.showings(study.design, study.judges[0].protocols):
             yield showing.stimulus

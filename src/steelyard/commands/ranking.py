@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
@@ -21,15 +19,11 @@ from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
 POINTS = 0.02
-"""The difference that people ask about: two points of a hundred."""
 
 
 @dataclass(frozen=True)
 class RankingPower:
-    """What one judge leaves of a difference between two systems, and what it can show of it."""
-
     judge: str
-    """Name on the datasheet."""
     kept: float
     """Share of a true difference that its verdicts show."""
     kept_low: float
@@ -51,19 +45,10 @@ class RankingPower:
     lost: int = 0
     """Labelled calls that brought no verdict, of which `kept` says nothing."""
     calls: int = 0
-    """Labelled calls in all."""
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
 
     def sentence(self) -> str:
-        """The answer in words, and what it says nothing of."""
-        if not self.lost:
-            return self._answer()
-        return (
-            f"{self._answer()}; {self.lost:,} of {pluralize(self.calls, 'call')} without a verdict left out"
-        )
+        left_out = f"; {self.lost:,} of {pluralize(self.calls, 'call')} without a verdict left out"
+        return self._answer() + (left_out if self.lost else "")
 
     def _answer(self) -> str:
         shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
@@ -85,13 +70,10 @@ class RankingPower:
 
 
 def ranking_power(sheet: Datasheet, items: int, where: str) -> list[RankingPower]:
-    """Every measured judge whose agreement with labels is known."""
-    rows = [
-        row
-        for judge in sheet.judges
-        if not judge.baseline
-        for row in _ranking_power(sheet, judge.name, items)
-    ]
+    rows = []
+    for judge in sheet.judges:
+        row = None if judge.baseline else _ranking_power(sheet, judge.name, items)
+        rows += [] if row is None else [row]
     if not rows:
         raise DataError(
             f"{where}: no judge has agreement with labels on both classes, or on natural pairs; "
@@ -100,36 +82,30 @@ def ranking_power(sheet: Datasheet, items: int, where: str) -> list[RankingPower
     return rows
 
 
-def _ranking_power(sheet: Datasheet, judge: str, items: int) -> Iterator[RankingPower]:
-    probe = ORIGINAL
-    figures = _from_scores(sheet, judge)
+def _ranking_power(sheet: Datasheet, judge: str, items: int) -> RankingPower | None:
+    probe, figures = ORIGINAL, _from_scores(sheet, judge)
     if figures is None:
         probe, figures = NATURAL_PROBE, _from_pairs(sheet, judge)
     if figures is None:
-        return
+        return None
     kept, (low, high), spread = figures
     low, high = max(-1.0, low), min(1.0, high)
-    yield RankingPower(
+    right = sheet.find(judge, ACCURACY.id, probe, protocol="base")
+    lost = 0 if right is None else sum(right.excluded.values())
+    return RankingPower(
         judge,
         kept,
         low,
         high,
         items,
-        _finite(detectable_difference(items, kept, spread)),
-        _finite(detectable_difference(items, high, spread)),
-        _finite(detectable_difference(items, low, spread)),
-        detectable_difference(items, 1.0, spread),
-        items_total(POINTS, kept, spread),
-        *_missing_verdicts(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
+        smallest=_finite(detectable_difference(items, kept, spread)),
+        smallest_low=_finite(detectable_difference(items, high, spread)),
+        smallest_high=_finite(detectable_difference(items, low, spread)),
+        perfect=detectable_difference(items, 1.0, spread),
+        for_two_points=items_total(POINTS, kept, spread),
+        lost=lost,
+        calls=0 if right is None else right.n_calls + lost,
     )
-
-
-def _missing_verdicts(right: Estimate | None) -> tuple[int, int]:
-    """Labelled calls without a verdict, and all of them."""
-    if right is None:
-        return 0, 0
-    lost = sum(right.excluded.values())
-    return lost, right.n_calls + lost
 
 
 def _from_scores(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
@@ -146,17 +122,13 @@ def _from_scores(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | No
         return None
     (first, first_ends), (second, second_ends) = known
     low, high = sum_limits(first, first_ends, second, second_ends)
-    most = 1 - _abstained(sheet, judge, rates)
-    return most - first - second, (most - high, most - low), sqrt(0.5)
-
-
-def _abstained(sheet: Datasheet, judge: str, errors: Iterable[Estimate | None]) -> float:
-    """Share of the verdicts on labelled items that are neither right nor an error."""
     right = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
-    if right is None or not right.denominator:
-        return 0.0
-    decided = (right.numerator or 0) + sum(e.numerator or 0 for e in errors if e is not None)
-    return max(0.0, 1 - decided / right.denominator)
+    abstained = 0.0
+    if right is not None and right.denominator:
+        decided = (right.numerator or 0) + sum(e.numerator or 0 for e in rates if e is not None)
+        abstained = max(0.0, 1 - decided / right.denominator)
+    most = 1 - abstained
+    return most - first - second, (most - high, most - low), sqrt(0.5)
 
 
 def _from_pairs(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:

@@ -8,39 +8,47 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from steelyard.authoring.generation_plan import GenerationPlan
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
-from steelyard.run_folder.resume import check_replies
+from steelyard.run_folder.resume import check_replies, require_same_study
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
 from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.planner import PlanRow
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import TRANSIENT_REASONS, require_finished
 from steelyard.runner.runner import Runner, run_async
-from steelyard.runner.session import RunSession
 from steelyard.store.run_store import RunStore
 from steelyard.study.reference import reference_trial, with_labels, with_placeholder_labels
 from steelyard.study.study import Study
 from steelyard.study.study_probes import without_idle
 from steelyard.tasks.item import Item
-from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Decided
 
 
 def with_expected_labels(study: Study, folder: RunFolder) -> Study:
-    """The study for a plan: with the labels that its folder has, and stand-ins for the others."""
     if study.reference is None or not folder.database.exists():
         return with_placeholder_labels(study)
     with folder.store(read_only=True) as store:
         return with_placeholder_labels(study, _stored_labels(study, store))
 
 
+def plan_before_judges(
+    study: Study, folder: RunFolder, generation: GenerationPlan | None
+) -> tuple[Study, list[PlanRow]]:
+    """The study as a plan sees it, and the calls of author and validator that come before its judges."""
+    if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
+        require_same_study(folder, study)
+    study = with_expected_labels(study, folder)
+    return (study, []) if generation is None else generation.estimate(study, folder)
+
+
 def with_reference_labels(
     study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
 ) -> Study:
-    """The study with the reference judge's verdicts as labels; its notes say what is missing."""
     if study.reference is None:
         return study
     check_prices(study.judges, limits)
@@ -82,12 +90,6 @@ def _ask_reference(study: Study, items: list[Item], runner: Runner) -> dict[str,
         for item, trial in zip(items, trials, strict=True)
         if item.id in labels
     )
-    _require_end(session, trials, store)
-    return labels
-
-
-def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> None:
-    """Raise what keeps the reference from being known; what was answered is kept."""
     require_finished(session, "data.reference", "what was answered")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]
@@ -99,10 +101,10 @@ def _require_end(session: RunSession, trials: list[Trial], store: RunStore) -> N
             f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to continue, or "
             "leave such items out."
         )
+    return labels
 
 
 def _stored_labels(study: Study, store: RunStore) -> dict[str, str]:
-    """Labels whose replies lie under the labelled item."""
     answered = store.answered()
     return {
         item.id: label

@@ -20,14 +20,9 @@ from steelyard.runner.run_messages import call_warnings, decoding_caveats, missi
 
 @dataclass(frozen=True)
 class RebuiltDatasheet:
-    """A datasheet from the record, not yet written."""
-
     datasheet: Datasheet
-    """Every figure, computed anew."""
     results: Results
-    """The same calls item by item."""
     losses: tuple[str, ...]
-    """Sentences about calls that are missing or can not be used."""
 
     def write(self, folder: Path) -> Datasheet:
         """Every file of it; the datasheet comes back with what could not be drawn."""
@@ -37,9 +32,8 @@ class RebuiltDatasheet:
 
 
 def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
-    """The datasheet of a run folder or an import; `verify` re-hashes the run file first."""
-    run, imported = RunFolder(path), ImportFolder(path)
-    if imported.observations.exists() and not run.study.exists():
+    run, imported = RunFolder(path), ImportFolder.at(path)
+    if imported is not None:
         loaded = imported.load()
         losses = (*loaded.warnings, *map(str, loaded.errors))
         return RebuiltDatasheet(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)

@@ -26,7 +26,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.providers.planted.planted import Parameters, Planted, expected_pair_rates, expected_rates
+from steelyard.providers.planted.planted import Planted, expected_pair_rates, expected_rates
 from steelyard.providers.planted.planted_judges import PROBIT
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
@@ -37,7 +37,6 @@ SEED = 8
 WIDTH = 2.576
 """Half-width of the gates in standard errors: 99 %."""
 REPLICATES = 3
-"""Repeats of each call from which the instrument model is recovered."""
 TOLERANCES = {
     RESOLUTION.id: 0.18,
     POSITION_BIAS.id: 0.15,
@@ -49,31 +48,21 @@ TOLERANCES = {
 
 @dataclass(frozen=True)
 class SelftestCheck:
-    """One planted value against what the laboratory found."""
-
     judge: str
-    """Planted judge, with its protocol where that is not `base`."""
     figure: str
-    """What was estimated."""
     planted: str
-    """The true value."""
     accepted: str
-    """What the gate lets pass."""
     recovered: str
-    """What the laboratory found."""
     passed: bool
 
 
 def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
-    """Measure the planted judges in `folder` and compare every figure with its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
     sheet = measure(study, RunFolder(folder), RunLimits()).require()
     probit = study.judges[0]
     return [
-        *_first(sheet),
-        *_tie(sheet),
-        *_coin(sheet),
+        *_baselines(sheet),
         *_probit(sheet, probit),
         _unmoved(sheet, probit),
         *_instrument(folder / "instrument"),
@@ -91,7 +80,6 @@ def _unmoved(sheet: Datasheet, judge: Judge) -> SelftestCheck:
 
 
 def _instrument(folder: Path) -> Iterator[SelftestCheck]:
-    """The joint fit of three replicates of the ladder must find the planted parameters."""
     config = StudyConfig(
         name="instrument",
         seed=SEED,
@@ -113,7 +101,7 @@ def _instrument(folder: Path) -> Iterator[SelftestCheck]:
         )
 
 
-def _first(sheet: Datasheet) -> Iterator[SelftestCheck]:
+def _baselines(sheet: Datasheet) -> Iterator[SelftestCheck]:
     yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
     yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
     net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
@@ -121,14 +109,10 @@ def _first(sheet: Datasheet) -> Iterator[SelftestCheck]:
         "first", "position test", "slot 1", "flagged", str(net.status), net.status == "flagged"
     )
 
-
-def _tie(sheet: Datasheet) -> Iterator[SelftestCheck]:
     dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
     yield SelftestCheck("tie", DARK_CURRENT.id, "0", "0", _with_counts(dark), dark.value == 0)
     yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
 
-
-def _coin(sheet: Datasheet) -> Iterator[SelftestCheck]:
     for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
         estimate = _between_equals(sheet, "coin", metric)
         interval = estimate.interval
@@ -144,31 +128,20 @@ def _coin(sheet: Datasheet) -> Iterator[SelftestCheck]:
 
 def _probit(sheet: Datasheet, judge: Judge) -> Iterator[SelftestCheck]:
     """Each rate must lie where its parameters put it, given the number of pairs."""
-    provider = Planted(judge)
+    cells_of = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
+    name, provider = judge.name, Planted(judge)
     for protocol in ("base", "strict"):
         parameters = provider.parameters(judge.protocols[protocol].settings)
-        yield from _probit_arm(sheet, judge.name, protocol, parameters)
-
-
-def _probit_arm(
-    sheet: Datasheet, name: str, protocol: str, parameters: Parameters
-) -> Iterator[SelftestCheck]:
-    cells = expected_pair_rates(parameters)
-    for metric in (
-        STABLE_CROSS_SENSITIVITY.id,
-        POSITIONAL_FALSE_PREFERENCE.id,
-        ONE_SIDED_COMMIT.id,
-        NO_PREFERENCE.id,
-    ):
-        estimate = _between_equals(sheet, name, metric, protocol)
-        yield _rate(estimate, protocol, getattr(cells, metric))
-    dark = sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol)
-    yield _rate(
-        _need(dark, DARK_CURRENT.id), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie
-    )
-    for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
-        if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
-            yield _rate(estimate, protocol, expected_rates(parameters, float(estimate.group["delta"])).better)
+        cells = expected_pair_rates(parameters)
+        for metric in cells_of:
+            estimate = _between_equals(sheet, name, metric.id, protocol)
+            yield _rate(estimate, protocol, getattr(cells, metric.id))
+        dark = _need(sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol), DARK_CURRENT.id)
+        yield _rate(dark, protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
+        for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
+            if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
+                expected = expected_rates(parameters, float(estimate.group["delta"])).better
+                yield _rate(estimate, protocol, expected)
 
 
 def _rate(estimate: Estimate, protocol: str, expected: float) -> SelftestCheck:
@@ -205,8 +178,6 @@ def _number(estimate: Estimate) -> str:
 
 
 def _with_counts(estimate: Estimate) -> str:
-    return (
-        "undefined"
-        if estimate.value is None
-        else f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"
-    )
+    if estimate.value is None:
+        return "undefined"
+    return f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"

@@ -20,32 +20,21 @@ from steelyard.runner.record import RunRecord
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """Which calls to show."""
-
     judge: str | None = None
-    """One judge; every judge under test where none is named."""
     probe: str | None = None
-    """One probe; all of them where none is named."""
     outcome: str | None = None
     """`wrong`, `flip`, `positional`, `unreadable` or `failed`; whatever the outcome where none is named."""
     limit: int = 3
-    """How many stimuli of each judge."""
 
 
 @dataclass(frozen=True)
 class JudgeExamples:
-    """The examples of one judge."""
-
     judge: str
-    """Name on the datasheet."""
     matching: int
-    """How many stimuli there are to choose from."""
     exhibits: Sequence[FindingExample]
-    """The chosen ones, most informative first."""
 
 
 def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
-    """The calls that were asked for, judge by judge."""
     with _open_calls(folder) as run_calls:
         calls = run_calls.observations
         under_test = [name for name in calls.judges if name not in run_calls.baselines]
@@ -55,22 +44,21 @@ def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
             known = {*run_calls.probes, *calls.shown.probe.tolist()}
             _require("probe", request.probe, sorted(known))
         judges = [request.judge] if request.judge else under_test or calls.judges
-        return [_of_judge(run_calls, judge, request) for judge in judges]
-
-
-def _of_judge(run_calls: RunCalls, judge: str, request: ShowRequest) -> JudgeExamples:
-    mine = run_calls.observations.of_judge(judge)
-    cases = ExampleSelector(mine)
-    among = None if request.probe is None else run_calls.of_probe(request.probe, mine)
-    chosen = cases.choose(request.outcome, request.limit, run_calls.seed, among)
-    matching = cases.count(request.outcome, among)
-    return JudgeExamples(judge, matching, [run_calls.example(case) for case in chosen])
+        found = []
+        for judge in judges:
+            mine = calls.of_judge(judge)
+            selector = ExampleSelector(mine)
+            among = None if request.probe is None else run_calls.of_probe(request.probe, mine)
+            chosen = selector.choose(request.outcome, request.limit, run_calls.seed, among)
+            examples = [run_calls.example(group) for group in chosen]
+            found.append(JudgeExamples(judge, selector.count(request.outcome, among), examples))
+        return found
 
 
 @contextmanager
 def _open_calls(folder: Path) -> Iterator[RunCalls]:
-    run, imported = RunFolder(folder), ImportFolder(folder)
-    if imported.observations.exists() and not run.study.exists():
+    run, imported = RunFolder(folder), ImportFolder.at(folder)
+    if imported is not None:
         yield RunCalls.of_import(*imported.read_observations())
         return
     plan = load_plan(run)

@@ -35,7 +35,6 @@ def unwritable(columns: Iterable[object]) -> None:
 
 
 def distinct(numbers: Ints) -> Ints:
-    """The numbers that occur, each once, in order."""
     seen = _seen(numbers)
     return np.unique(numbers) if seen is None else np.flatnonzero(seen)
 
@@ -47,16 +46,6 @@ def numbered(numbers: Ints) -> tuple[Ints, Ints]:
         known, place = np.unique(numbers, return_inverse=True)
         return known, place.astype(np.int64)
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
-
-
-def counted_once(numbers: Ints) -> tuple[Ints, Ints]:
-    """The numbers that occur, each once, in order, and how often each does."""
-    if _seen(numbers) is None:
-        known, times = np.unique(numbers, return_counts=True)
-        return known, times.astype(np.int64)
-    times = np.bincount(numbers)
-    known = np.flatnonzero(times)
-    return known, times[known]
 
 
 def in_order(columns: Sequence[Ints]) -> Ints:

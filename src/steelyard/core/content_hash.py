@@ -31,7 +31,6 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """Reduce dataclasses, mappings, tuples and sets to plain JSON values."""
     if type(value) in _LEAVES:
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -59,13 +58,10 @@ def content_hash(value: Any) -> str:
 
 
 def hash_json(canonical: str) -> str:
-    """Content hash of a value that is canonical JSON already."""
     return PREFIX + hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 class ContentHasher:
-    """Incremental `content_hash` of a list that comes in parts."""
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256(b"[")
         self._empty = True
@@ -82,7 +78,6 @@ class ContentHasher:
 
 
 def short_hash(digest: str) -> str:
-    """The first letters of a digest, for those who compare two by eye."""
     return digest.removeprefix(PREFIX)[:12]
 
 
@@ -108,7 +103,6 @@ def digests_in(text: str, count: int) -> Digests | None:
 
 
 def column(data: bytes) -> Digests:
-    """Digests that stand one after the other."""
     return np.frombuffer(data, dtype=f"S{WIDTH}")
 
 
@@ -118,8 +112,6 @@ def hash_of(digest: bytes) -> str:
 
 
 class HashIndex:
-    """Index of a column of digests, searched by bisection."""
-
     def __init__(self, digests: Digests) -> None:
         self._digests, heads = digests, _heads(digests)
         order = np.argsort(heads, kind="stable")
@@ -127,7 +119,6 @@ class HashIndex:
         # Two digests with one head are rare; only where there are any is more looked at than heads.
         self._distinct = bool((self._heads[1:] != self._heads[:-1]).all())
         self.order: Ints = order if self._distinct else np.argsort(digests, kind="stable")
-        """Places in the order of the digests."""
 
     def lookup(self, sought: Digests) -> Ints:
         """Row of each sought digest; -1 where it is not there."""

@@ -19,14 +19,11 @@ Part = tuple[Sequence[str], Ints]
 """Spellings, and which of them each line has."""
 
 FEW = 4096
-"""Combinations that are spelled in advance."""
 CHUNK = 20_000
 """Lines that are made at a time: a million are never texts at once."""
 
 
 class DictionaryWriter:
-    """Lines, each put together from its parts in order."""
-
     def __init__(self, parts: Iterable[Part]) -> None:
         every = list(parts)
         self._rows = len(every[0][1])
@@ -38,7 +35,6 @@ class DictionaryWriter:
         self._words = np.array([word for words, _ in together for word in words], dtype=np.object_)
 
     def chunks(self, start: int = 0, end: int | None = None) -> Iterator[str]:
-        """The text of these lines, some at a time."""
         last = self._rows if end is None else end
         for begin in range(start, last, CHUNK):
             rows = slice(begin, min(last, begin + CHUNK))
@@ -47,18 +43,15 @@ class DictionaryWriter:
 
 
 def fixed(text: str, rows: int) -> Part:
-    """A part that is the same in every line."""
     return [text], np.broadcast_to(np.int64(0), rows)
 
 
 def encode(numbers: Ints) -> Part:
-    """Whole numbers."""
     known, codes = numbered(numbers)
     return [str(number) for number in known.tolist()], codes
 
 
 def coded(words: Iterable[str], codes: Ints) -> Part:
-    """The same part, with each spelling once."""
     known = list(words)
     number = {word: place for place, word in enumerate(dict.fromkeys(known))}
     if len(number) == len(known):
@@ -68,27 +61,15 @@ def coded(words: Iterable[str], codes: Ints) -> Part:
 
 def joined(parts: Iterable[Part], most: int) -> list[Part]:
     """Neighbours spelled together where one code tells both, or where at most so many combinations occur."""
-    return _few_together(_alike_together(parts), most)
-
-
-def _alike_together(parts: Iterable[Part]) -> list[Part]:
-    """Neighbours that one code tells, as one part, with each spelling once."""
-    groups: list[tuple[list[Sequence[str]], Ints]] = []
+    groups: list[tuple[list[Sequence[str]], Ints]] = []  # neighbours with one code
     for words, codes in parts:
         if groups and groups[-1][1] is codes:
             groups[-1][0].append(words)
         else:
             groups.append(([words], codes))
-    return [
-        coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
-        for group, codes in groups
-    ]
-
-
-def _few_together(parts: Iterable[Part], most: int) -> list[Part]:
-    """Neighbours of which few combinations occur, as one part."""
     done: list[Part] = []
-    for part in parts:
+    for group, codes in groups:
+        part = coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
         together = _together(done[-1], part, most) if done else None
         if together:
             done[-1] = together
@@ -98,7 +79,6 @@ def _few_together(parts: Iterable[Part], most: int) -> list[Part]:
 
 
 def _together(first: Part, second: Part, most: int) -> Part | None:
-    """Both as one part; None where too many combinations occur."""
     (before, code), (after, other) = first, second
     if len(after) == 1:
         return [f"{word}{after[0]}" for word in before], code
@@ -141,4 +121,3 @@ def encode_values(values: Iterable[str | float | None]) -> list[str]:
 
 
 spell = json.JSONEncoder().encode
-"""A value as JSON writes it."""

@@ -16,7 +16,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
-"""A value of JSON and the way to it, to the value that it holds."""
 
 _PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "null"}
 _LONGEST = 60
@@ -24,14 +23,12 @@ _KEY = "key"
 
 
 def from_body(kind: type[T], body: object, where: str = "") -> T:
-    """The dataclass that a JSON object holds; `where` leads to it in the file."""
     return kind(**read_fields(kind, body, where))
 
 
 def read_fields(
     kind: Any, body: object, where: str = "", names: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """The fields of a dataclass that a JSON object holds: all of them, or the named ones."""
     held = mapping(body, where)
     values: dict[str, Any] = {}
     for each in _declared(kind):
@@ -46,7 +43,6 @@ def read_fields(
 
 
 def written_fields(body: Any, names: Collection[str]) -> dict[str, Any]:
-    """The named fields of a dataclass under their keys, in the order of the names."""
     keys = {each.name: _key(each) for each in fields(body)}
     return {keys[name]: getattr(body, name) for name in names}
 
@@ -66,8 +62,6 @@ def mapping(body: object, where: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class _Declared:
-    """A field of a dataclass."""
-
     name: str
     key: str
     expected: Any
@@ -96,7 +90,6 @@ def _declared(kind: Any) -> tuple[_Declared, ...]:
 
 @cache
 def _reader(expected: Any) -> Reader:
-    """How a value of an annotated type is read."""
     kinds = get_args(expected) if get_origin(expected) in (Union, UnionType) else (expected,)
     plain = {kind for kind in kinds if kind in _PLAIN} | ({int} if float in kinds else set())
     others = [_nested(kind) for kind in kinds if kind not in _PLAIN]
@@ -122,7 +115,10 @@ def _nested(kind: Any) -> Reader:
         return _list_reader(kind, get_args(kind))
     if kind is Any:
         return lambda value, _: value
-    return _mapping_reader(_reader(get_args(kind)[1]))
+    reader = _reader(get_args(kind)[1])
+    return lambda value, where: {
+        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
+    }
 
 
 def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
@@ -136,12 +132,6 @@ def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
         return tuple(one(item, place) for one, item, place in zip(each, value, places, strict=True))
 
     return read
-
-
-def _mapping_reader(reader: Reader) -> Reader:
-    return lambda value, where: {
-        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
-    }
 
 
 def _within(where: str, name: str) -> str:

@@ -25,14 +25,10 @@ class Spec:
     """A name and its arguments: enough to build the thing again."""
 
     name: str
-    """Registered name."""
     args: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of the factory."""
 
 
 class Registry(Generic[T]):
-    """Names to factories, of one kind."""
-
     def __init__(self, kind: str, builtin: Mapping[str, str] | None = None) -> None:
         """`builtin` maps names to `module:attribute`, imported at first use."""
         self.kind = kind
@@ -46,7 +42,6 @@ class Registry(Generic[T]):
         self._factories[name] = factory
 
     def names(self) -> list[str]:
-        """Every name, sorted."""
         self._search()
         return sorted({*self._lazy, *self._factories})
 
@@ -56,11 +51,9 @@ class Registry(Generic[T]):
         return [*self._builtin, *others]
 
     def added(self, name: str) -> bool:
-        """True for a name that a plug-in brought."""
         return name not in self._builtin and name in self.names()
 
     def factory(self, name: str) -> Callable[..., T]:
-        """The factory of a name, imported if need be."""
         if name not in self._factories and name not in self._lazy:
             self._search()
         if name not in self._factories:
@@ -71,7 +64,6 @@ class Registry(Generic[T]):
         return self._factories[name]
 
     def build(self, spec: Spec) -> T:
-        """Build the thing a Spec describes."""
         return self.factory(spec.name)(**spec.args)
 
     def _search(self) -> None:

@@ -25,5 +25,4 @@ def shuffled(rng: random.Random, count: int) -> list[int]:
 
 
 def rng_for(seed: int, *names: object) -> random.Random:
-    """A random stream of its own for each combination of names."""
     return random.Random(seed_for(seed, *names))

@@ -52,24 +52,14 @@ class Expected:
 
 
 def checked(
-    kind: type[Checked],
-    body: object,
-    where: str,
-    *,
-    under: str = "",
-    error: type[UsageError] = ConfigError,
+    kind: type[Checked], body: object, where: str, *, under: str = "", error: type[UsageError] = ConfigError
 ) -> Checked:
     """The mapping as its model; `under` is the key that it stands under in the file `where`."""
     try:
         return kind.model_validate(body)
     except ValidationError as problem:
-        raise error(f"{where}: {complaint(problem, kind, under)}") from problem
-
-
-def complaint(error: ValidationError, kind: type[BaseModel], under: str = "") -> str:
-    """What is wrong first and what to do about it, without the file."""
-    fault, step = _fault(error, kind, under)
-    return f"{fault}; {step}." if step else f"{fault}."
+        fault, step = _fault(problem, kind, under)
+        raise error(f"{where}: {fault}; {step}." if step else f"{where}: {fault}.") from problem
 
 
 def reason(error: ValidationError, kind: type[BaseModel]) -> str:
@@ -87,7 +77,9 @@ def _fault(error: ValidationError, kind: type[BaseModel], under: str) -> tuple[s
     begins = problems[0][1].path
     within = [each for each in problems if each[1].path[: len(begins)] == begins]
     first, place = max(within, key=lambda each: len(each[1].path))
-    key = ".".join((*([under] if under else []), *map(_printable, place.path)))
+    key = ".".join(
+        (*([under] if under else []), *(part if part.isprintable() else ascii(part) for part in place.path))
+    )
     match first["type"]:
         case "extra_forbidden":
             return unknown_key(key, place.keys).rstrip("."), ""
@@ -145,9 +137,7 @@ class _Place:
     path: tuple[str, ...]
     """Keys and positions as they stand in the mapping, without the branches of unions."""
     keys: tuple[str, ...]
-    """What the innermost mapping takes."""
     expected: str | None
-    """What the innermost field says of itself."""
 
 
 def _place(kind: type[BaseModel], problem: ErrorDetails) -> _Place:
@@ -160,7 +150,8 @@ def _place(kind: type[BaseModel], problem: ErrorDetails) -> _Place:
             kinds = tuple(each for each in kinds if _is_branch(each, str(part)))
         elif (field := _fields(*kinds).get(str(part))) is not None:
             path.append(str(part))
-            kinds, expected = tuple(_alternatives(field.annotation)), _stated(field)
+            kinds = tuple(_alternatives(field.annotation))
+            expected = next((extra.text for extra in field.metadata if isinstance(extra, Expected)), None)
         elif inner := tuple(_members(*kinds)):
             path.append(str(part))
             kinds, expected = inner, None
@@ -185,14 +176,12 @@ def _fields(kind: Any = None) -> Mapping[str, FieldInfo]:
 
 
 def _members(kind: Any = None) -> Iterator[Any]:
-    """What a mapping or list holds."""
     origin, arguments = get_origin(kind), get_args(kind)
     if isinstance(origin, type) and issubclass(origin, (dict, Mapping, list, tuple)) and arguments:
         yield from _alternatives(arguments[1] if issubclass(origin, (dict, Mapping)) else arguments[0])
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation allows."""
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         for branch in get_args(annotation):
@@ -203,19 +192,10 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _stated(field: FieldInfo) -> str | None:
-    return next((extra.text for extra in field.metadata if isinstance(extra, Expected)), None)
-
-
 def _expected(problem: ErrorDetails) -> str:
-    """What would have been right, in the words of this project where they are known."""
     context = problem.get("ctx", {}).items()
     if problem["type"] in _EXPECTED:
         limits = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context}
         return _EXPECTED[problem["type"]].format(**limits)
     message = problem["msg"].removeprefix("Input should be ")
     return message[:1].lower() + message[1:]
-
-
-def _printable(part: str) -> str:
-    return part if part.isprintable() else ascii(part)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.json_dataclasses import from_body
 from steelyard.core.text import pluralize
+from steelyard.trials.judge import Judge
 
 RECORDED = "recorded"
 """The model of a judge that was asked elsewhere."""
@@ -29,6 +30,13 @@ class JudgeEntry:
     """Judges that are asked in its place, where it is made of others."""
     calls_per_verdict: int = 1
     """Calls that a verdict takes."""
+
+    @classmethod
+    def of(cls, judge: Judge, protocols: Iterable[str]) -> JudgeEntry:
+        """A judge of a study with the fingerprints of these protocols."""
+        members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+        prints = {name: judge.fingerprint(name) for name in protocols}
+        return cls(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
 
     @property
     def instruments(self) -> Mapping[str, str]:

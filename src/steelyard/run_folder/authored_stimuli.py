@@ -20,8 +20,6 @@ from steelyard.tasks.scale import parse_scale
 
 @dataclass(frozen=True)
 class AuthoredStimulus:
-    """A stimulus that somebody wrote, with the tries that were rejected."""
-
     stimulus: Stimulus
     """As it was made; what a person decided later is not in it."""
     tries: tuple[Rejection, ...] = ()
@@ -31,36 +29,32 @@ class AuthoredStimulus:
 
     @property
     def rejected(self) -> bool:
-        """True where no try was good enough."""
         return self.stimulus.lineage.review == REJECTED
 
     def row(self, brief: str, roles: str) -> AuthoredRow:
-        """How it lies in the run file."""
         return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(self._body))
 
     def arrival(self, original: Stimulus) -> str:
-        """How it is shown to reviewers while others are written."""
         return canonical_json({**self._body, "original": original.to_json()})
 
     @property
     def _body(self) -> dict[str, Any]:
-        """What is kept of it."""
         body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
         return {**body, "by_validator": True} if self.by_validator else body
 
     @classmethod
     def from_arrival(cls, body: str) -> tuple[AuthoredStimulus, Stimulus]:
         """The inverse of `arrival`."""
-        read = json.loads(body)
-        return cls._of(read), Stimulus.from_json(read["original"])
+        return cls.from_json(body), Stimulus.from_json(json.loads(body)["original"])
 
     @classmethod
     def of(cls, row: AuthoredRow) -> AuthoredStimulus:
         """The inverse of `row`."""
-        return cls._of(json.loads(row.body))
+        return cls.from_json(row.body)
 
     @classmethod
-    def _of(cls, body: dict[str, Any]) -> AuthoredStimulus:
+    def from_json(cls, text: str) -> AuthoredStimulus:
+        body = json.loads(text)
         tries = tuple(Rejection(**each) for each in body["tries"])
         return cls(Stimulus.from_json(body["stimulus"]), tries, body.get("by_validator", False))
 
@@ -97,17 +91,12 @@ def _probe(probe: str, made: list[tuple[AuthoredStimulus, Stimulus]]) -> ProbeRe
 
 
 def _buckets(stimuli: Iterable[Stimulus]) -> tuple[Bucket, ...]:
-    """How evenly the levels are filled."""
     wanted: Counter[str] = Counter()
     filled: Counter[str] = Counter()
     for stimulus in stimuli:
         if isinstance(stimulus.expectation, Label):
-            wanted[_requested_level(stimulus)] += 1
+            # The level that it was written for, which need not be the one it is kept at.
+            answers = parse_scale(stimulus.scale or "").answers
+            wanted[answers[int(stimulus.id.rpartition("/")[2]) % len(answers)]] += 1
             filled[stimulus.expectation.value] += stimulus.lineage.review != REJECTED
     return tuple(Bucket(level, filled[level], wanted[level]) for level in sorted(wanted, key=int))
-
-
-def _requested_level(stimulus: Stimulus) -> str:
-    """The level that a text was written for, which need not be the one it is kept at."""
-    answers = parse_scale(stimulus.scale or "").answers
-    return answers[int(stimulus.id.rpartition("/")[2]) % len(answers)]

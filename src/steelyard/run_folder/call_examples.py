@@ -1,14 +1,16 @@
-"""Calls of a run folder as examples: observations with raw replies, and those behind flagged readings."""
+"""Calls of a run folder: the record of each with its raw reply, and examples behind flagged findings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Mask, distinct
+from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import ExampleText, ExampleTrial, FindingExample, truncate
 from steelyard.datasheet.examples.explain import explain
@@ -17,15 +19,118 @@ from steelyard.datasheet.findings.findings import examples_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
-from steelyard.run_folder.call_record import CallRecord, call_records
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.run_store import RunStore
+from steelyard.store.trials import StoredCall
+from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
+
+
+class MemberCall(NamedTuple):
+    name: str
+    reply: str | None
+    message: str | None
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call; of a verdict that was recorded elsewhere only the observation is known."""
+
+    observation: Observation
+    reader: str | None = None
+    stored: StoredCall | None = None
+    """What the run file holds; None for a recorded call and for a composite judge."""
+    members: Sequence[MemberCall] = ()
+
+    @property
+    def verdict(self) -> str:
+        return answer_word(self.observation.verdict)
+
+    @property
+    def reason(self) -> str | None:
+        return reason_of(self.observation.verdict)
+
+    @property
+    def reply(self) -> str | None:
+        """The reply in words; of a composite judge the replies of its members."""
+        if self.stored is not None:
+            return _reply(self.stored)
+        replies = [f"{member.name}: {member.reply}" for member in self.members if member.reply is not None]
+        return "\n".join(replies) or None
+
+    @property
+    def attempts(self) -> int | None:
+        if self.stored is None:
+            return None
+        last = self.stored.reply or (self.stored.failures[-1] if self.stored.failures else None)
+        return None if last is None else last.attempts
+
+    @property
+    def message(self) -> str | None:
+        """The error of a call without a reply; of a composite judge that of the first such member."""
+        if self.stored is not None:
+            return _message(self.stored)
+        return next((member.message for member in self.members if member.message is not None), None)
+
+
+def call_records(
+    store: RunStore | None, calls: Iterable[tuple[Observation, Trial | None]]
+) -> list[CallRecord]:
+    """Records of observations and their trials, by one read of the run file; an import has neither."""
+    pairs = list(calls)
+    keys = [call.key for _, trial in pairs if trial is not None for call in trial.calls]
+    stored = {} if store is None else store.calls(keys)
+    return [_record(observation, trial, stored) for observation, trial in pairs]
+
+
+def _record(observation: Observation, trial: Trial | None, stored: dict[str, StoredCall]) -> CallRecord:
+    if trial is None:
+        return CallRecord(observation)
+    if trial.judge.composition is None:
+        reader = reader_words(trial.judge.protocols[trial.protocol].reader)
+        return CallRecord(observation, reader, stored.get(trial.key))
+    members = []
+    for call in trial.calls:
+        kept = stored.get(call.key)
+        reply, message = (None, None) if kept is None else (_reply(kept), _message(kept))
+        members.append(
+            MemberCall(f"{call.judge.name}, {call.order}, repeat {call.replicate}", reply, message)
+        )
+    return CallRecord(observation, f"{trial.judge.composition.rule} of members", members=members)
+
+
+def _reply(stored: StoredCall) -> str | None:
+    return None if stored.reply is None else reply_words(stored.reply.reply)
+
+
+def _message(stored: StoredCall) -> str | None:
+    return stored.failures[-1].message if stored.reply is None and stored.failures else None
+
+
+def reader_words(reader: Spec) -> str:
+    """The reader with its settings: `json`, `regex (pattern: …)`."""
+    settings = ", ".join(f"{name}: {value}" for name, value in sorted(reader.args.items()))
+    return f"{reader.name} ({settings})" if settings else reader.name
+
+
+def reply_words(reply: Reply) -> str:
+    """The text of a reply, and scores or log-probabilities that a reader may have used."""
+    parts = [reply.text] if reply.text else []
+    if reply.scores is not None:
+        parts.append(f"scores: {', '.join(f'{score:g}' for score in reply.scores)}")
+    if reply.logprobs:
+        likely = sorted(reply.logprobs.items(), key=lambda each: -each[1])[:5]
+        parts.append("log-probabilities: " + ", ".join(f"{token!r} {value:.3f}" for token, value in likely))
+    if reply.finish != "stop":
+        parts.append(f"[finish: {reply.finish}]")
+    return "\n".join(parts)
+
 
 CALLS = 6
 """Calls of one stimulus that an example shows."""
@@ -37,22 +142,16 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RunCalls:
-    """Every call of a run folder or an import, from which examples are made."""
-
     observations: Observations
-    """What was read."""
     seed: int
     """Seed of the study, which breaks ties between examples."""
     baselines: Collection[str] = ()
-    """Baselines among the judges."""
     probes: Mapping[str, Collection[Place]] = field(default_factory=dict)
     """Probe to its stimuli and protocols, stimuli that it shares with others included."""
     record: Callable[[Observation], CallRecord] = CallRecord
-    """The record of an observation."""
 
     @classmethod
     def of_run(cls, plan: Plan, record: RunRecord) -> RunCalls:
-        """The calls of a run folder."""
         probes: dict[str, set[Place]] = {spec.name: set() for spec in plan.study.probes}
         questions = plan.trials.questions
         shown = np.unique(plan.use * len(questions) + plan.trials.question)
@@ -62,11 +161,17 @@ class RunCalls:
                 probes.setdefault(probe, set()).add(place)
         baselines = {judge.name for judge in plan.study.judges if judge.baseline}
         observations = record.observations(plan.trials)
-        return cls(observations, plan.study.seed, baselines, probes, _RunRecords(plan, record.store).of)
+
+        def call_record(call: Observation) -> CallRecord:
+            place = call.judge, call.protocol, call.stimulus.id, call.order
+            row = plan.trials.find(place, call.replicate)
+            assert row is not None, place
+            return call_records(record.store, [(call, plan.trials[row])])[0]
+
+        return cls(observations, plan.study.seed, baselines, probes, call_record)
 
     @classmethod
     def of_import(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> RunCalls:
-        """The calls of an import: verdicts without texts and replies."""
         return cls(observations, seed, baselines)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:
@@ -79,12 +184,10 @@ class RunCalls:
             [(stimulus.id, protocol) in places for protocol in calls.protocols]
             for stimulus in calls.shown.stimuli
         ]
-        return np.array(shared, dtype=np.bool_).reshape(-1, len(calls.protocols))[
-            calls.stimulus, calls.protocol
-        ]
+        by_protocol = np.array(shared, dtype=np.bool_).reshape(-1, len(calls.protocols))
+        return by_protocol[calls.stimulus, calls.protocol]
 
     def example(self, group: CallGroup, reading: str = "") -> FindingExample:
-        """The group with its texts and raw replies."""
         stimulus, call = group.stimulus, group.calls[0]
         unchanged = select_calls(group.unchanged, CALLS // 2)
         calls = select_calls(group.calls, CALLS - len(unchanged))
@@ -138,23 +241,7 @@ def _text(stimulus: Stimulus) -> ExampleText:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _RunRecords:
-    """Records of the calls of a run."""
-
-    plan: Plan
-    store: RunStore
-
-    def of(self, call: Observation) -> CallRecord:
-        """The record of one observation."""
-        place = call.judge, call.protocol, call.stimulus.id, call.order
-        row = self.plan.trials.find(place, call.replicate)
-        assert row is not None, place
-        return call_records(self.store, [(call, self.plan.trials[row])])[0]
-
-
 EXAMPLES_PER_READING = 3
-"""Examples behind a flagged reading."""
 MANY_READINGS = 24
 """Flagged readings of a datasheet above which each has one example."""
 
@@ -172,27 +259,19 @@ def with_examples(datasheet: Datasheet, run_calls: RunCalls) -> Datasheet:
 
 def _of_judge(datasheet: Datasheet, run_calls: RunCalls, judge: str) -> list[FindingExample]:
     selector = ExampleSelector(run_calls.observations.of_judge(judge))
-    shown = (
-        *_flagged_examples(datasheet, run_calls, judge, selector),
-        *_failure_examples(run_calls, selector),
-    )
-    return [truncate(example) for example in shown]
-
-
-def _flagged_examples(
-    datasheet: Datasheet, run_calls: RunCalls, judge: str, selector: ExampleSelector
-) -> Iterator[FindingExample]:
-    flagged = [reading for reading in datasheet.findings if reading.status == FLAGGED]
+    flagged = [finding for finding in datasheet.findings if finding.status == FLAGGED]
     limit = EXAMPLES_PER_READING if len(flagged) <= MANY_READINGS else 1
     estimates = datasheet.look_up.of_judge(judge)
-    for reading in flagged:
-        if reading.judge == judge:
-            for group in examples_behind(reading, selector, estimates, limit, run_calls.seed):
-                yield run_calls.example(group, reading.title)
+    examples = [
+        run_calls.example(group, finding.title)
+        for finding in flagged
+        if finding.judge == judge
+        for group in examples_behind(finding, selector, estimates, limit, run_calls.seed)
+    ]
+    return [truncate(example) for example in (*examples, *_failure_examples(run_calls, selector))]
 
 
 def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterator[FindingExample]:
-    """An example of each reason why calls have no verdict."""
     calls = selector.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):
         for number in distinct(calls.verdict[calls.ended(kind)]).tolist():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import Any
 
 import numpy as np
 import yaml
@@ -45,7 +44,6 @@ def positional_words(words: Sequence[str]) -> Iterator[str]:
 
 
 def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
-    """Words of a command without these options and their values."""
     skip = False
     for word in words:
         if not skip and word not in options:
@@ -55,14 +53,9 @@ def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RemedyJudge:
-    """A judge with its remedy, made of judges of the study."""
-
     definition: str
-    """As a study file has it."""
     title: str
-    """What is done."""
     judge: Judge
-    """The judge, made of judges of the study."""
 
     @classmethod
     def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
@@ -80,19 +73,6 @@ class RemedyJudge:
             return composite.judge(parse, known, study.task.scale)
 
         return cls(remedy.definition, remedy.title, parse(yaml.safe_load(remedy.definition)))
-
-    def address(self, written: Mapping[str, str]) -> str | None:
-        """As the command line has it, its members as they were written there; None where it can not."""
-        body: Any = yaml.safe_load(self.definition)
-        return address_of(body, written)
-
-    def count_in_study(self, study: Study, beside: Iterable[Judge] = ()) -> int:
-        """Calls on the built-in stimuli, with those of other judges beside."""
-        return sum(count_calls(study, (*beside, self.judge)))
-
-    def is_covered_by(self, plan: Plan) -> bool:
-        """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
-        return {one.name for one in self.judge.asked} <= {judge.name for judge in plan.trials.judges}
 
     def count_in_plan(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
         """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
@@ -112,56 +92,43 @@ class RemedyJudge:
 
 
 LARGER = {"quick": "standard", "standard": "full"}
-"""The next larger profile."""
 GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
-"""What is left where nothing larger is built in."""
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
-"""Before more is paid for a judge that cannot be read."""
-RECORD_AGAIN = "after the change, record its verdicts again and import them"
-RECORD_MORE = "record its verdicts on more rows, and import them with these"
-RECORD_SWAPPED = "record its verdicts on the same pairs in the other order, and import them with these"
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
-    path = _NextSteps(sheet, plan, record)
-    verdicts = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
+    steps = _NextSteps(sheet, plan, record)
+    verdicts = faults.guarded(
+        "", "next step", lambda: tuple(map(steps.with_step, sheet.verdicts)), lambda _: sheet.verdicts
+    )
     return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
 
 
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
-    return replace(
-        sheet,
-        verdicts=tuple(replace(each, next=NextStep(_recording_step(sheet, each))) for each in sheet.verdicts),
-    )
-
-
-def _recording_step(sheet: Datasheet, verdict: Conclusion) -> str:
-    """What to record: after a change, else what the record lacks."""
-    if verdict.word in (UNFIT, CARE):
-        return RECORD_AGAIN
-    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
-    one_order = any(e.value is None and not sum(e.excluded.values()) for e in both)
-    return RECORD_SWAPPED if one_order else RECORD_MORE
+    verdicts = []
+    for verdict in sheet.verdicts:
+        both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
+        if verdict.word in (UNFIT, CARE):
+            step = "after the change, record its verdicts again and import them"
+        elif any(e.value is None and not sum(e.excluded.values()) for e in both):
+            step = "record its verdicts on the same pairs in the other order, and import them with these"
+        else:
+            step = "record its verdicts on more rows, and import them with these"
+        verdicts.append(replace(verdict, next=NextStep(step)))
+    return replace(sheet, verdicts=tuple(verdicts))
 
 
 @dataclass(frozen=True)
 class _NextSteps:
-    """What can be done from here."""
-
     sheet: Datasheet
     plan: Plan
     record: RunRecord
     known: dict[str, int | None] = field(default_factory=dict)
-    """Profile to the calls that it takes, once they were counted."""
 
-    def verdicts(self) -> tuple[Conclusion, ...]:
-        """Every verdict with its next step."""
-        return tuple(self._with_step(verdict) for verdict in self.sheet.verdicts)
-
-    def _with_step(self, verdict: Conclusion) -> Conclusion:
+    def with_step(self, verdict: Conclusion) -> Conclusion:
         run = self.sheet.facts
         if run.partial:
             unread = verdict.word == UNFIT and _of_failures(verdict)
@@ -210,20 +177,23 @@ class _NextSteps:
         return mine if needs_change and mine != "quick" else LARGER.get(mine)
 
     def _remedy_step(self, verdict: Conclusion, remedy: RemedyJudge, profile: str) -> Conclusion:
-        """The judge with its remedy, measured in a folder of its own."""
         study, words = self._study, self._study.command
         file = None if words is None else next(iter(positional_words(words)), None)
-        address = None if words is None else remedy.address(self._judge_arguments(words))
+        address = (
+            None
+            if words is None
+            else address_of(yaml.safe_load(remedy.definition), self._judge_arguments(words))
+        )
         beside = () if address else _measured_judges(study)
         calls = None
         if self._countable:
-            alike = profile == study.profile and remedy.is_covered_by(self.plan)
-            shown = study.source is not None or alike
-            calls = (
-                remedy.count_in_plan(self.plan, beside)
-                if shown
-                else remedy.count_in_study(self._resized(profile), beside)
-            )
+            # A plan shows what each member is asked where every one of them was measured itself.
+            measured = {judge.name for judge in self.plan.trials.judges}
+            covered = {one.name for one in remedy.judge.asked} <= measured
+            if study.source is not None or (profile == study.profile and covered):
+                calls = remedy.count_in_plan(self.plan, beside)
+            else:
+                calls = sum(count_calls(self._resized(profile), (*beside, remedy.judge)))
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile", "--until"] if study.source is None else []
@@ -296,7 +266,6 @@ class _NextSteps:
         return replace(self._study, profile=profile, items=tuple(self._items(profile)))
 
     def _items(self, profile: str) -> Iterator[Item]:
-        """Items of the pack, on the scales that this run has."""
         if any(stimulus.transcript is not None for stimulus in self.plan.stimuli):
             yield from runs_draw(profile, self._study.seed)
         elif form_of(self._study.task) == POINTWISE:
@@ -318,9 +287,8 @@ class _NextSteps:
         price = _price(calls, cost, self.sheet.facts.handed_in)
         return replace(verdict, next=NextStep(purpose, command, price, calls, cost))
 
-    @property
+    @cached_property
     def _in_batches(self) -> bool:
-        """Whether calls of this run went in batches."""
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
     @cached_property
@@ -345,7 +313,6 @@ def new_folder(study: Study) -> str:
 
 
 def _of_failures(verdict: Conclusion) -> bool:
-    """Whether calls without a verdict are among what it rests on."""
     return any(fact.title == titles.FAILURES for fact in verdict.facts)
 
 

@@ -14,52 +14,40 @@ from steelyard.datasheet.sequential import look_at
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.call_examples import RunCalls, with_examples
-from steelyard.run_folder.instrument_cards import instrument_cards, services
 from steelyard.run_folder.next_step import with_next_steps
-from steelyard.run_folder.published_files import (
-    remove_datasheet,
-    remove_results,
-    write_datasheet,
-    write_results,
-)
-from steelyard.run_folder.run_facts import run_facts
+from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
+from steelyard.run_folder.run_facts import instrument_cards, run_facts, services
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
-from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 
 
 def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | None:
-    """Build the datasheet from the record and write every format; without a reply there is none."""
     if record.coverage(plan.trials).own.answered:
         datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
         write_results(folder.path, results_of(plan, record))
         return datasheet
-    remove_datasheet(folder.path)  # no reply stands behind what may lie there
-    remove_results(folder.path)
+    remove_published(folder.path)
     return None
 
 
 def results_of(plan: Plan, record: RunRecord) -> Results:
-    """Every call of a plan that was asked, item by item."""
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
     return Results(record.observations(plan.trials), baselines, composed)
 
 
 def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
-    """Every figure, recomputed from the record."""
     study = plan.study
-    entries = tuple(map(_entry, study.judges))
     observations = record.observations(plan.trials)
     sheet = assemble(
         name=study.name,
         seed=study.seed,
         profile=study.profile,
         stimulus_set=plan.stimuli.hash,
-        judges=entries,
+        judges=tuple(JudgeEntry.of(judge, sorted(judge.protocols)) for judge in study.judges),
         probes=study.build_probes(),
         observations=observations,
         run=run_facts(plan, record),
@@ -70,7 +58,17 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
         sheet = _with_looks(sheet, study.looks, observations)
     written = count_by_probe(map(AuthoredStimulus.of, record.store.authored().values()), plan.all_stimuli)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
-    return with_examples(_with_instruments(sheet, plan, record), RunCalls.of_run(plan, record))
+    # A fault in the instrument cards costs the cards, never the figures.
+    faults = Faults()
+    cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())
+    served = faults.guarded("", "instrument cards", lambda: services(plan, record), lambda _: {})
+    sheet = replace(
+        sheet,
+        instruments=cards,
+        run={**sheet.run, "instruments": served},
+        faults=(*sheet.faults, *faults.found),
+    )
+    return with_examples(sheet, RunCalls.of_run(plan, record))
 
 
 def _with_looks(sheet: Datasheet, before: Sequence[ProfileLook], observations: Observations) -> Datasheet:
@@ -83,18 +81,3 @@ def _with_looks(sheet: Datasheet, before: Sequence[ProfileLook], observations: O
     mine = [] if sheet.partial else faults.guarded("", "look", look, lambda _: [])
     run = {**sheet.run, "looks": [each.to_json() for each in (*before, *mine)]}
     return replace(sheet, run=run, faults=(*sheet.faults, *faults.found))
-
-
-def _with_instruments(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
-    """The datasheet with its instrument cards; where a fault stops them, the figures stand."""
-    faults = Faults()
-    cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())
-    served = faults.guarded("", "instrument cards", lambda: services(plan, record), lambda _: {})
-    run = {**sheet.run, "instruments": served}
-    return replace(sheet, instruments=cards, run=run, faults=(*sheet.faults, *faults.found))
-
-
-def _entry(judge: Judge) -> JudgeEntry:
-    prints = {name: judge.fingerprint(name) for name in sorted(judge.protocols)}
-    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
-    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)

@@ -16,14 +16,13 @@ from steelyard.core.arrays import Ints
 from steelyard.core.atomic_write import atomic_write, atomic_write_text
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
-from steelyard.datasheet.results import Column, Results
+from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.run_folder import JSON, MARKDOWN, PAGE, SHEETS
 
 
 def read_datasheet(folder: Path) -> Datasheet:
-    """The datasheet of a run folder or an import, as it was published."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
     path = folder / JSON
@@ -60,17 +59,8 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     return datasheet
 
 
-def remove_datasheet(folder: Path) -> None:
-    """Take away what may lie there."""
-    for name in SHEETS:
-        with suppress(OSError):
-            (folder / name).unlink(missing_ok=True)
-
-
 CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
-"""Files of a run item by item."""
 ROWS = 200_000
-"""Rows of a row group."""
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 """Columns that hold no text, and what they hold."""
 
@@ -80,26 +70,25 @@ def write_results(folder: Path, results: Results) -> None:
 
     Parquet is written beside the texts: pyarrow works on a core of its own.
     """
+
+    def write_texts() -> None:
+        atomic_write_text(folder / CSV, results.csv())
+        atomic_write_text(folder / LINES, results.jsonl())
+
     if parquet_missing() is not None:
         with suppress(OSError):
             (folder / PARQUET).unlink(missing_ok=True)  # one of an earlier run would hold other calls
-        _write_texts(folder, results)
+        write_texts()
         return
     _ = results.columns  # worked out once, before two threads ask for them
     with ThreadPoolExecutor(1) as beside:
         columns = beside.submit(write_parquet, folder / PARQUET, results)
-        _write_texts(folder, results)
+        write_texts()
         columns.result()
 
 
-def _write_texts(folder: Path, results: Results) -> None:
-    atomic_write_text(folder / CSV, results.csv())
-    atomic_write_text(folder / LINES, results.jsonl())
-
-
-def remove_results(folder: Path) -> None:
-    """Take away what may lie there."""
-    for name in RESULTS:
+def remove_published(folder: Path) -> None:
+    for name in (*SHEETS, *RESULTS):
         with suppress(OSError):
             (folder / name).unlink(missing_ok=True)
 
@@ -115,24 +104,21 @@ def parquet_missing() -> str | None:
 
 
 def write_parquet(path: Path, results: Results) -> None:
-    """Every call, in row groups."""
     import pyarrow
     from pyarrow import parquet
 
     kinds = {name: getattr(pyarrow, _TYPES.get(name, "string"))() for name in results.columns}
     schema = pyarrow.schema(list(kinds.items()))
-    columns = [(*_coded(column, kinds[name]), column.codes) for name, column in results.columns.items()]
+    columns = []
+    for name, column in results.columns.items():
+        known = {value: number for number, value in enumerate(dict.fromkeys(column.values))}
+        places = np.array([known[value] for value in column.values], dtype=np.int64)
+        columns.append((_array(list(known), kinds[name]), places, column.codes))
     with atomic_write(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for start in range(0, len(results), ROWS):
             rows = slice(start, start + ROWS)
             arrays = [values.take(_numbers(places[codes[rows]])) for values, places, codes in columns]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
-
-
-def _coded(column: Column, kind: Any) -> tuple[Any, Ints]:
-    """Distinct values as pyarrow's, and the place of each value among them."""
-    known = {value: number for number, value in enumerate(dict.fromkeys(column.values))}
-    return _array(list(known), kind), np.array([known[value] for value in column.values], dtype=np.int64)
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:
@@ -153,14 +139,12 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _bits(values: Iterable[bool]) -> Any:
-    """Yes or no as pyarrow's, eight in a byte."""
     import pyarrow
 
     return pyarrow.py_buffer(np.packbits(np.array(list(values), dtype=np.bool_), bitorder="little"))
 
 
 def _numbers(codes: Ints) -> Any:
-    """Places as pyarrow's numbers."""
     import pyarrow
 
     whole = np.ascontiguousarray(codes, dtype=np.int64)
@@ -168,5 +152,4 @@ def _numbers(codes: Ints) -> Any:
 
 
 def valid_text(value: object) -> object:
-    """Text that UTF-8 can spell."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -68,7 +68,6 @@ def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None)
 
 
 def _with_readers(held: Judge, wanted: Judge | None) -> Judge:
-    """The judge with the other's readers, where its protocols differ in nothing else."""
     others = {} if wanted is None else wanted.protocols
     protocols = {
         name: replace(protocol, reader=others[name].reader) if name in others else protocol
@@ -84,7 +83,6 @@ def _replaced(held: Judge, wanted: Judge | None) -> Judge:
 
 
 def _by_protocol(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
-    """Trials by judge and protocol, of those that are to be read in another way."""
     arms: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         name, protocol = trial.judge.name, trial.protocol
@@ -107,7 +105,6 @@ def _is_unreadable(arm: Sequence[Trial], record: RunRecord, most: int | None) ->
 def _moves(
     arms: Iterable[list[Trial]], judges: dict[str, Judge], record: RunRecord, store: RunStore
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Trials that have a reply or a failure, each with what it becomes."""
     failures = store.failures()
     for arm in arms:
         replies = record.replies(arm)
@@ -119,7 +116,6 @@ def _moves(
 
 
 def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:
-    """Nothing but the reader of the trial's protocol is another."""
     protocol = judge.protocols.get(trial.protocol)
     if protocol is None:
         return False
@@ -147,7 +143,11 @@ def prepare_folder(folder: RunFolder, plan: Plan) -> Plan:
     study = plan.study
     reread_replies(folder, study)
     held = require_same_study(folder, study)
-    if held is not None and held.hash == study.hash and not _was_interrupted(folder, study):
+    interrupted = False  # `--until verdict`, between the study of a larger profile and its stimuli
+    if study.looks:
+        with folder.store() as store:
+            interrupted = store.study != study.hash
+    if held is not None and held.hash == study.hash and not interrupted:
         _check_written(folder, plan)
         check_stimuli(folder, plan)
         _save_plan(folder, plan)
@@ -167,21 +167,22 @@ def prepare_folder(folder: RunFolder, plan: Plan) -> Plan:
     return plan
 
 
-def _was_interrupted(folder: RunFolder, study: Study) -> bool:
-    """Whether `--until verdict` was interrupted between the study of a larger profile and its stimuli."""
-    if not study.looks:
-        return False
-    with folder.store() as store:
-        return store.study != study.hash
-
-
 def require_same_study(folder: RunFolder, study: Study) -> Study | None:
     """The study that lies here, if any; one that the other does not go on with is refused."""
     if not folder.study.exists():
         return None
     held = load_snapshot(folder.study)
     check_replies(folder)
-    _check_source(folder, held, study)
+    changed = None if held.source is None or study.source is None else study.source.changed(held.source)
+    if held.source is not None and changed is not None:  # refused even where the same items come of them
+        if changed not in held.source.files:
+            raise ConfigError(
+                f"{folder.path}: holds a study of other data than {changed}; choose another --out."
+            )
+        raise ConfigError(
+            f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+            "restore the file, or choose another --out."
+        )
     if not study.extends(held) and not study.grows(held):
         differing = _difference(held, study)
         raise ConfigError(f"{folder.path}: holds another study ({differing}); choose another --out.")
@@ -198,23 +199,7 @@ def check_replies(folder: RunFolder) -> None:
         )
 
 
-def _check_source(folder: RunFolder, held: Study, study: Study) -> None:
-    """Refuse data that have changed since they were frozen, even where the same items come of them."""
-    if held.source is None or study.source is None:
-        return
-    changed = study.source.changed(held.source)
-    if changed is None:
-        return
-    if changed not in held.source.files:
-        raise ConfigError(f"{folder.path}: holds a study of other data than {changed}; choose another --out.")
-    raise ConfigError(
-        f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
-        "restore the file, or choose another --out."
-    )
-
-
 def _check_written(folder: RunFolder, plan: Plan) -> None:
-    """Refuse to judge other written stimuli than those that were frozen."""
     if not plan.study.authored:
         return
     with folder.store(read_only=True) as store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.core.atomic_write import write_error
@@ -18,52 +17,25 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
     fcntl = None  # type: ignore[assignment]
 
 JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
-"""Files of a published datasheet."""
-RUNS = "steelyard-runs"
-"""Folder of the runs that were given no --out."""
 
 
-@dataclass(frozen=True)
 class RunFolder:
-    """Where a run keeps its files."""
-
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.study = path / "study.yaml"
+        self.stimuli = path / "stimuli.jsonl"
+        self.database = path / "run.db"
+        """Trials, replies and failures."""
+        self.decisions = path / "decision.json"
+        """The log of sequential decisions."""
+        self.reviews = path / "review.db"
+        """Votes of reviewers about written stimuli."""
+        self.page = path / PAGE
 
     @classmethod
     def default(cls, study: Study) -> RunFolder:
         """`steelyard-runs/<name>-<8 hex of the effective configuration>`."""
-        digest = study.hash.removeprefix("sha256:")[:8]
-        return cls(Path(RUNS) / f"{study.name}-{digest}")
-
-    @property
-    def study(self) -> Path:
-        """The frozen study."""
-        return self.path / "study.yaml"
-
-    @property
-    def stimuli(self) -> Path:
-        """The frozen stimulus set."""
-        return self.path / "stimuli.jsonl"
-
-    @property
-    def database(self) -> Path:
-        """Trials, replies and failures."""
-        return self.path / "run.db"
-
-    @property
-    def decisions(self) -> Path:
-        """The log of sequential decisions, where some were made."""
-        return self.path / "decision.json"
-
-    @property
-    def reviews(self) -> Path:
-        """What people decided about written stimuli, where somebody opened the bench."""
-        return self.path / "review.db"
-
-    @property
-    def page(self) -> Path:
-        """The datasheet as one HTML file."""
-        return self.path / PAGE
+        return cls(Path("steelyard-runs") / f"{study.name}-{study.hash.removeprefix('sha256:')[:8]}")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -85,7 +57,6 @@ class RunFolder:
 
     @contextmanager
     def store(self, *, read_only: bool = False) -> Iterator[RunStore]:
-        """The run file, closed at the end."""
         store = RunStore(self.database, read_only=read_only)
         try:
             yield store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from operator import itemgetter
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
@@ -28,11 +29,9 @@ FIRST_ROWS = 100
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
 MERIT_METRICS = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
-"""Figures that say whether a judge tells good from bad."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
-"""Why they then are undefined."""
 BY_LABEL = (MERIT.id, KAPPA.id, LENIENCY.id)
 """Figures that both labels weigh in, whose rows of the rarer label decide."""
 UNEVEN = 3
@@ -45,10 +44,7 @@ MAX_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class SampleSizeHint:
-    """What rows of one's own want before they are judged again."""
-
     advice: str
-    """What to do to them."""
     growth: float = 1.0
     """Rows then, for one now."""
 
@@ -73,7 +69,7 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     main = merit or [each for each in open_ones if each[1].metric in MERIT_METRICS]
     if not open_ones:
         return None
-    rows, figure = max(main, key=_size) if main else min(open_ones, key=_size)
+    rows, figure = max(main, key=itemgetter(0)) if main else min(open_ones, key=itemgetter(0))
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
     rows_text = (
@@ -121,16 +117,12 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     ]
     if not needed:
         return None
-    runs, figure = max(needed, key=_size)
+    runs, figure = max(needed, key=itemgetter(0))
     return SampleSizeHint(
         f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
         f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
         1 + round_up(runs) / max(1, figure.n_units),
     )
-
-
-def _size(each: tuple[int, Estimate]) -> int:
-    return each[0]
 
 
 def _rows(estimate: Estimate) -> int | None:

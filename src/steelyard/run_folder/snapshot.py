@@ -34,12 +34,10 @@ from steelyard.trials.trials import Trials
 
 
 def save_snapshot(path: Path, study: Study) -> None:
-    """Write the study of a run folder."""
     atomic_write_text(path, snapshot_text(study))
 
 
 def snapshot_text(study: Study) -> str:
-    """`study.yaml` of the run folder: every effective value, prompts included."""
     body = {
         **FROZEN,
         "name": study.name,
@@ -52,7 +50,11 @@ def snapshot_text(study: Study) -> str:
             "rubric": study.task.rubric,
             "scale": scale_name(study.task.scale),
         },
-        **({} if study.source is None else {"data": _source_body(study.source)}),
+        **(
+            {}
+            if study.source is None
+            else {"data": {**study.source.settings, "files": dict(study.source.files)}}
+        ),
         **({} if study.items_hash is None else {"items": study.items_hash}),
         **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
@@ -65,9 +67,9 @@ def snapshot_text(study: Study) -> str:
 
 
 def load_snapshot(path: Path) -> Study:
-    """The study of a run folder."""
     body = read_yaml(path)
     try:
+        data = None if body.get("data") is None else dict(body["data"])
         frame = StudyConfig(
             name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
         )
@@ -89,7 +91,9 @@ def load_snapshot(path: Path) -> Study:
             frozen_items=body.get("items"),
             reference=body.get("reference"),
             writers=body.get("writers"),
-            source=None if body.get("data") is None else _load_source(dict(body["data"])),
+            source=None
+            if data is None
+            else DataSource(data, {str(file): str(digest) for file, digest in data.pop("files").items()}),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             decides=None if body.get("decides") is None else str(body["decides"]),
             looks=None
@@ -97,24 +101,11 @@ def load_snapshot(path: Path) -> Study:
             else tuple(from_body(ProfileLook, o) for o in body["looks"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        line = (str(error).splitlines() or [type(error).__name__])[0]
+        why = reason(error, StudyConfig) if isinstance(error, ValidationError) else line
         raise ConfigError(
-            f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
+            f"{path}: not the frozen study of a run folder ({why}); restore the file."
         ) from error
-
-
-def _source_body(source: DataSource) -> dict[str, Any]:
-    return {**source.settings, "files": dict(source.files)}
-
-
-def _load_source(body: dict[str, Any]) -> DataSource:
-    files = {str(path): str(digest) for path, digest in body.pop("files").items()}
-    return DataSource(body, files)
-
-
-def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return reason(error, StudyConfig)
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _judge_body(body: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +137,6 @@ STEP = 16_384
 
 
 def planned_trials(plan: Plan) -> Iterator[PlannedTrial]:
-    """Every trial of a plan, in its order."""
     probes = [tuple(sorted(use)) for use in plan.uses]
     trials = plan.trials
     for start in range(0, len(trials), STEP):
@@ -207,7 +197,6 @@ def load_plan(folder: RunFolder) -> Plan:
 
 
 def check_stimuli(folder: RunFolder, plan: Plan) -> None:
-    """Refuse stimuli that are not those of the plan."""
     frozen = StimulusSet.read(folder.stimuli).judged
     if frozen.hash != plan.stimuli.hash:
         raise ConfigError(

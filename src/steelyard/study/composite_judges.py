@@ -22,10 +22,8 @@ from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.judge import Composition, Judge
 
 Given = str | Mapping[str, Any]
-"""A judge as people write it."""
 CONSENSUS, MAJORITY, MEAN, JURY = "consensus", "majority", "mean", "jury"
 KINDS = (CONSENSUS, MAJORITY, MEAN, JURY)
-"""Keys that begin the definition of a judge made of others."""
 MOST_REPEATS = 99
 _RULES = {"vote": "plurality", "mean": "average"}
 _EXAMPLES = {
@@ -40,15 +38,12 @@ EXAMPLES = {
     _EXAMPLES[MEAN]: "the mean of 3 scores of the same text, rounded",
     _EXAMPLES[JURY]: "the most frequent answer of several judges; jury/mean averages their scores",
 }
-"""How such judges are written, and what they are."""
 
 _Member = Annotated[str | dict[str, Any], Expected("a judge")]
 _Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
 
 
 class CompositeConfig(BaseModel):
-    """Keys of a judge that is made of others."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: Name | None = None
@@ -62,18 +57,12 @@ class CompositeConfig(BaseModel):
 
 @dataclass(frozen=True)
 class CompositeJudge:
-    """What was written, taken apart."""
-
     where: str
-    """For errors."""
     kind: str
-    """One of `KINDS`."""
     config: CompositeConfig
-    """The keys."""
 
     @classmethod
     def of(cls, given: Given) -> CompositeJudge | None:
-        """The definition, where it is one of a judge made of others."""
         body = _from_text(given) if isinstance(given, str) else dict(given)
         kinds = [kind for kind in KINDS if kind in body]
         if not kinds or "model" in body:
@@ -94,7 +83,6 @@ class CompositeJudge:
 
     @property
     def written(self) -> Sequence[str | dict[str, Any]]:
-        """The members as they are written."""
         return self.config.jury or [self.config.of or ""]
 
     @property
@@ -103,9 +91,9 @@ class CompositeJudge:
         return self.kind == MEAN or (self.kind == JURY and self.config.by == "mean")
 
     def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
-        """The judge; a member is one of the known by its name, or else parsed."""
         self._check_scale(scale)
-        members = _disambiguate(self.written, [self._member(one, parse, known) for one in self.written])
+        parsed = [known[one] if isinstance(one, str) and one in known else parse(one) for one in self.written]
+        members = _disambiguate(self.written, parsed)
         for member in members:
             if sum(other.fingerprint("base") == member.fingerprint("base") for other in members) > 1:
                 raise ConfigError(
@@ -120,9 +108,6 @@ class CompositeJudge:
             protocols={name: members[0].protocols[name] for name in shared},
             composition=self._composition(tuple(members)),
         )
-
-    def _member(self, one: Given, parse: Callable[[Given], Judge], known: Mapping[str, Judge]) -> Judge:
-        return known[one] if isinstance(one, str) and one in known else parse(one)
 
     def _composition(self, members: tuple[Judge, ...]) -> Composition:
         config = self.config

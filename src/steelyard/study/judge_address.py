@@ -17,7 +17,6 @@ DEEPEST = 20
 """Depth of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
 
 _WORDS = {"null": None, "none": None, "": None, "true": True, "false": False}
-"""Values of a query that are no numbers and no text."""
 
 
 class QueryValue(str):
@@ -96,7 +95,6 @@ def provider_options(
 
 
 def _stray(key: str, known: Collection[str], under: str) -> str:
-    """A key that changes nothing here."""
     owner = next(_owners(key), None)
     if owner is not None:
         place = f"{under}: " if under else ""
@@ -105,7 +103,6 @@ def _stray(key: str, known: Collection[str], under: str) -> str:
 
 
 def _owners(key: str) -> Iterator[str]:
-    """Whose judges have such a key, as the class that brings it says."""
     for name in PROVIDERS.in_order():
         try:
             info = provider_info(name)
@@ -114,14 +111,6 @@ def _owners(key: str) -> Iterator[str]:
         for each in (info, *info.models.values()):
             for kind in (*each.options.__mro__, *each.settings.__mro__):
                 owner = vars(kind).get("owner", f"{name} judges")
-                if owner and _brings(kind, key):
+                inherited = any(key in getattr(base, "model_fields", ()) for base in kind.__bases__)
+                if owner and key in getattr(kind, "model_fields", ()) and not inherited:
                     yield owner
-
-
-def _brings(kind: type, key: str) -> bool:
-    """Whether a class has a field that none of its bases has."""
-    return key in _fields(kind) and not any(key in _fields(base) for base in kind.__bases__)
-
-
-def _fields(kind: type) -> Collection[str]:
-    return kind.model_fields if issubclass(kind, BaseModel) else ()

@@ -27,12 +27,9 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
 
 ADDRESS = f"provider/model such as {EXAMPLE_MODEL}"
-"""What a judge's `model` is."""
 
 
 class JudgeConfig(ProtocolConfig):
-    """Keys that every judge may have."""
-
     model: Annotated[Line, Expected(ADDRESS)]
     name: Name | None = None
     rubric: str | None = None
@@ -104,7 +101,6 @@ def parse_judge(
 
 
 def judge_info(address: str, where: str) -> ProviderInfo:
-    """What the model `provider/model` is; an address without one is refused."""
     if not address.partition("/")[2]:
         raise ConfigError(f"{where}: found no '/', expected {ADDRESS}.")
     try:
@@ -121,7 +117,6 @@ def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -
 
 
 def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> None:
-    """Refuse a judge that can not answer on the scale."""
     if isinstance(scale, Pairwise):
         if not info.can_compare:
             raise ConfigError(
@@ -136,7 +131,6 @@ def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> 
 
 
 def _instead(address: str, ability: str) -> str:
-    """A judge of the same provider that can."""
     examples = provider_info(address.partition("/")[0]).every_example()
     able = [example.address for example in examples if getattr(model_info(example.address), ability)]
     return f"use {able[0]}, or " if able else ""

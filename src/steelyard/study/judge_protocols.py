@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,10 +41,8 @@ from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
 from steelyard.verdicts.readers import READERS
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
-"""What the key `answers` takes."""
 
 Word = str | int | float | bool
-"""A word as YAML may have read it."""
 
 
 def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> dict[str, str]:
@@ -60,20 +58,18 @@ def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> di
                 f"{scale_name(scale)!r} ({', '.join(admissible)}); correct it."
             )
         for each in SPELLINGS[word] if isinstance(word, bool) else (str(word),):
-            _add(words, each, meaning, scale, where)
+            name = normalize(strip_wrapping(each), scale)
+            if not name:
+                raise ConfigError(
+                    f"{where}: found an empty word, expected one that a reply can hold; correct it."
+                )
+            if words.setdefault(name, meaning) != meaning:
+                raise ConfigError(
+                    f"{where}: {name!r} stands for {words[name]} and for {meaning}, expected one; correct it."
+                )
     if not words:
         raise ConfigError(f"{where}: found an empty map, expected {ANSWER_MAP}; fill it, or leave it out.")
     return words
-
-
-def _add(words: dict[str, str], word: str, meaning: str, scale: Scale, where: str) -> None:
-    name = normalize(strip_wrapping(word), scale)
-    if not name:
-        raise ConfigError(f"{where}: found an empty word, expected one that a reply can hold; correct it.")
-    if words.setdefault(name, meaning) != meaning:
-        raise ConfigError(
-            f"{where}: {name!r} stands for {words[name]} and for {meaning}, expected one; correct it."
-        )
 
 
 USUAL = ("base", "strict")
@@ -82,12 +78,9 @@ USUAL = ("base", "strict")
 TEXT_READERS = ("choice", "json", "logprob")
 _READER_FORMS = f"{', '.join(TEXT_READERS)}, {{json: key}} or {{regex: pattern}}"
 _ARGUMENTS = {"json": "key", "regex": "pattern"}
-"""Readers that are given as a mapping, with the name of their argument."""
 
 
 class ProtocolConfig(BaseModel):
-    """How a judge is asked and read, whoever its provider is."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     prompt: str | None = None
@@ -95,28 +88,15 @@ class ProtocolConfig(BaseModel):
     reader: Annotated[str | dict[str, str] | None, Expected(_READER_FORMS)] = None
     answers: Annotated[dict[Word, Word] | str | None, Expected(ANSWER_MAP)] = None
 
-    @property
-    def asks_anew(self) -> bool:
-        """True where the question is put in other words."""
-        return self.prompt is not None or self.system is not None
-
 
 @dataclass(frozen=True)
 class ProtocolMaker:
-    """Makes the protocols of one judge."""
-
     info: ProviderInfo
-    """What its model is."""
     options: Options
-    """What it says to its provider."""
     scale: Scale
-    """On which it answers."""
     folder: Path
-    """Where files with prompts are."""
     where: str
-    """The judge, for messages."""
     transcripts: bool = False
-    """It reads runs of agents."""
 
     def protocols(
         self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
@@ -127,41 +107,58 @@ class ProtocolMaker:
             raise ConfigError(
                 f"{self.where}: protocols: 'base' is the judge's own prompt; give it as 'prompt'."
             )
-        changes = {name: _Change.of(given, self.info, self.where, name) for name, given in others.items()}
-        self._check_named([own, *(change.config for change in changes.values())], provided["base"])
-        if own.prompt == "paper" and own.system is None:
-            provided = _in_the_papers_words(provided)
-            own = own.model_copy(update={"prompt": None})
-        elif own.asks_anew:
-            provided = {"base": provided["base"]}
-        protocols = {name: self._changed(protocol, own) for name, protocol in provided.items()}
-        base = protocols["base"]
-        for name, change in changes.items():
-            protocols[name] = change.settings.applied(self._changed(base, change.config))
-        for name, protocol in protocols.items():
-            self._check_prompt(protocol, name)
-        return protocols
-
-    def _provided(self, arms: Collection[str]) -> dict[str, Protocol]:
-        """What the provider gives: of its tie instructions the usual ones and those that are asked for."""
-        try:
-            every = self.info.protocols(self.scale, self.options)
-            every = _about_runs(every) if self.transcripts else every
-        except ConfigError as error:
-            raise ConfigError(f"{self.where}: {error}") from error
-        graded = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
-        wanted = [*graded, *(name for name in every if name not in GRADED)]
-        return {name: every[name] for name in wanted if name in every}
-
-    def _check_named(self, configs: Iterable[ProtocolConfig], base: Protocol) -> None:
-        """Refuse a prompt by name to a judge that it was not written for."""
-        for config in configs:
-            fits = isinstance(self.scale, Pairwise) and base.reader.name == "json"
+        changes = {name: self._change(given, name) for name, given in others.items()}
+        for config in (own, *(config for config, _ in changes.values())):
+            fits = isinstance(self.scale, Pairwise) and provided["base"].reader.name == "json"
             if config.prompt in NAMED_USER and not fits:
                 raise ConfigError(
                     f"{self.where}: prompt {config.prompt!r} asks about two texts and for an answer in JSON; "
                     "leave it out, or give a prompt of your own."
                 )
+        if own.prompt == "paper" and own.system is None:
+            # Settings of judges that are not prompted stay.
+            provided = {
+                name: replace(provided[name], user=user, system=PAPER_SYSTEM)
+                for name, user in PAPER_USER.items()
+                if name in provided
+            }
+            own = own.model_copy(update={"prompt": None})
+        elif own.prompt is not None or own.system is not None:
+            provided = {"base": provided["base"]}
+        protocols = {name: self._changed(protocol, own) for name, protocol in provided.items()}
+        base = protocols["base"]
+        for name, (config, settings) in changes.items():
+            protocols[name] = settings.applied(self._changed(base, config))
+        for name, protocol in protocols.items():
+            self._check_prompt(protocol, name)
+        return protocols
+
+    def _change(self, given: str | Mapping[str, Any], name: str) -> tuple[ProtocolConfig, Any]:
+        """What a protocol changes, and its settings for the provider; a text alone is a prompt."""
+        body = {"prompt": given} if isinstance(given, str) else given
+        common, under = ProtocolConfig.model_fields, f"protocols.{name}"
+        config = {key: value for key, value in body.items() if key in common}
+        return (
+            checked(ProtocolConfig, config, self.where, under=under),
+            provider_options(self.info.settings, body, common, self.where, under),
+        )
+
+    def _provided(self, arms: Collection[str]) -> dict[str, Protocol]:
+        """What the provider gives: of its tie instructions the usual ones and those that are asked for."""
+        try:
+            every = self.info.protocols(self.scale, self.options)
+            if self.transcripts:  # the built-in prompt of single texts in words for runs of agents
+                every = {
+                    name: replace(protocol, user=TRANSCRIPT_USER, system=TRANSCRIPT_SYSTEM)
+                    if protocol.user == POINTWISE_USER
+                    else protocol
+                    for name, protocol in every.items()
+                }
+        except ConfigError as error:
+            raise ConfigError(f"{self.where}: {error}") from error
+        graded = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
+        wanted = [*graded, *(name for name in every if name not in GRADED)]
+        return {name: every[name] for name in wanted if name in every}
 
     def _changed(self, base: Protocol, change: ProtocolConfig) -> Protocol:
         user, system, reader = base.user, base.system, base.reader
@@ -172,23 +169,21 @@ class ProtocolMaker:
         if change.system is not None:
             system = as_jinja(text_or_file(change.system, self.folder, self.where))
         if change.reader is not None:
-            held = {key: base.reader.args[key] for key in ("answers",) if key in base.reader.args}
+            answers = {key: value for key, value in base.reader.args.items() if key == "answers"}
             reader = _reader(change.reader, self.where)
-            reader = Spec(reader.name, {**held, **reader.args})
+            reader = Spec(reader.name, {**answers, **reader.args})
         if change.answers is not None:
-            reader = Spec(reader.name, {**reader.args, "answers": self._answers(change.answers)})
+            if not self.info.uses_prompt:
+                raise ConfigError(
+                    f"{self.where}: key 'answers' changes nothing in a judge that is not prompted."
+                )
+            words = answer_map(change.answers, self.scale, f"{self.where}: answers")
+            reader = Spec(reader.name, {**reader.args, "answers": words})
         if change.prompt is None or change.prompt in NAMED_USER:
             user = response_format(reader).asked_in(user)
         return Protocol(user, system, reader, base.settings)
 
-    def _answers(self, given: Mapping[Word, Word] | str) -> dict[str, str]:
-        """A map of the judge's words; what they stand for must be on the scale."""
-        if not self.info.uses_prompt:
-            raise ConfigError(f"{self.where}: key 'answers' changes nothing in a judge that is not prompted.")
-        return answer_map(given, self.scale, f"{self.where}: answers")
-
     def _check_prompt(self, protocol: Protocol, name: str) -> None:
-        """Refuse a template that is wrong, and one that does not show the judge what it is to judge."""
         where = self.where if name == "base" else f"{self.where}: protocol {name!r}"
         pairwise = isinstance(self.scale, Pairwise)
         allowed = PAIRWISE_VARIABLES if pairwise else POINTWISE_VARIABLES
@@ -202,23 +197,6 @@ class ProtocolMaker:
             )
 
 
-@dataclass(frozen=True)
-class _Change:
-    config: ProtocolConfig
-    settings: Any
-
-    @classmethod
-    def of(cls, given: str | Mapping[str, Any], info: ProviderInfo, where: str, name: str) -> _Change:
-        """What a protocol changes; a text alone is a prompt."""
-        body = {"prompt": given} if isinstance(given, str) else given
-        common, under = ProtocolConfig.model_fields, f"protocols.{name}"
-        config = {key: value for key, value in body.items() if key in common}
-        return cls(
-            checked(ProtocolConfig, config, where, under=under),
-            provider_options(info.settings, body, common, where, under),
-        )
-
-
 def text_or_file(value: str, folder: Path, where: str) -> str:
     """A template or text as it is when it spans lines or holds `{{`; the content of a file otherwise."""
     if "\n" in value or "{{" in value:
@@ -228,25 +206,6 @@ def text_or_file(value: str, folder: Path, where: str) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: cannot read {path} ({error}); expected a UTF-8 text file.") from error
-
-
-def _in_the_papers_words(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
-    """Base and strict in the paper's words; settings of judges that are not prompted stay."""
-    return {
-        name: replace(protocols[name], user=user, system=PAPER_SYSTEM)
-        for name, user in PAPER_USER.items()
-        if name in protocols
-    }
-
-
-def _about_runs(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
-    """The built-in prompt of single texts in words for runs of agents; any other prompt stays."""
-    return {
-        name: replace(protocol, user=TRANSCRIPT_USER, system=TRANSCRIPT_SYSTEM)
-        if protocol.user == POINTWISE_USER
-        else protocol
-        for name, protocol in protocols.items()
-    }
 
 
 def _reader(given: str | Mapping[str, str], where: str) -> Spec:

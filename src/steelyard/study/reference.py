@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
@@ -15,7 +15,6 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
 Labels = Mapping[str, str]
-"""Item to the answer that the reference judge gave it."""
 
 
 def check_reference(study: Study) -> None:
@@ -49,25 +48,18 @@ def with_placeholder_labels(study: Study, labels: Labels | None = None) -> Study
 
 
 def with_labels(study: Study, labels: Labels) -> Study:
-    """The study with the labels on its items."""
-    return replace(study, items=tuple(_label_items(study.items, labels)))
+    items = [replace(item, label=labels[item.id]) if item.id in labels else item for item in study.items]
+    return replace(study, items=tuple(items))
 
 
 def reference_judge(study: Study) -> Judge:
-    """The judge whose verdicts are the labels."""
     return next(judge for judge in study.judges if judge.name == study.reference)
 
 
 def reference_trial(study: Study, item: Item) -> Trial:
-    """The one showing of an item whose verdict becomes its label."""
     return Trial(reference_judge(study), "base", original_of(item, study.task), study.task)
 
 
 def reference_trials(study: Study) -> list[Trial]:
     """Every item's showing to the reference judge; none where a study has no such judge."""
     return [] if study.reference is None else [reference_trial(study, item) for item in study.items]
-
-
-def _label_items(items: tuple[Item, ...], labels: Labels) -> Iterator[Item]:
-    for item in items:
-        yield replace(item, label=labels[item.id]) if item.id in labels else item

@@ -19,6 +19,7 @@ from steelyard.study.judge_config import ADDRESS, judge_info, parse_judge
 from steelyard.study.judge_protocols import text_or_file
 from steelyard.study.roles import (
     AUTHOR_VARIABLES,
+    EMBED,
     EXAMPLES,
     STEPS,
     SUMMARY_WORDS,
@@ -26,7 +27,6 @@ from steelyard.study.roles import (
     Roles,
     author_protocols,
     editing_protocols,
-    embedder_protocols,
     validator_protocols,
 )
 from steelyard.tasks.scale import Binary, Pairwise
@@ -48,8 +48,6 @@ SHOWN = {PLANNER: {"transcript"}, EDITOR: {"message", "goal"}, SUMMARIZER: {"mes
 
 
 class EditingConfig(BaseModel):
-    """`editing`: each role is a model, or a mapping with what differs from author or validator."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     planner: str | dict[str, Any] | None = None
@@ -61,32 +59,30 @@ class EditingConfig(BaseModel):
 
 
 def read_prompts(config: EditingConfig, folder: Path, where: str) -> EditingConfig:
-    """The `editing` key with its prompt files read."""
-    stated = [role for role in EDITING_ROLES if role in config.model_fields_set]
-    read = {role: _with_prompt(getattr(config, role), role, folder, where) for role in stated}
+    read = {}
+    for role in EDITING_ROLES:
+        given = getattr(config, role)
+        if isinstance(given, Mapping) and given.get("prompt") is not None:
+            place = f"{where}: editing.{role}.prompt"
+            read[role] = {**given, "prompt": _read_prompt(given["prompt"], role, folder, place)}
     return config.model_copy(update=read)
 
 
-def _with_prompt(given: Any, role: str, folder: Path, where: str) -> Any:
-    if not isinstance(given, Mapping) or given.get("prompt") is None:
-        return given
-    place = f"{where}: editing.{role}.prompt"
-    if not isinstance(given["prompt"], str):
-        raise ConfigError(f"{place}: found {given['prompt']!r}, expected a file with a prompt; correct it.")
-    text = text_or_file(given["prompt"], folder, place)
+def _read_prompt(file: object, role: str, folder: Path, place: str) -> str:
+    if not isinstance(file, str):
+        raise ConfigError(f"{place}: found {file!r}, expected a file with a prompt; correct it.")
+    text = text_or_file(file, folder, place)
     named = PromptTemplate(text, place).check(VARIABLES[role])
     missing = {"transcript"} if role == VERIFIER and not named & {"transcript", "response"} else set()
     missing |= SHOWN.get(role, set()) - named
     if missing:
         raise ConfigError(f"{place}: does not show {{{{ {min(missing)} }}}}; add it.")
-    return {**given, "prompt": text}
+    return text
 
 
 TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
-"""Settings that every model takes, whoever its provider is."""
 
 Given = str | Mapping[str, Any]
-"""A model as people write it."""
 
 
 Limit = Annotated[float, Field(gt=0, le=1)]
@@ -99,8 +95,6 @@ def _off(given: object) -> object:
 
 
 class ModelConfig(BaseModel):
-    """A model; how it is reached are its provider's own keys."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     model: Annotated[str, Expected(ADDRESS)]
@@ -108,16 +102,12 @@ class ModelConfig(BaseModel):
 
 
 class RoleConfig(ModelConfig):
-    """A model with its decoding."""
-
     temperature: float | None = Field(default=0.0, ge=0)
     max_tokens: int = Field(default=512, gt=0, le=10**9)
     seed: int | None = Field(default=None, ge=-(2**62), lt=2**62)
 
 
 class AuthorConfig(RoleConfig):
-    """`author`: what writes, how warm, how often, and how texts are compared."""
-
     temperature: float | None = Field(default=0.7, ge=0)
     temperature_cap: float = Field(default=1.2, ge=0)
     max_tokens: int = Field(default=2048, gt=0, le=10**9)
@@ -130,21 +120,15 @@ class AuthorConfig(RoleConfig):
 
 
 class ValidatorConfig(RoleConfig):
-    """`validator`: what confirms, and what is asked where it gives no readable answer."""
-
     fallback: str | dict[str, Any] | None = None
 
 
 class StageConfig(RoleConfig):
-    """A planner or an editor."""
-
     temperature: float | None = Field(default=0.7, ge=0)
     max_tokens: int = Field(default=2048, gt=0, le=10**9)
 
 
 class SummarizerConfig(RoleConfig):
-    """A summarizer."""
-
     max_tokens: int = Field(default=1024, gt=0, le=10**9)
 
 
@@ -159,7 +143,6 @@ Config = TypeVar("Config", bound=ModelConfig)
 
 
 def parse_roles(author: Given, validator: Given | None, editing: EditingConfig | None = None) -> Roles:
-    """The roles of a study file; what is wrong with them is said in one sentence."""
     if validator is None:
         raise ConfigError(
             "validator: found none, expected a model that confirms what the author writes; "
@@ -168,14 +151,23 @@ def parse_roles(author: Given, validator: Given | None, editing: EditingConfig |
     written, writer = _role(AuthorConfig, author, "author", author_protocols())
     writer = replace(writer, protocols=author_protocols(_own_prompts(written.prompts)))
     confirmed, confirmer = _role(ValidatorConfig, validator, "validator", validator_protocols())
+    fallback = embedder = None
+    if confirmed.fallback is not None:
+        protocols = validator_protocols()
+        _, fallback = _role(
+            RoleConfig, confirmed.fallback, "validator.fallback", protocols, "fallback validator"
+        )
+    if written.embeddings is not None:
+        protocols = {EMBED: Protocol("{{ text }}")}
+        _, embedder = _role(ModelConfig, written.embeddings, "author.embeddings", protocols, "embeddings")
     return Roles(
         author=writer,
         validator=confirmer,
-        fallback=_fallback(confirmed.fallback),
+        fallback=fallback,
         attempts=written.attempts,
         temperature_cap=written.temperature_cap,
         exemplars=written.exemplars,
-        embedder=_embedder(written.embeddings),
+        embedder=embedder,
         similarity=None if written.similarity == "off" else written.similarity,
         compared=written.similarity != "off",
         editing=_editing(author, validator, editing or EditingConfig()),
@@ -185,7 +177,6 @@ def parse_roles(author: Given, validator: Given | None, editing: EditingConfig |
 
 
 def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
-    """What a study would have its author told, goal by goal; one that nobody asks for is refused."""
     for goal, text in given.items():
         if goal not in GOALS:
             raise ConfigError(
@@ -199,7 +190,10 @@ def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
 
 def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
     """Who edits runs: the author's model, checked by the validator's, where nobody else is named."""
-    stages = {role: _stage(getattr(given, role), role) for role in EDITING_ROLES}
+    stages: dict[str, dict[str, Any]] = {}
+    for role in EDITING_ROLES:
+        stated = getattr(given, role)
+        stages[role] = {} if stated is None else as_mapping(stated, f"editing.{role}")
     prompts = {role: str(body["prompt"]) for role, body in stages.items() if body.get("prompt") is not None}
     protocols = editing_protocols(prompts)
     models = {}
@@ -217,36 +211,13 @@ def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
     )
 
 
-def _stage(given: Given | None, role: str) -> dict[str, Any]:
-    return {} if given is None else as_mapping(given, f"editing.{role}")
-
-
 def _inherited(given: Given, kind: type[RoleConfig]) -> dict[str, Any]:
-    """A role's model as it is reached and sampled, without what only that role has."""
     own = set(kind.model_fields) - set(RoleConfig.model_fields)
     return {key: value for key, value in as_mapping(given, "").items() if key not in own}
 
 
-def _fallback(given: Given | None) -> Judge | None:
-    if given is None:
-        return None
-    _, model = _role(RoleConfig, given, "validator.fallback", validator_protocols(), "fallback validator")
-    return model
-
-
-def _embedder(given: Given | None) -> Judge | None:
-    if given is None:
-        return None
-    _, model = _role(ModelConfig, given, "author.embeddings", embedder_protocols(), "embeddings")
-    return model
-
-
 def _role(
-    kind: type[Config],
-    given: Given,
-    where: str,
-    protocols: Mapping[str, Protocol],
-    name: str | None = None,
+    kind: type[Config], given: Given, where: str, protocols: Mapping[str, Protocol], name: str | None = None
 ) -> tuple[Config, Judge]:
     """What a role says of itself, and its model as a judge of its own with the questions of the role."""
     body = as_mapping(given, where)

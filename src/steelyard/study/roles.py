@@ -25,27 +25,19 @@ from steelyard.trials.presentation import Decoding
 STEPS = 4
 """Messages that one plan may edit, where a study says nothing else."""
 SUMMARY_WORDS = 200
-"""Words of a summary, at most, where a study says nothing else."""
 SHOWN_BEFORE = 8
 """Messages before the edited one that an editor sees as they are; earlier ones are summed up."""
 
 
 @dataclass(frozen=True)
 class Editing:
-    """The models that edit runs, each with one question of its own."""
-
     planner: Judge
-    """Says which messages to edit, and to what end."""
     editor: Judge
-    """Edits one message at a time."""
     summarizer: Judge
-    """Sums up what an editor does not see as it is."""
     verifier: Judge
     """Grades the edited run, and does not know what it was to become."""
     steps: int = STEPS
-    """Messages that one plan may edit, at most."""
     summary_words: int = SUMMARY_WORDS
-    """Words of a summary, at most."""
     prompts: tuple[tuple[str, str], ...] = ()
     """Roles whose prompt the study brings, with its text."""
     stated: bool = False
@@ -53,7 +45,6 @@ class Editing:
 
     @property
     def models(self) -> tuple[Judge, ...]:
-        """Everyone who may be called."""
         return (self.planner, self.editor, self.summarizer, self.verifier)
 
     def at(self, model: Judge, attempt: int) -> Judge:
@@ -69,17 +60,14 @@ score is open."""
 QUESTIONS = {VERIFIER: GRADE}
 """Roles of editing whose question is called otherwise than they are."""
 EMBED = "embedding"
-"""What an embedding model is asked."""
 
 
 @cache
 def prompt_file(name: str) -> str:
-    """The text of a prompt file."""
     return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
 AUTHOR_VARIABLES = frozenset({"exemplars", "expected", "fence", "high", "label", "low", "variant", "words"})
-"""What the part of an author's prompt that says what to write may name."""
 
 
 def author_protocols(own: Mapping[str, str] | None = None) -> dict[str, Protocol]:
@@ -117,19 +105,11 @@ def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protoco
     return {role: {QUESTIONS.get(role, role): own.get(role, asked[role])} for role in EDITING_ROLES}
 
 
-def embedder_protocols() -> dict[str, Protocol]:
-    """The text as it is."""
-    return {EMBED: Protocol("{{ text }}")}
-
-
 EXAMPLES = 2
-"""Examples in one prompt, at most, where the author's settings say nothing else."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The models of a study that are no judges, and how hard they try."""
-
     author: Judge
     """Writes; one protocol for each goal."""
     validator: Judge
@@ -137,13 +117,11 @@ class Roles:
     fallback: Judge | None = None
     """Asked where the validator gives no readable answer."""
     attempts: int = 3
-    """Texts that the author may write for one brief."""
     temperature_cap: float = 1.2
     """Temperature of the author's last try."""
     embedder: Judge | None = None
     """Embedding model that compares texts; None compares runs of signs."""
     exemplars: int = EXAMPLES
-    """Examples of a score that the author is shown, at most."""
     similarity: float | None = None
     """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
     compared: bool = True
@@ -157,13 +135,11 @@ class Roles:
 
     @property
     def similarity_limit(self) -> float:
-        """The limit in force."""
         usual = LOCAL_LIMIT if self.embedder is None else EMBEDDED_LIMIT
         return usual if self.similarity is None else self.similarity
 
     @property
     def models(self) -> tuple[Judge, ...]:
-        """Everyone who may be called."""
         every = (self.author, self.validator, self.fallback, self.embedder)
         stated = self.editing is not None and self.editing.stated
         editing = self.editing.models if self.editing is not None and stated else ()
@@ -171,7 +147,6 @@ class Roles:
 
     @property
     def templates(self) -> dict[str, str]:
-        """Role and question to the prompt that asks it, as it is filled for each text."""
         editing = () if self.editing is None else self.editing.models
         return {
             f"{model.name}: {question}": "\n\n".join(filter(None, (protocol.system, protocol.user)))
@@ -180,7 +155,6 @@ class Roles:
         }
 
     def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
-        """What a reader of the figures should know of who wrote and who confirmed."""
         author, validator = _served(self.author), _served(self.validator)
         if validator == author:
             yield (
@@ -209,30 +183,19 @@ class Roles:
         """
         models = [None if m is None else _identity(m) for m in (self.author, self.validator, self.fallback)]
         embedder = None if self.embedder is None else _identity(self.embedder)
-        settings = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
-        return content_hash([*settings, *self._unusual])
-
-    @property
-    def _unusual(self) -> list[object]:
-        """Settings that leave the hash alone where they are the usual ones."""
+        settings: list[object] = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
+        # Settings leave the hash alone where they are the usual ones.
         usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject", "prompts": ()}
         unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        return [*([unusual] if unusual else []), *([self._edited_by] if self._edited_by else [])]
-
-    @property
-    def _edited_by(self) -> dict[str, object]:
-        """Who edits runs and how, the study's own prompts included; empty where the others decide it."""
+        settings += [unusual] if unusual else []
         editing = self.editing
-        if editing is None or not editing.stated:
-            return {}
-        return {
-            "models": [_identity(model) for model in editing.models],
-            "limits": [editing.steps, editing.summary_words],
-            "prompts": editing.prompts,
-        }
+        if editing is not None and editing.stated:
+            editors = [_identity(model) for model in editing.models]
+            limits = [editing.steps, editing.summary_words]
+            settings.append({"models": editors, "limits": limits, "prompts": editing.prompts})
+        return content_hash(settings)
 
     def settings(self) -> dict[str, Any]:
-        """Author and validator with every value in force, and the hash that tells them from others."""
         author = {
             **_settings(self.author),
             "temperature_cap": self.temperature_cap,
@@ -244,21 +207,19 @@ class Roles:
             **({"prompts": dict(self.prompts)} if self.prompts else {}),
         }
         fallback = None if self.fallback is None else _settings(self.fallback)
-        return {
+        body = {
             "author": author,
             "validator": {**_settings(self.validator), "fallback": fallback},
             "roles": self.hash,
-            **({"editing": self._editing_settings} if self._edited_by else {}),
         }
-
-    @property
-    def _editing_settings(self) -> dict[str, Any]:
-        assert self.editing is not None
+        if self.editing is None or not self.editing.stated:
+            return body
         own = dict(self.editing.prompts)
-        models = {
+        editing: dict[str, Any] = {
             model.name: {**_settings(model), "prompt": own.get(model.name)} for model in self.editing.models
         }
-        return {**models, "steps": self.editing.steps, "summary_words": self.editing.summary_words}
+        editing |= {"steps": self.editing.steps, "summary_words": self.editing.summary_words}
+        return {**body, "editing": editing}
 
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""

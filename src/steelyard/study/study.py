@@ -26,12 +26,8 @@ from steelyard.trials.judge import Judge
 
 @dataclass(frozen=True)
 class DataSource:
-    """The data of a study, as its run folder remembers them."""
-
     settings: Mapping[str, Any]
-    """The `data` key as it was given."""
     files: Mapping[str, str]
-    """File to the hash of its content."""
 
     def changed(self, other: DataSource) -> str | None:
         """A file of this source whose content the other does not have; a file may move."""
@@ -40,7 +36,6 @@ class DataSource:
 
 
 def data_source(config: DataConfig, folder: Path) -> DataSource:
-    """The source with the hash of every file it is read from."""
     paths = [config.path, *([config.responses.path] if config.responses else [])]
     settings = config.model_dump(exclude_none=True)
     return DataSource(settings, {path: _digest(folder / path) for path in paths})
@@ -67,7 +62,6 @@ class ProbeCache:
         self._probes: dict[str, Probe] = {}
 
     def build(self, spec: Spec) -> Probe:
-        """The probe, ready to use."""
         key = canonical_json(spec)
         if key not in self._probes:
             self._probes[key] = PROBES.build(spec)
@@ -76,8 +70,6 @@ class ProbeCache:
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that decides the datasheet."""
-
     name: str
     seed: int
     profile: str
@@ -92,13 +84,10 @@ class Study:
     frozen_items: str | None = None
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
     authored: tuple[Stimulus, ...] = ()
-    """Stimuli that a model wrote for this study."""
     source: DataSource | None = None
-    """Where the items came from, where they are the user's."""
     reference: str | None = None
     """Judge whose verdicts on the items are their labels, where nobody else gave any."""
     writers: Mapping[str, Any] | None = None
-    """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
     command: tuple[str, ...] | None = field(default=None, compare=False)
@@ -110,11 +99,9 @@ class Study:
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
     kit: ProbeCache = field(default_factory=ProbeCache, compare=False, repr=False)
-    """Where its probes are built; decides nothing."""
 
     @cached_property
     def design(self) -> Design:
-        """What the probes build from, with every text that was written for them."""
         design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
         asking = [probe for probe in self.build_probes() if isinstance(probe, AuthoredProbe)]
         packed = pack_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
@@ -125,7 +112,6 @@ class Study:
 
     @cached_property
     def items_hash(self) -> str | None:
-        """Hash of the items; None where there are none."""
         return content_hash([item.content for item in self.items]) if self.items else self.frozen_items
 
     @cached_property
@@ -135,7 +121,6 @@ class Study:
 
     @property
     def frame(self) -> dict[str, object]:
-        """What every judge and probe of the study shares."""
         frame: dict[str, object] = {
             "name": self.name,
             "seed": self.seed,
@@ -153,7 +138,6 @@ class Study:
 
     @property
     def instruments(self) -> dict[str, dict[str, str]]:
-        """Judge names to the fingerprints of their protocols."""
         return {j.name: {name: j.fingerprint(name) for name in j.protocols} for j in self.judges}
 
     def extends(self, other: Study) -> bool:
@@ -173,7 +157,6 @@ class Study:
         return self.extends(replace(other, profile=self.profile, items=(), frozen_items=self.items_hash))
 
     def build_probes(self) -> list[Probe]:
-        """The probes, ready to use; one that does not fit the study's scale is refused."""
         probes = [self.kit.build(spec) for spec in self.probes]
         form = form_of(self.task)
         for probe in probes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -55,8 +55,6 @@ FROZEN = {"steelyard": "frozen study"}
 
 
 class StudyConfig(BaseModel):
-    """A study file."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
@@ -141,11 +139,22 @@ def build_study(
         answers=answers,
         transcripts=of_runs,
     )
-    judges = _distinct(_judges(config.judges, parse), config.judges)
+    # A composite judge may name any judge that is none, or that stands before it.
+    known: dict[str, Judge] = {}
+    parsed: dict[int, Judge] = {}
+    given = config.judges
+    for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
+        parsed[number] = parse(given[number], known=known)
+        known.setdefault(parsed[number].name, parsed[number])
+    judges = _distinct([parsed[number] for number in range(len(given))], given)
     for asked in (one for judge in judges for one in judge.asked):
         connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
+    own_labels = config.data is not None and config.data.reference is None
+    unlabelled = missing_labels(sum(item.label is None for item in items), len(items)) if own_labels else ""
+    reference = None if config.data is None else config.data.reference
+    roles = None if config.author is None else parse_roles(config.author, config.validator, config.editing)
     study = Study(
         config.name,
         config.seed,
@@ -161,11 +170,11 @@ def build_study(
             *repeated_texts(items if config.data else ()),
             *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
             *_failing_note(config, items),
-            *_label_note(config, items),
+            *([f"{unlabelled}."] if unlabelled else []),
         ),
         source=None if config.data is None else data_source(config.data, folder),
-        reference=_reference(config),
-        writers=_writers(config),
+        reference=None if reference is None else reference.judge,
+        writers=None if roles is None else roles.settings(),
         kit=kit,
     )
     study.build_probes()  # refuses probes that do not fit the scale
@@ -176,30 +185,9 @@ def build_study(
     return replace(study, probes=fitting.probes, notes=fitting.notes)
 
 
-def _label_note(config: StudyConfig, items: Sequence[Item]) -> list[str]:
-    """That some rows have no label, where others have."""
-    own = config.data is not None and config.data.reference is None
-    told = missing_labels(sum(item.label is None for item in items), len(items)) if own else ""
-    return [f"{told}."] if told else []
-
-
-def _reference(config: StudyConfig) -> str | None:
-    """The judge that labels the data, where one is named."""
-    given = None if config.data is None else config.data.reference
-    return None if given is None else given.judge
-
-
-def _writers(config: StudyConfig) -> dict[str, Any] | None:
-    """Who writes for the study, with every setting in force."""
-    if config.author is None:
-        return None
-    return parse_roles(config.author, config.validator, config.editing).settings()
-
-
 def _items(
     config: StudyConfig, folder: Path, task: Task, runs: bool, rubrics: Sequence[RubricEntry]
 ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
         chosen, others = config.data.split_items(folder, task.scale, config.seed, rubrics)
         failing = _failing(config)
@@ -212,7 +200,6 @@ def _items(
 
 
 def _failing(config: StudyConfig) -> int | None:
-    """The answer of a failing run, where the study or its adapter says it."""
     stated = config.task.failing
     return stated if stated is not None or config.data is None else config.data.failing()
 
@@ -228,7 +215,6 @@ def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Ite
 
 
 def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
-    """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
     failing = {item.failing for item in items if item.failing is not None}
     if config.data is not None and _failing(config) is None and failing:
         answers = " or ".join(sorted(failing))
@@ -239,7 +225,6 @@ def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
 
 
 def _check_rubric(study: Study) -> None:
-    """Refuse to show a prompt whose rubric would be empty."""
     if study.task.rubric or all(item.rubric for item in study.items):
         return
     for judge in study.judges:
@@ -252,7 +237,6 @@ def _check_rubric(study: Study) -> None:
 
 
 def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfig:
-    """What was not said follows from what is measured."""
     data = config.data is not None
     defaults: dict[str, Any] = {"probes": list(RUN_PROBES if of_runs else default_probes(task, data))}
     if form_of(task) == POINTWISE:
@@ -266,7 +250,6 @@ def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfi
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML file, or one sentence about what is there instead."""
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -282,23 +265,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return body
 
 
-def _judges(given: Sequence[str | dict[str, Any]], parse: Callable[..., Judge]) -> list[Judge]:
-    """The judges of a study in their order; one made of others may name any that is not, or stands before."""
-    known: dict[str, Judge] = {}
-    parsed: dict[int, Judge] = {}
-    for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
-        judge = parse(given[number], known=known)
-        known.setdefault(judge.name, judge)
-        parsed[number] = judge
-    return [parsed[number] for number in range(len(given))]
-
-
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
     """Two judges of one model are told apart by what was written; two of one name are refused."""
     names = [judge.name for judge in judges]
     named = [
-        replace(judge, name=text[:80]) if names.count(judge.name) > 1 and text else judge
-        for judge, text in zip(judges, map(_written_name, given), strict=True)
+        replace(judge, name=text[:80])
+        if names.count(judge.name) > 1 and isinstance(text, str) and text.isprintable() and text
+        else judge
+        for judge, text in zip(judges, given, strict=True)
     ]
     shown = [" ".join(judge.name.split()) for judge in named]
     for name in shown:
@@ -313,8 +287,3 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
                 f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
             )
     return named
-
-
-def _written_name(given: str | dict[str, Any]) -> str:
-    """The judge as it was written, where that can serve as a name."""
-    return given if isinstance(given, str) and given.isprintable() else ""

@@ -17,26 +17,17 @@ from steelyard.study.study import ProbeCache, Study
 from steelyard.tasks.task import Task
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
-"""Probes on the built-in catalogue of pairs."""
-SCORE_PROBES = ("vacuum", "reliability")
-"""Probes of single texts on the built-in pack."""
-PAIR_DATA_PROBES = ("position",)
-"""Probes on pairs of the user."""
-SCORE_DATA_PROBES = ("reliability",)
-"""Probes on single texts of the user."""
 RUN_PROBES = ("agentic",)
-"""Probes on runs of agents."""
 
 
 def default_probes(task: Task, data: bool) -> tuple[str, ...]:
-    """The probes and suites of a study that names none."""
+    """The probes and suites of a study that names none: on the user's data, or on what is built in."""
     if form_of(task) != POINTWISE:
-        return PAIR_DATA_PROBES if data else DEFAULT_PROBES
-    return SCORE_DATA_PROBES if data else SCORE_PROBES
+        return ("position",) if data else DEFAULT_PROBES
+    return ("reliability",) if data else ("vacuum", "reliability")
 
 
 def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeCache) -> tuple[Spec, ...]:
-    """The probes as they are written, each once; one that can not be built is refused."""
     specs = [_spec(one, kit) for one in given]
     for spec in specs:
         if specs.count(spec) > 1:
@@ -78,7 +69,13 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     """The study without probes that find nothing to show or to have written; a named one is refused."""
     if form_of(study.task) != POINTWISE:
         return study
-    idle = [probe for probe in study.build_probes() if not _busy(probe, study)]
+    protocols = {name for judge in study.judges for name in judge.protocols}
+    idle = [
+        probe
+        for probe in study.build_probes()
+        if not any(_open_briefs(probe, study))
+        and not any(True for _ in probe.showings(study.design, protocols))
+    ]
     for probe in idle:
         if probe.name in named:
             raise ConfigError(f"probe {probe.name!r}: {_lack(probe, study)}; leave the probe out.")
@@ -88,12 +85,6 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     return replace(study, probes=kept, notes=(*study.notes, *notes)) if idle else study
 
 
-def _busy(probe: Probe, study: Study) -> bool:
-    """True where a text of the probe is there to be shown, or somebody may write one."""
-    protocols = {name for judge in study.judges for name in judge.protocols}
-    return any(_open_briefs(probe, study)) or any(True for _ in probe.showings(study.design, protocols))
-
-
 def _lack(probe: Probe, study: Study) -> str:
     needs = needs_of(probe) or "items that its edit can be made to"
     return f"needs {needs}, and none of the {pluralize(len(study.items), 'item')} has what it needs"
@@ -101,7 +92,7 @@ def _lack(probe: Probe, study: Study) -> str:
 
 def without_unwritten(study: Study, named: Collection[str]) -> Study:
     """The study without probes whose texts nobody writes; one that was named itself is refused."""
-    unwritten = unwritten_probes(study)
+    unwritten = [probe.name for probe in study.build_probes() if any(_open_briefs(probe, study))]
     if not unwritten:
         return study
     refused = [name for name in unwritten if name in named]
@@ -120,13 +111,7 @@ def without_unwritten(study: Study, named: Collection[str]) -> Study:
     return replace(study, probes=kept, notes=(*study.notes, note))
 
 
-def unwritten_probes(study: Study) -> list[str]:
-    """Probes that ask for texts which the built-in pack does not hold."""
-    return [probe.name for probe in study.build_probes() if any(_open_briefs(probe, study))]
-
-
 def open_briefs(study: Study) -> tuple[Brief, ...]:
-    """What a study needs somebody to write: every brief that the built-in pack does not fulfil."""
     return tuple(brief for probe in study.build_probes() for brief in _open_briefs(probe, study))
 
 

@@ -25,7 +25,6 @@ PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}
 
 
 def pack_scales() -> tuple[Scale, ...]:
-    """Every scale of the pack, by name."""
     return tuple(sorted({task.scale for task in pack()}, key=scale_name))
 
 
@@ -78,35 +77,26 @@ INSTRUCTIONS = {
     True: "Decide which of two responses to a request is better.",
     False: "Score the response to a request.",
 }
-"""What is asked where nobody says it: of pairs, and of single texts."""
 
 FILE_ENDINGS = (".md", ".markdown", ".txt")
-"""Endings of files that hold an instruction or a rubric."""
 
 
 class TaskConfig(BaseModel):
-    """The question; each part may be left out."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     instruction: str | None = Field(default=None, min_length=1)
-    """What the judge is asked to do."""
     rubric: str | None = Field(default=None, min_length=1)
-    """What counts."""
     scale: Annotated[
         str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None,
         Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
     ] = None
-    """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
     rubrics: str | None = Field(default=None, min_length=1)
     """A file with several rubrics, by each of which every item is judged, in the place of `rubric`."""
     target_rubric_ids: list[str] | None = Field(default=None, min_length=1)
-    """Those of them that are used; all where it is not said."""
     failing: int | None = None
     """Answer of an agent's run that breaks the rubric; the lowest where it is not said."""
 
     def parsed_scale(self) -> Scale | None:
-        """The scale, where one is named."""
         if self.scale is None or isinstance(self.scale, str):
             return None if self.scale is None else parse_scale(self.scale)
         low, high = self.scale.get("ordinal", (0, 0))
@@ -114,7 +104,6 @@ class TaskConfig(BaseModel):
 
 
 def read_texts(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, str]:
-    """Instruction and rubric of the `task` key: the text itself, or that of the file it names."""
     return {
         part: read_part(body[part], folder, f"{where}: task.{part}")
         for part in ("instruction", "rubric")
@@ -123,7 +112,6 @@ def read_texts(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, s
 
 
 def check_scale(task: TaskConfig, where: str) -> None:
-    """Refuse a scale that cannot be parsed."""
     try:
         task.parsed_scale()
     except ConfigError as error:
@@ -203,28 +191,18 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
 def _builtin(given: TaskConfig, scores: bool, runs: bool) -> Task:
     """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own; or runs."""
     scale = given.parsed_scale()
-    if runs:
-        return _of_runs(given, scale)
-    if isinstance(scale, Pairwise) or (scale is None and not scores):
+    if not runs and (isinstance(scale, Pairwise) or (scale is None and not scores)):
         return CHECKLIST_TASK
-    for part in ("instruction", "rubric"):
+    what = "runs of agents" if runs else "items"
+    for part in ("instruction", "rubric", "rubrics", "failing") if runs else ("instruction", "rubric"):
         if getattr(given, part) is not None:
             raise ConfigError(
-                f"task.{part}: found one beside the built-in items, which have their own; give data as well, "
-                f"or leave the {part} out."
+                f"task.{part}: found one beside the built-in {what}, which have their own; give data as "
+                f"well, or leave the {part} out."
             )
-    return pack_task(scale)
-
-
-def _of_runs(given: TaskConfig, scale: Scale | None) -> Task:
-    """The question of the built-in runs, whose labels rest on its rubric and its scale."""
-    for part in ("instruction", "rubric", "rubrics", "failing"):
-        if getattr(given, part) is not None:
-            raise ConfigError(
-                f"task.{part}: found one beside the built-in runs of agents, which have their own; give data "
-                f"as well, or leave the {part} out."
-            )
-    if scale not in (None, AGENT_TASK.scale):
+    if not runs:
+        return pack_task(scale)
+    if scale not in (None, AGENT_TASK.scale):  # the labels of the runs rest on their rubric and scale
         raise ConfigError(
             f"scale {scale_name(scale)!r}: the built-in runs of agents are judged on "
             f"{scale_name(AGENT_TASK.scale)!r}; leave the scale out, or give data of your own."

@@ -25,7 +25,6 @@ from steelyard.datasheet.words.text import capital
 BODY_LIMIT = 8 * 1024 * 1024
 """Bytes of a request, at most."""
 CSRF = "x-steelyard-csrf"
-"""Header of every change."""
 READING = ("GET", "HEAD")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -50,12 +49,8 @@ def _secret() -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """The secrets of one server, and the names it answers to."""
-
     host: str
-    """Address it listens at."""
     port: int
-    """Port it listens at."""
     token: str = field(default_factory=_secret)
     """In the link that the terminal prints."""
     session: str = field(default_factory=_secret)
@@ -69,7 +64,6 @@ class Access:
         return f"steelyard-{self.port}"
 
     def url(self, path: str = "/") -> str:
-        """The link that opens a page."""
         name = "127.0.0.1" if self.host in ("", "0.0.0.0") else self.host
         shown = f"[{name}]" if ":" in name else name
         return f"http://{shown}:{self.port}{path}?{urlencode({'token': self.token})}"
@@ -84,58 +78,57 @@ class Access:
             return True
         if self.host in LOOPBACK:
             return False
-        return _is_address(bare) or bare == socket.gethostname().lower()
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+        try:
+            ipaddress.ip_address(bare)
+        except ValueError:
+            return bare == socket.gethostname().lower()
+        return True
 
 
 class Guard:
-    """Stands before an application and lets through what may pass."""
-
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on with the limit on the body and the headers of every answer."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
         request = Request(scope)
-        answer = self._refused(request) or self._admitted(request)
-        if answer is not None:
-            await answer(scope, receive, _with_headers(send))
+        refusal = self._check_origin(request) or self._check_session(request)
+        if refusal is not None:
+            await refusal(scope, receive, _with_headers(send))
             return
         scope["csrf"] = self._access.csrf
         await self._app(scope, _limited(receive), _with_headers(send))
 
-    def _refused(self, request: Request) -> Response | None:
-        """Where a request comes from a place that nothing is served to."""
+    def _check_origin(self, request: Request) -> Response | None:
         host = request.headers.get("host", "")
         if not self._access.knows(host):
             return error_page(421, "This server does not answer to that name.")
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             return error_page(403, "Requests of other sites are refused.")
-        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _navigation(request):
+        # A link that somebody follows from elsewhere is let in: the session cookie is not sent with it.
+        follows_link = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not follows_link:
             return error_page(403, "Requests of other sites are refused.")
-        if _length(request) > BODY_LIMIT:
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > BODY_LIMIT:
             return error_page(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
         return None
 
-    def _admitted(self, request: Request) -> Response | None:
+    def _check_session(self, request: Request) -> Response | None:
         """The session of a known browser; a token makes one and leaves the address."""
         given = request.query_params.get("token")
         if given is not None and request.method in READING:
             if not _same(given, self._access.token):
                 return error_page(403, "That link is of another start of the server: open the newest.")
-            return self._welcome(request)
+            query = {name: v for name, v in parse_qs(request.url.query).items() if name != "token"}
+            rest = f"?{urlencode(query, doseq=True)}" if query else ""
+            answer = RedirectResponse(f"/{request.url.path.lstrip('/')}{rest}", status_code=303)
+            answer.set_cookie(self._access.cookie, self._access.session, httponly=True, samesite="strict")
+            return answer
         if request.url.path.startswith("/static/") and request.method in READING:
             return None
         cookies = SimpleCookie(request.headers.get("cookie", ""))
@@ -143,11 +136,10 @@ class Guard:
         if known is None or not _same(known.value, self._access.session):
             return error_page(403, "Open the link that the terminal printed; then this page will open too.")
         if request.method not in READING:
-            return self._unchanged(request)
+            return self._check_change(request)
         return None
 
-    def _unchanged(self, request: Request) -> Response | None:
-        """Why a change is refused; None where it may be made."""
+    def _check_change(self, request: Request) -> Response | None:
         if request.method != "POST":
             return error_page(405, "Only GET and POST are answered.")
         if request.headers.get("origin") is None or not _same(
@@ -158,26 +150,9 @@ class Guard:
             return error_page(415, "A change must be sent as JSON.")
         return None
 
-    def _welcome(self, request: Request) -> Response:
-        query = {name: v for name, v in parse_qs(request.url.query).items() if name != "token"}
-        rest = f"?{urlencode(query, doseq=True)}" if query else ""
-        answer = RedirectResponse(f"/{request.url.path.lstrip('/')}{rest}", status_code=303)
-        answer.set_cookie(self._access.cookie, self._access.session, httponly=True, samesite="strict")
-        return answer
-
 
 def _same(left: str, right: str) -> bool:
     return secrets.compare_digest(left.encode(), right.encode())
-
-
-def _navigation(request: Request) -> bool:
-    """A link that somebody follows from elsewhere; the session cookie is not sent with it."""
-    return request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
-
-
-def _length(request: Request) -> int:
-    told = request.headers.get("content-length", "0")
-    return int(told) if told.isdecimal() else BODY_LIMIT + 1
 
 
 class TooLongError(Exception):
@@ -200,14 +175,14 @@ def _limited(receive: Receive) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
-    async def dressed(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = {name.lower() for name, _ in message["headers"]}
             more = [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in own]
             message["headers"] = [*message["headers"], *more]
         await send(message)
 
-    return dressed
+    return send_with_headers
 
 
 _PAGE = """<!doctype html>
@@ -222,10 +197,8 @@ _PAGE = """<!doctype html>
 
 
 def error_page(status: int, sentence: str) -> Response:
-    """A page that says no."""
     return HTMLResponse(_PAGE.format(status=status, sentence=escape(capital(sentence))), status)
 
 
 def json_error(status: int, sentence: str, **more: object) -> Response:
-    """The same for a script of our own pages."""
     return JSONResponse({"refused": sentence, **more}, status)

@@ -43,7 +43,6 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
 
 @cache
 def environment() -> Environment:
-    """The templates of the pages, and what they all may use."""
     return template_environment(
         "steelyard.web",
         version=__version__,
@@ -54,20 +53,17 @@ def environment() -> Environment:
 
 
 def page(request: Request, template: str, **content: Any) -> Response:
-    """A template as a page, or as the part of one that a script asked for."""
-    made = environment().get_template(template)
-    return HTMLResponse(replace_lone_surrogates(made.render(csrf=request.scope.get("csrf", ""), **content)))
+    text = environment().get_template(template).render(csrf=request.scope.get("csrf", ""), **content)
+    return HTMLResponse(replace_lone_surrogates(text))
 
 
 @cache
 def asset_text(name: str) -> str:
-    """The text of a style sheet or script."""
     package, path, _ = ASSETS[name]
     return (files(package) / path).read_text(encoding="utf-8")
 
 
 async def asset(request: Request) -> Response:
-    """A style sheet or a script, by its name in the table."""
     name = request.path_params["name"]
     if name not in ASSETS:
         return Response("no such file", 404, media_type="text/plain")
@@ -77,14 +73,11 @@ async def asset(request: Request) -> Response:
 ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-async def _run_error(_: Request, error: Exception) -> Response:
-    """An error of the run or of its files, in the words of the terminal."""
-    return error_page(500, str(error))
+def _error_handler(status: int, sentence: str = "") -> ExceptionHandler:
+    async def handle(_: Request, error: Exception) -> Response:
+        return error_page(status, sentence or str(error))
 
-
-async def _not_found_because(_: Request, error: Exception) -> Response:
-    """An address that leads to nothing, and why."""
-    return error_page(404, str(error))
+    return handle
 
 
 async def _internal_error(_: Request, error: Exception) -> Response:
@@ -93,43 +86,22 @@ async def _internal_error(_: Request, error: Exception) -> Response:
     return error_page(500, f"A fault in Steelyard itself ({type(error).__name__}); what was saved is kept.")
 
 
-async def _body_too_long(_: Request, error: Exception) -> Response:
-    del error
-    return error_page(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
-
-
-async def _not_found(_: Request, error: Exception) -> Response:
-    del error
-    return error_page(404, "There is no such page.")
-
-
-async def _wrong_method(_: Request, error: Exception) -> Response:
-    del error
-    return error_page(405, "That page takes no such request.")
-
-
 EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
-    TooLongError: _body_too_long,
-    NotFoundError: _not_found_because,
-    SteelyardError: _run_error,
-    404: _not_found,
-    405: _wrong_method,
+    TooLongError: _error_handler(413, f"A request may have {BODY_LIMIT:,} bytes at most."),
+    NotFoundError: _error_handler(404),
+    SteelyardError: _error_handler(500),
+    404: _error_handler(404, "There is no such page."),
+    405: _error_handler(405, "That page takes no such request."),
     Exception: _internal_error,
 }
-"""Exception or status to the page that shows it."""
 
 
 REVIEWER = "steelyard-reviewer"
-"""Cookie with the name that votes carry."""
 NAME_LIMIT = 80
 """Signs of a name, at most."""
 
-JsonHandler = Callable[[Request, dict[str, Any]], Response]
 
-
-def json_route(handler: JsonHandler) -> Callable[[Request], Any]:
-    """A route that takes a JSON object and answers an error with a sentence."""
-
+def json_route(handler: Callable[[Request, dict[str, Any]], Response]) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         try:
             body = json.loads(await request.body())
@@ -151,12 +123,10 @@ def json_route(handler: JsonHandler) -> Callable[[Request], Any]:
 
 
 def reviewer_name(request: Request, otherwise: str) -> str:
-    """Who looks at the page."""
     return unquote(request.cookies.get(REVIEWER, ""))[:NAME_LIMIT].strip() or otherwise
 
 
 def set_reviewer(request: Request, body: dict[str, Any]) -> Response:
-    """Set the name that votes carry."""
     del request
     name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
     if not name.isprintable() or not name:
@@ -182,6 +152,5 @@ def edited_text(body: dict[str, Any], key: str, held: str) -> str | None:
 
 
 def as_browser_text(text: str) -> str:
-    """A text as the field of a browser gives it back."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return replace_lone_surrogates(lines.replace("\0", "\ufffd"))

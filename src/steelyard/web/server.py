@@ -14,10 +14,7 @@ from steelyard.web.access import LOOPBACK, Access, Guard
 
 
 class Server:
-    """A bound socket, the secrets of its pages, and how to end it."""
-
     def __init__(self, host: str, port: int) -> None:
-        """Take the port; 0 takes a free one."""
         self._socket = _bound(host, port)
         self.access = Access(host, self._socket.getsockname()[1])
         self._running: uvicorn.Server | None = None
@@ -28,7 +25,6 @@ class Server:
         return self._running is None or self._running.should_exit
 
     def stop(self) -> None:
-        """End the server when the answers under way are sent."""
         if self._running is not None:
             self._running.should_exit = True
 
@@ -64,7 +60,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def require_loopback(host: str, *, remote: bool) -> None:
-    """Refuse to be reached from other machines unless somebody says so."""
     if host not in LOOPBACK and not remote:
         raise ConfigError(
             f"--host {host}: other machines could reach the page, with your texts on it and over a line that "

@@ -26,15 +26,12 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.multiple_testing import ComparisonFamily, adjust_comparisons
 from steelyard.metrics.findings import CLEAR, FLAGGED
 
-ALL_FIGURES = "all"
-"""In the place of a metric: the check over all figures."""
 RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 
 
 def drift_checks(
     folder: Path, reference: Path, policy: Policy, ruling: Ruling, margin: float
 ) -> tuple[list[Check], list[str]]:
-    """One check per figure of the policy that can be paired, and per other figure that moved; and notes."""
     new, old = load_verdicts(folder), load_verdicts(reference)
     if new.stimulus_set != old.stimulus_set:
         raise DataError(
@@ -71,7 +68,6 @@ def drift_checks(
 
 
 def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
-    """The reference's judge of the same name, or its only one."""
     named = [entry for entry in old.judges if entry.name == judge]
     own = [entry for entry in old.judges if not entry.baseline]
     if named or len(own) == 1:
@@ -85,7 +81,6 @@ def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
 def _select(
     policy: Policy, rows: Sequence[Comparison], asked: Collection[str]
 ) -> tuple[list[Comparison], list[str]]:
-    """Figures of the policy that can be paired, and those of what was asked that can not."""
     selected: dict[int, Comparison] = {}
     unpaired: dict[str, None] = {}
     for rule in policy.rules:
@@ -100,19 +95,19 @@ def _joint_check(judge: str, family: ComparisonFamily, *, tolerated: bool) -> li
     """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
     if family.p is None:
         return []
-    known = [row for row in family.rows if row.status is not None]
     reason = "the judge reads differently" if family.differs else "no difference is shown"
     if family.differs and tolerated:
         reason += ", and every figure of the policy stays within the margin"
+    known = sum(row.status is not None for row in family.rows)
     return [
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=pluralize(len(known), "figure"),
+            figure=pluralize(known, "figure"),
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,
-            metric=ALL_FIGURES,
+            metric="all",
             value=family.p,
         )
     ]

@@ -1,43 +1,203 @@
-"""`gate`: read the datasheet, decide by the policy, issue a certificate; or verify one."""
+"""`gate`: decide by the policy and issue `certificate.json`, or verify one that was issued."""
 
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from steelyard.commands.gate.certificate import (
-    NAME,
-    Certificate,
-    Instruments,
-    issue,
-    read_certificate,
-    refuse_stale,
-    verify,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from steelyard.commands.gate.drift import drift_checks
-from steelyard.commands.gate.flags import with_flags
 from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
 from steelyard.commands.gate.ruling import (
     GATE_INCONCLUSIVE,
+    PASS,
     Check,
     Ruling,
     apply_policy,
     select_judges,
+    with_flags,
     withhold_partial,
+    worst,
 )
 from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import ConfigError, StoreError
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
+from steelyard.runner.planner import make_plan
+from steelyard.study.study_file import build_study, load_config
+from steelyard.version import __version__
 
-DriftChecks: TypeAlias = Callable[[Ruling], tuple[list[Check], list[str]]]
-"""Checks against a reference, and notes, given the ruling by the policy."""
+SCHEMA = "steelyard.certificate/1"
+NAME = "certificate.json"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class CertifiedJudge(_Body):
+    name: str
+    model: str
+    protocols: dict[str, str]
+    result: str
+
+
+class Versions(_Body):
+    steelyard: str
+    python: str
+
+
+class Certificate(_Body):
+    schema_name: str = Field(alias="schema")
+    result: str
+    judges: list[CertifiedJudge]
+    stimulus_set: str
+    policy: dict[str, Any]
+    versions: Versions
+    measured: str | None = None
+    issued: datetime = Field(strict=False)
+    expires: datetime | None = Field(default=None, strict=False)
+
+
+@dataclass(frozen=True)
+class Instruments:
+    where: str
+    judges: tuple[JudgeEntry, ...]
+    stimulus_set: str
+    version: str
+
+    @classmethod
+    def of(cls, target: Path) -> Instruments:
+        if not target.is_file():
+            sheet = read_datasheet(target)
+            return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)
+        study = build_study(load_config(target, {}), target.parent)
+        judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
+        return cls(str(target), judges, make_plan(study).stimuli.hash, __version__)
+
+
+def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> dict[str, Any]:
+    """The certificate of a ruling that passes, or the record of one that fails, which nothing accepts."""
+    entries = {judge.name: judge for judge in sheet.judges}
+    measured = sheet.run.get("finished")
+    return {
+        "schema": SCHEMA,
+        "study": sheet.name,
+        "result": ruling.result,
+        "judges": [
+            {
+                "name": name,
+                "model": entries[name].model,
+                "protocols": dict(entries[name].protocols),
+                "result": worst(check.result for check in ruling.of(name)),
+            }
+            for name in ruling.judges
+        ],
+        "stimulus_set": sheet.stimulus_set,
+        "policy": dict(policy.body),
+        "checks": [check.to_json() for check in ruling.checks],
+        "versions": {"steelyard": sheet.version, "python": platform.python_version()},
+        "measured": measured if isinstance(measured, str) else None,
+        "issued": now.isoformat(timespec="seconds"),
+        "expires": (now + policy.valid_for).isoformat(timespec="seconds") if policy.valid_for else None,
+    }
+
+
+def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) -> None:
+    measured = sheet.run.get("finished")
+    if policy.valid_for is None or not isinstance(measured, str):
+        return
+    try:
+        finished = _aware(datetime.fromisoformat(measured))
+    except ValueError:
+        return
+    if finished + policy.valid_for < now:
+        raise CertificateError(
+            f"{where}: measured on {measured}, longer ago than the policy's {policy.body['valid_for']}; "
+            "measure again into another --out."
+        )
+
+
+def read_certificate(path: Path) -> Certificate:
+    try:
+        certificate = Certificate.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}), expected a certificate; write one with "
+            "`steelyard gate DIR --policy FILE`."
+        ) from error
+    except ValidationError as error:
+        why = reason(error, Certificate)
+        raise ConfigError(f"{path}: not a certificate ({why}); gate the run again.") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not a certificate ({error}); gate the run again.") from error
+    if certificate.schema_name != SCHEMA:
+        raise ConfigError(
+            f"{path}: found schema {certificate.schema_name!r}, expected {SCHEMA!r}; gate again."
+        )
+    return certificate
+
+
+def verify(
+    certificate: Certificate,
+    where: str,
+    instruments: Instruments,
+    judges: Sequence[str],
+    now: datetime,
+    policy: Policy | None = None,
+) -> None:
+    if certificate.expires is not None and _aware(certificate.expires) <= now:
+        raise CertificateError(
+            f"{where}: expired on {certificate.expires.isoformat(timespec='seconds')}; "
+            "measure again and gate the new run."
+        )
+    if certificate.stimulus_set != instruments.stimulus_set:
+        raise CertificateError(
+            f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
+            f"{short_hash(instruments.stimulus_set)} in {instruments.where}; gate that run."
+        )
+    if certificate.versions.steelyard != instruments.version:
+        raise CertificateError(
+            f"{where}: issued on figures of version {certificate.versions.steelyard}, found "
+            f"{instruments.version} in {instruments.where}; measure and gate with one version."
+        )
+    given = None if policy is None else json.loads(json.dumps(policy.body))  # as JSON has it
+    if given is not None and content_hash(given) != content_hash(certificate.policy):
+        raise CertificateError(f"{where}: issued by another policy than the one given; gate the run again.")
+    for name in judges:
+        _verify_judge(certificate, where, instruments, name)
+
+
+def _verify_judge(certificate: Certificate, where: str, instruments: Instruments, name: str) -> None:
+    certified = next((judge for judge in certificate.judges if judge.name == name), None)
+    if certified is None:
+        names = ", ".join(judge.name for judge in certificate.judges)
+        raise CertificateError(f"{where}: does not speak of judge {name!r}, only of {names}; gate it.")
+    present = next(judge for judge in instruments.judges if judge.name == name).protocols
+    for protocol, fingerprint in certified.protocols.items():
+        if present.get(protocol) != fingerprint:
+            raise CertificateError(
+                f"{where}: judge {name!r} has another fingerprint under protocol {protocol!r} "
+                f"({short_hash(fingerprint)} certified, {short_hash(present.get(protocol, 'none'))} in "
+                f"{instruments.where}); measure and gate the judge as it is."
+            )
+    if certified.result != PASS:
+        raise CertificateError(f"{where}: says {certified.result} of judge {name!r}, expected PASS.")
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def gate(
@@ -55,7 +215,7 @@ def gate(
     """
     policy = find_policy(given)
     sheet = read_datasheet(folder)
-    names = select_judges(sheet, judges, str(folder))
+    names = select_judges(sheet.judges, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
     drift = partial(drift_checks, folder, reference, policy, margin=margin) if reference is not None else None
     ruling = rule_on(sheet, policy, names, drift)
@@ -69,6 +229,10 @@ def gate(
     except (StoreError, OSError):
         return ruling, None
     return ruling, certificate
+
+
+DriftChecks: TypeAlias = Callable[[Ruling], tuple[list[Check], list[str]]]
+"""Checks against a reference, and notes, given the ruling by the policy."""
 
 
 def rule_on(
@@ -89,17 +253,9 @@ def check_certificate(
     judges: Sequence[str] = (),
     given: PolicyLike | None = None,
 ) -> Certificate:
-    """Verify a certificate for the judges of a run folder or of a study file."""
-    if target.is_file():
-        instruments = Instruments.of_study(target)
-    else:
-        instruments = Instruments.of_datasheet(read_datasheet(target), str(target))
-    known = [judge.name for judge in instruments.judges]
-    own = [judge.name for judge in instruments.judges if not judge.baseline]
-    for name in judges:
-        if name not in known:
-            raise ConfigError(f"{target}: no judge {name!r}, expected one of {', '.join(known)}.")
+    instruments = Instruments.of(target)
+    names = select_judges(instruments.judges, judges, str(target))
     certificate = read_certificate(certificate_file)
     policy = None if given is None else find_policy(given)
-    verify(certificate, str(certificate_file), instruments, judges or own, now, policy)
+    verify(certificate, str(certificate_file), instruments, names, now, policy)
     return certificate

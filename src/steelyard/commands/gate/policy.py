@@ -24,22 +24,17 @@ from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.stimuli.original import ORIGINAL
 
 SHIPPED = ("smoke", "default", "strict")
-"""Policies that come with the laboratory, from lenient to strict."""
 VALID_FOR, FLAGS = "valid_for", "flags"
 CLEAR_ON_SHEET = "clear"
 """In the place of limits: those of the datasheet, which has to call the figure clear."""
 UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
 """Which flagged readings fail a judge: those that no rule names, none, or all."""
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
-"""A file, the name of a policy that is shipped, or rules as they stand in a file."""
 
 
 class RuleConfig(BaseModel):
-    """One rule as it stands in the file."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     max: float | None = None
@@ -55,24 +50,16 @@ class RuleConfig(BaseModel):
 
 @dataclass(frozen=True)
 class PolicyRule:
-    """A figure and the limits it must keep."""
-
     metric: str
-    """Metric id."""
     low: float | None
-    """The figure must not lie below."""
     high: float | None
-    """The figure must not lie above."""
     probe: str | None
-    """Probe, where the rule names one."""
     group: Mapping[str, str | float]
-    """Conditions that the rule names."""
     uses_sheet_limit: bool = False
     """True where the datasheet's own finding decides, by the datasheet's own limit."""
 
     @property
     def span(self) -> tuple[float, float]:
-        """From where to where the figure may lie."""
         return -inf if self.low is None else self.low, inf if self.high is None else self.high
 
     @property
@@ -90,26 +77,19 @@ class PolicyRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules, and how long a ruling by them holds."""
-
     rules: tuple[PolicyRule, ...]
-    """In the order of the file."""
     valid_for: timedelta | None
     """None: a certificate does not expire."""
     body: Mapping[str, Any]
-    """The file's content, as a certificate records it."""
     name: str = ""
-    """The file, or the name of a policy that is shipped."""
     shipped: bool = False
     """True where it is for judges of any kind, so that a rule without a figure is left out."""
     flags: str = UNNAMED
-    """Which flagged readings of the datasheet fail a judge."""
 
 
 def find_policy(given: PolicyLike) -> Policy:
-    """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
     if isinstance(given, Mapping):
-        return _parse(given, "policy")
+        return parse_policy(given, "policy")
     if not isinstance(given, (str, Path)):
         raise ConfigError(
             f"policy: found {type(given).__name__}, expected a file, a mapping of rules, or one of "
@@ -123,7 +103,6 @@ def find_policy(given: PolicyLike) -> Policy:
 
 
 def load_policy(path: Path) -> Policy:
-    """Read a policy file; everything that is not understood is refused in one sentence."""
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
@@ -132,17 +111,12 @@ def load_policy(path: Path) -> Policy:
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error
-    return replace(_parse(body, str(path)), name=str(path))
+    return replace(parse_policy(body, str(path)), name=str(path))
 
 
-def _parse(body: object, where: str) -> Policy:
+def parse_policy(body: object, where: str) -> Policy:
     if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
         raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
-    return parse_policy(body, where)
-
-
-def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
-    """The policy in a mapping, from a file or from a certificate."""
     rules = [
         _rule(metric, limits, where)
         for metric, entry in body.items()
@@ -182,23 +156,19 @@ def _valid_for(text: object, where: str) -> timedelta | None:
     match = re.fullmatch(r"([1-9]\d{0,4})([hdw])", str(text))
     if not match:
         raise ConfigError(f"{where}: valid_for: found {text!r}, expected a time such as 90d, 12w or 36h.")
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    unit = {"h": "hours", "d": "days", "w": "weeks"}[match[2]]
+    return timedelta(**{unit: int(match[1])})
 
 
 class MetricValue(Protocol):
-    """What an estimate and a comparison have in common."""
+    @property
+    def probe(self) -> str: ...
 
     @property
-    def probe(self) -> str:
-        """The probe."""
+    def metric(self) -> str: ...
 
     @property
-    def metric(self) -> str:
-        """The metric id."""
-
-    @property
-    def group(self) -> Mapping[str, str | float]:
-        """The condition."""
+    def group(self) -> Mapping[str, str | float]: ...
 
 
 SAME_CONTENT = "same_subset"
@@ -220,9 +190,9 @@ def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
     named = [f for f in figures if f.metric == rule.metric and rule.probe in (None, f.probe)]
     named = [f for f in named if all(f.group.get(key) == value for key, value in rule.group.items())]
     if "protocol" not in rule.group:
-        named = _prefer(named, [f for f in named if f.group.get("protocol", "base") == "base"])
+        named = [f for f in named if f.group.get("protocol", "base") == "base"] or named
     if rule.probe is None:
-        named = _prefer(named, [f for f in named if f.probe in WHOLE])
+        named = [f for f in named if f.probe in WHOLE] or named
     named = [f for f in named if not any(_pools(other, f) for other in named)]
     if "kind" not in rule.group and not rule.group.get("delta"):
         decomposed = {f.probe for f in named if f.group.get("kind") == SAME_CONTENT}
@@ -242,17 +212,12 @@ def select_with_finding(rule: PolicyRule, figures: Iterable[Estimate]) -> list[E
     return [f for f in found if not any(_pools(other, f) for other in found)] or select(rule, every)
 
 
-def _prefer(all_of_them: list[F], some: list[F]) -> list[F]:
-    return some or all_of_them
-
-
 def _pools(wide: MetricValue, narrow: MetricValue) -> bool:
     """True where one figure is the other, pooled over more."""
     return wide.probe == narrow.probe and set(wide.group.items()) < set(narrow.group.items())
 
 
 def no_match_error(rule: PolicyRule, figures: Sequence[MetricValue], where: str) -> ConfigError:
-    """The sentence about a rule that fits no figure, with what there is."""
     metrics = sorted({figure.metric for figure in figures})
     if rule.metric not in metrics:
         close = get_close_matches(rule.metric, metrics, 1)

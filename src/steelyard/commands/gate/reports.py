@@ -15,7 +15,6 @@ _TAGS = {FAIL: "failure", GATE_INCONCLUSIVE: "error"}
 
 
 def render_junit(ruling: Ruling) -> str:
-    """The whole document."""
     root = ElementTree.Element(
         "testsuites", {"name": escape_control_chars(ruling.study), **_counts(ruling.checks)}
     )
@@ -53,7 +52,6 @@ def _counts(checks: tuple[Check, ...]) -> dict[str, str]:
 
 
 def sentence(check: Check) -> str:
-    """The reason, with the calls that are still needed."""
     return check.reason if check.more is None else f"{check.reason}; {check.more}"
 
 
@@ -61,12 +59,7 @@ MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 
 
 def render_markdown(ruling: Ruling) -> str:
-    """Result first, then a table for each judge."""
-    parts = [
-        f"## Judge gate: {MARKS[ruling.result]} {ruling.result}",
-        "",
-        f"Study {_cell(ruling.study)}.",
-    ]
+    parts = [f"## Judge gate: {MARKS[ruling.result]} {ruling.result}", "", f"Study {_cell(ruling.study)}."]
     for judge in ruling.judges:
         checks = ruling.of(judge)
         result = worst(check.result for check in checks)
@@ -84,7 +77,6 @@ def render_markdown(ruling: Ruling) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays text in a Markdown table."""
     shown = escape_control_chars(text)
     for sign in "\\`*_[]<>|#":
         shown = shown.replace(sign, f"\\{sign}")

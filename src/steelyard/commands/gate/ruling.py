@@ -7,18 +7,30 @@ however the missing verdicts had come out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from steelyard.commands.gate.policy import Policy, PolicyRule, no_match_error, select, select_with_finding
+from steelyard.commands.gate.policy import (
+    ALLOW,
+    UNNAMED,
+    Policy,
+    PolicyRule,
+    no_match_error,
+    select,
+    select_with_finding,
+)
 from steelyard.core.text import pluralize
+from steelyard.datasheet.conclusion import UNFIT
+from steelyard.datasheet.conclusions.reasons import plugin_flags
+from steelyard.datasheet.conclusions.rules import FAULTS
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.more_data import more_data
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import EARLY_STOP
-from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
@@ -28,6 +40,7 @@ from steelyard.metrics.findings import (
     BY_CHANCE,
     CLEAR,
     FLAGGED,
+    INCONCLUSIVE,
     MISSING_DECIDE,
     TOLERATED_LOSS,
     calls_total,
@@ -35,74 +48,51 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.stats.intervals import Span
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, GATE_INCONCLUSIVE: 4}
-ACROSS_LIMIT = "the interval reaches over the limit"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One rule applied to one figure of one judge."""
-
     judge: str
-    """Name on the datasheet."""
     rule: str
-    """The rule in words."""
     figure: str
-    """Probe and condition of the figure."""
     result: str
-    """`PASS`, `FAIL` or `INCONCLUSIVE`."""
     found: str
-    """The figure with its interval."""
     reason: str
-    """Why, in a clause."""
     calls_needed: int | None = None
     """Where inconclusive: further calls of the same design that decide in four runs of five, if the value
     stayed."""
     more: str | None = None
     """The same in words, as clusters or rows where those are what is missing."""
     metric: str = ""
-    """Metric id."""
     value: float | None = None
-    """The figure, or the drift; None where it is undefined."""
     low: float | None = None
-    """Lower limit of the recommended interval."""
     high: float | None = None
-    """Upper limit of the recommended interval."""
 
     @property
     def name(self) -> str:
-        """What the figure is called; of a check over all figures, the rule."""
         return self.rule.partition(":")[0]
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True, repr=False)
 class Ruling:
-    """Every check of every judge."""
-
     study: str
-    """Name of the study."""
     judges: tuple[str, ...]
-    """Judges that were gated."""
     checks: tuple[Check, ...]
-    """In the order of the policy, judge by judge; drift last."""
     notes: tuple[str, ...] = field(default=())
-    """What else should be known."""
 
     def __repr__(self) -> str:
         return f"<Ruling on {', '.join(self.judges)}: {self.result}, {pluralize(len(self.checks), 'check')}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the result, then every check, the worst first."""
         cells = [
             (check.result, check.judge, check.rule, check.found, check.reason)
             for check in sorted(self.checks, key=lambda check: ORDER.index(check.result))
@@ -114,15 +104,12 @@ class Ruling:
 
     @property
     def result(self) -> str:
-        """The worst of all checks."""
         return worst(check.result for check in self.checks)
 
     def of(self, judge: str) -> list[Check]:
-        """The checks of one judge."""
         return [check for check in self.checks if check.judge == judge]
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `gate --json`."""
         return {
             "schema": "steelyard.gate/1",
             "study": self.study,
@@ -139,10 +126,9 @@ def worst(results: Iterable[str]) -> str:
     return next(word for word in ORDER if word in words or word == PASS)
 
 
-def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
-    """The judges that are named, or all that are no baselines."""
-    own = [judge.name for judge in sheet.judges if not judge.baseline]
-    known = [judge.name for judge in sheet.judges]
+def select_judges(judges: Sequence[JudgeEntry], wanted: Sequence[str], where: str) -> tuple[str, ...]:
+    known = [judge.name for judge in judges]
+    own = [judge.name for judge in judges if not judge.baseline]
     for name in wanted:
         if name not in known:
             raise ConfigError(f"{where}: no judge {name!r}, expected one of {', '.join(known)}.")
@@ -152,7 +138,6 @@ def select_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[
 
 
 def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
-    """Apply every rule to every judge."""
     checks: list[Check] = []
     absent: dict[str, None] = {}
     for judge in judges:
@@ -163,12 +148,18 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
             if not figures and not policy.shipped:
                 raise no_match_error(rule, mine, where)
             if not figures and rule.metric == MERIT.id:
-                checks.append(_unmeasured(judge, rule))
+                # Without merit nothing else is worth passing.
+                why = "whether it tells good from bad was not measured"
+                missing = Check(judge, str(rule), "datasheet", GATE_INCONCLUSIVE, "undefined", why)
+                checks.append(replace(missing, metric=rule.metric))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            checks += _merit_checks(
-                rule, [check(rule, estimate, of_agents=of_agents) for estimate in figures]
-            )
+            found = [check(rule, estimate, of_agents=of_agents) for estimate in figures]
+            passed = [each for each in found if each.result == PASS]
+            # Of merit those figures count that show it, where none refutes it.
+            if rule.metric == MERIT.id and passed and all(each.result != FAIL for each in found):
+                found = passed
+            checks += found
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -191,43 +182,28 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     return [figure for figure in figures if figure.value is not None or any(figure.excluded.values())]
 
 
-def _unmeasured(judge: str, rule: PolicyRule) -> Check:
-    """Without merit nothing else is worth passing."""
-    why = "whether it tells good from bad was not measured"
-    return Check(judge, str(rule), "datasheet", GATE_INCONCLUSIVE, "undefined", why, metric=rule.metric)
-
-
-def _merit_checks(rule: PolicyRule, checks: list[Check]) -> list[Check]:
-    """The checks that count: of merit, those that show it where none refutes it."""
-    passed = [check for check in checks if check.result == PASS]
-    if rule.metric != MERIT.id or not passed or any(check.result == FAIL for check in checks):
-        return checks
-    return passed
-
-
 def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
     """No judge passes on a part of its calls: what was never asked could have gone either way.
 
     Nor does one fail on calls that ended where the figures themselves had them end.
     """
-    return replace(ruling, checks=tuple(_withhold_partial(each, sheet) for each in ruling.checks))
-
-
-def _withhold_partial(check: Check, sheet: Datasheet) -> Check:
-    partial, rule = sheet.unfinished(check.judge), sheet.facts.decided
-    if partial is None or (check.result == FAIL and rule is None):
-        return check
-    if rule is not None:
-        reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
-    else:
-        before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
-        reason = f"{before}{partial}; run the same command again to continue"
-    # What the plan asks for comes before further calls.
-    return replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
+    checks, rule = [], sheet.facts.decided
+    for check in ruling.checks:
+        partial = sheet.unfinished(check.judge)
+        if partial is None or (check.result == FAIL and rule is None):
+            checks.append(check)
+            continue
+        if rule is not None:
+            reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
+        else:
+            before = f"{check.reason}; " if check.result == GATE_INCONCLUSIVE else ""
+            reason = f"{before}{partial}; run the same command again to continue"
+        # What the plan asks for comes before further calls.
+        checks.append(replace(check, result=GATE_INCONCLUSIVE, reason=reason, calls_needed=None, more=None))
+    return replace(ruling, checks=tuple(checks))
 
 
 def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
-    """One rule against one figure."""
     result, reason, needed = _decide(rule, estimate)
     probe = probe_title(estimate.probe)
     return Check(
@@ -251,19 +227,21 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
         return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
     if estimate.interval is None and not (rule.uses_sheet_limit and estimate.status):
         return GATE_INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
-    read = estimate.status if rule.uses_sheet_limit or rule.span == _limit_of(estimate) else None
+    limit = metric_named(estimate.metric).limit_in(estimate.group, estimate.probe)
+    sheet_decides = rule.uses_sheet_limit or (limit is not None and rule.span == limit.allowed)
+    read = estimate.status if sheet_decides else None
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
         tested = estimate.p is not None or not rule.has_limit
         return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _undecidable_reason(rule, estimate)
-        undecided = ACROSS_LIMIT if rule.has_limit else "undecided on the datasheet"
-        return (
-            GATE_INCONCLUSIVE,
-            reason or undecided,
-            None if reason else _additional_calls(rule, estimate, read),
-        )
+        undecided = "the interval reaches over the limit" if rule.has_limit else "undecided on the datasheet"
+        if reason:
+            return GATE_INCONCLUSIVE, reason, None
+        # The datasheet's own forecast where its own limit is asked for.
+        total = estimate.calls_needed if read else calls_total(estimate, rule.span)
+        return GATE_INCONCLUSIVE, undecided, None if total is None else max(1, total - estimate.n_calls)
     apart = 0 if rule.metric == MERIT.id else estimate.left_out  # merit holds with them taken for chance
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
@@ -271,13 +249,10 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
             f"{pluralize(apart, 'call')} abstained, which it leaves out and accuracy counts",
             None,
         )
-    return PASS, f"the whole interval lies within{_abstention_note(estimate)}", None
-
-
-def _limit_of(estimate: Estimate) -> Span | None:
-    """What the datasheet reads the figure against."""
-    limit = metric_named(estimate.metric).limit_in(estimate.group, estimate.probe)
-    return None if limit is None else limit.allowed
+    note = numbers.abstentions(estimate)
+    if estimate.left_out:
+        note = f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"
+    return PASS, f"the whole interval lies within{note}", None
 
 
 def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
@@ -291,14 +266,81 @@ def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
     return None
 
 
-def _additional_calls(rule: PolicyRule, estimate: Estimate, read: str | None) -> int | None:
-    """Further calls that would decide; the datasheet's own forecast where its own limit is asked for."""
-    total = estimate.calls_needed if read else calls_total(estimate, rule.span)
-    return None if total is None else max(1, total - estimate.n_calls)
+NAMED_BY: Mapping[str, tuple[str, ...]] = {
+    titles.DARK_CURRENT: ("dark_current",),
+    titles.POSITION: ("net_slot_preference", "positional_false_preference"),
+    titles.NOISE: ("flip_excess", "swap_flip_rate"),
+    titles.SURFACE: ("stable_cross_sensitivity",),
+    titles.SENSITIVITY: ("target_sensitivity",),
+    titles.NATURAL_PAIRS: ("net_slot_preference", "order_consistency"),
+    titles.ACCURACY: ("accuracy", "balanced_accuracy", "kappa", "qwk", "accuracy_gain", "error_gain"),
+    titles.LENIENCY: ("leniency", "false_positive_rate", "false_negative_rate"),
+    titles.LENGTH: ("length_lean", "length_gap"),
+    titles.STRATA: ("stratum_gap",),
+    titles.RUNS: ("missed_failure_rate", "false_alarm_rate", "error_rate"),
+    titles.ROBUSTNESS: ("excess_flip", "invariance"),
+    titles.REPEATABILITY: ("self_agreement", "icc", "fleiss_kappa", "repeat_flip_rate"),
+    titles.FAILURES: ("unreadable_rate", "failed_rate"),
+}
+"""Title of a reading to the metrics of which any names it in a policy."""
 
 
-def _abstention_note(estimate: Estimate) -> str:
-    """How often a judge abstained that passes."""
-    if estimate.left_out:
-        return f"; {pluralize(estimate.left_out, 'call')} abstained, which it leaves out"
-    return numbers.abstentions(estimate)
+@dataclass(frozen=True)
+class Flag:
+    title: str
+    sentence: str
+    metrics: tuple[str, ...]
+
+
+def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
+    """The ruling, with a check that fails for each flag that the policy does not tolerate.
+
+    Flags that it allows, and what the datasheet leaves open without a rule asking for it, become notes.
+    """
+    named = {rule.metric for rule in policy.rules}
+    checks, notes = list(ruling.checks), list(ruling.notes)
+    for judge in ruling.judges:
+        failed = {check.metric for check in ruling.of(judge) if check.result == FAIL}
+        known = named if policy.flags == UNNAMED else failed
+        flags = [flag for flag in _flags(sheet, judge) if known.isdisjoint(flag.metrics)]
+        if policy.flags != ALLOW:
+            checks += [_flag_check(judge, flag) for flag in flags]
+        elif flags:
+            titles_allowed = ", ".join(flag.title for flag in flags)
+            notes.append(f"{judge}: flagged, and allowed by the policy: {titles_allowed}.")
+        unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
+        if policy.shipped and unfit and not failed:
+            checks.append(_flag_check(judge, Flag("Verdict", "the datasheet calls it unfit", (MERIT.id,))))
+        undecided = [flag for flag in _readings(sheet, judge, INCONCLUSIVE) if named.isdisjoint(flag.metrics)]
+        if undecided:
+            open_titles = ", ".join(flag.title for flag in undecided)
+            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {open_titles}.")
+    return replace(ruling, checks=tuple(checks), notes=tuple(notes))
+
+
+def _flags(sheet: Datasheet, judge: str) -> Iterator[Flag]:
+    yield from _readings(sheet, judge, FLAGGED)
+    mine = sheet.look_up.of_judge(judge)
+    refuted = [e for e in mine if e.metric == MERIT.id and e.status == FLAGGED]
+    for estimate in [*refuted[:1], *plugin_flags(JudgeEstimates(judge, sheet.look_up))]:
+        found = f"{metric_named(estimate.metric).name} {numbers.figure(estimate)}"
+        yield Flag(probe_title(estimate.probe), found, (estimate.metric,))
+
+
+def _readings(sheet: Datasheet, judge: str, word: str) -> Iterator[Flag]:
+    faults = {rule.title for rule in FAULTS}
+    for reading in sheet.findings:
+        if (reading.judge, reading.status) == (judge, word) and reading.title in faults:
+            yield Flag(reading.title, reading.sentence, NAMED_BY.get(reading.title, ()))
+
+
+def _flag_check(judge: str, flag: Flag) -> Check:
+    return Check(
+        judge=judge,
+        rule=f"{flag.title}: not flagged",
+        figure="datasheet",
+        result=FAIL,
+        found="flagged",
+        reason=flag.sentence,
+        metric=flag.metrics[0] if flag.metrics else "",
+    )

@@ -1,4 +1,4 @@
-"""Index of every call of a run in columns, and the filter over it, quick for a hundred thousand calls."""
+"""Index of every call of a run in columns, the filter over it, and the calls behind a figure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask
-from steelyard.core.content_hash import canonical_json
+from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.basis import Items, labelled
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.run_folder.call_examples import RunCalls
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observations import Observation, Observations
 
@@ -23,45 +28,29 @@ class CallFilter:
     """Conditions that a call must meet; an empty one lets everything pass."""
 
     figure: str = ""
-    """Name of a figure: the calls behind it."""
     judge: str = ""
-    """Name of the judge."""
     probe: str = ""
-    """Probe that shows the stimulus."""
     protocol: str = ""
-    """`base`, `strict`, …"""
     kind: str = ""
-    """Condition within the probe."""
     stratum: str = ""
-    """Domain."""
     delta: str = ""
-    """Quality step of a pair."""
     outcome: str = ""
-    """`wrong`, `flip`, `positional`, `unreadable` or `failed`."""
     text: str = ""
-    """Words that stimulus or reply contain."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> CallFilter:
-        """The filter of an address; what it does not know is left alone."""
         return cls(**{field.name: given.get(field.name, "")[:300] for field in fields(cls)})
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Every condition that says something."""
         for field in fields(self):
             if value := getattr(self, field.name):
                 yield field.name, value
-
-
-CallPlace = tuple[str, str, str, str, int]
-"""Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
 
 
 NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
 def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
-    """A short name of a call, the same whenever it is looked at."""
     words = ",".join(_json_text(word) for word in (judge, protocol, stimulus, order))
     return hashlib.sha256(f"[{words},{replicate}]".encode()).hexdigest()[:16]
 
@@ -74,18 +63,14 @@ def _json_text(word: str) -> str:
 
 @dataclass(frozen=True)
 class CallCounts:
-    """Calls of judges under test, and calls of the baselines beside them."""
-
     judges: int
     baselines: int
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.judges + self.baselines
 
     def __str__(self) -> str:
-        """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
         if not self.baselines:
             return pluralize(self.judges, "call")
         if not self.judges:
@@ -95,10 +80,7 @@ class CallCounts:
 
 @dataclass(frozen=True, eq=False)
 class CallIndex:
-    """The calls of a run, each with how it ended."""
-
     run_calls: RunCalls
-    """What was read."""
 
     @property
     def calls(self) -> Observations:
@@ -107,25 +89,16 @@ class CallIndex:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """A name for each call."""
-        return tuple(call_id(*place) for place in self.places)
+        calls, orders, stimuli = self.calls, ("uv", "vu"), self.calls.shown.ids
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
+        return tuple(
+            call_id(calls.judges[j], calls.protocols[p], stimuli[s], orders[o], r)
+            for j, p, s, o, r in zip(*(column.tolist() for column in columns), strict=True)
+        )
 
     @cached_property
     def row(self) -> dict[str, int]:
-        """Name of a call to its row."""
         return {name: number for number, name in enumerate(self.ids)}
-
-    @property
-    def places(self) -> list[CallPlace]:
-        """What tells each call from every other."""
-        calls = self.calls
-        orders = ("uv", "vu")
-        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
-        ids = calls.shown.ids
-        return [
-            (calls.judges[j], calls.protocols[p], ids[s], orders[o], r)
-            for j, p, s, o, r in zip(*(column.tolist() for column in columns), strict=True)
-        ]
 
     @cached_property
     def outcomes(self) -> dict[str, Mask]:
@@ -151,18 +124,15 @@ class CallIndex:
 
     @cached_property
     def answers(self) -> CallAnswers:
-        """What each call answered, and what was wanted."""
         return CallAnswers.of(self.calls)
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """Probes that have calls."""
         own = set(self.calls.shown.probe.tolist())
         return tuple(sorted(own | {name for name, places in self.run_calls.probes.items() if places}))
 
     @cached_property
     def strata(self) -> tuple[str, ...]:
-        """Strata that have calls."""
         return tuple(sorted(set(self.calls.shown.stratum.tolist())))
 
     def mask(self, wanted: CallFilter, search_replies: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
@@ -181,30 +151,30 @@ class CallIndex:
         if wanted.delta:
             keep = keep & (shown.delta == _number(wanted.delta))[calls.stimulus]
         if wanted.text:
-            keep = keep & self._containing(wanted.text, search_replies)
+            needle = wanted.text.casefold()
+            shown_match = np.array([needle in text for text in self._searched_texts], dtype=np.bool_)
+            matches: Mask = np.zeros(len(calls), dtype=np.bool_)
+            matches[:] = shown_match[calls.stimulus] if len(shown_match) else False
+            matches[search_replies(wanted.text)] = True
+            keep = keep & matches
         return keep
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Judges under test, then baselines, each by name."""
         return tuple(sorted(self.calls.judges, key=self.is_baseline))
 
     def is_baseline(self, name: str) -> bool:
-        """Whether a judge stands beside those under test."""
         return name in self.run_calls.baselines
 
     @cached_property
     def by_baseline(self) -> Mask:
-        """The calls of baselines."""
         places = np.array([self.is_baseline(name) for name in self.calls.judges], dtype=np.bool_)
         return places[self.calls.judge] if len(places) else np.zeros(len(self.calls), dtype=np.bool_)
 
     def counts(self, keep: Mask) -> dict[str, CallCounts]:
-        """Outcome to the number of calls that pass."""
         return {outcome: self.count(mask & keep) for outcome, mask in self.outcomes.items()}
 
     def count(self, keep: Mask) -> CallCounts:
-        """How many calls a mask keeps, those of baselines apart."""
         baselines = int((keep & self.by_baseline).sum())
         return CallCounts(int(keep.sum()) - baselines, baselines)
 
@@ -214,40 +184,24 @@ class CallIndex:
         return self.baselines_last(np.flatnonzero(chosen))
 
     def baselines_last(self, rows: Ints) -> Ints:
-        """The same rows, those of judges under test first."""
         return rows[np.argsort(self.by_baseline[rows], kind="stable")]
 
     def of_stimulus(self, name: str) -> Ints:
-        """Numbers of the calls on a stimulus."""
         place = np.flatnonzero(self.calls.shown.ids == name)
         return np.flatnonzero(np.isin(self.calls.stimulus, place))
 
     def observations_at(self, rows: Ints | Sequence[int]) -> list[Observation]:
-        """The calls of these rows."""
         return list(self.calls.take(np.asarray(rows, dtype=np.int64)))
 
     def outcomes_of(self, row: int) -> list[str]:
-        """Every outcome that a call is a case of."""
         return [outcome for outcome, mask in self.outcomes.items() if mask[row]]
 
     @cached_property
-    def _blobs(self) -> list[str]:
+    def _searched_texts(self) -> list[str]:
         return [
-            "\n".join((each.id, each.request, *each.texts)).casefold()
-            if each.texts_known
-            else each.id.casefold()
+            "\n".join((each.id, *((each.request, *each.texts) if each.texts_known else ()))).casefold()
             for each in self.calls.shown.stimuli
         ]
-
-    def _containing(self, text: str, search_replies: Callable[[str], Ints]) -> Mask:
-        needle = text.casefold()
-        shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
-        matches: Mask = (
-            shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
-        )
-        matches = matches.copy()
-        matches[search_replies(text)] = True
-        return matches
 
 
 def _named(column: Ints, names: Sequence[str], name: str) -> Mask:
@@ -259,3 +213,111 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
+
+
+def figure_name(estimate: Estimate) -> str:
+    place = [estimate.judge, estimate.probe, estimate.metric, dict(estimate.group), estimate.unit]
+    return content_hash(place)[7:19]
+
+
+def calls_behind(estimate: Estimate, index: CallIndex) -> Mask:
+    summed_up = str(estimate.group.get("of", estimate.metric))
+    return _CallSelector(estimate, metric_named(summed_up), index).mask()
+
+
+def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, tuple[str, ...]]:
+    groups: dict[bytes, list[str]] = {}
+    for name, estimate in figures.items():
+        groups.setdefault(calls_behind(estimate, index).tobytes(), []).append(name)
+    return {name: tuple(group) for group in groups.values() for name in group}
+
+
+@dataclass(frozen=True, eq=False)
+class _CallSelector:
+    estimate: Estimate
+    metric: Metric
+    index: CallIndex
+
+    def mask(self) -> Mask:
+        basis, calls = self.metric.basis, self.index.calls
+        keep = self._judges() & self._protocols() & self._stimuli()[calls.stimulus]
+        keep &= basis.ended(calls)
+        if self.metric.labelled:
+            keep &= labelled(calls, self.estimate.group)
+        if basis.only is not None:
+            keep &= basis.only(calls, self.estimate.group)
+        if "slot" in self.estimate.group and self.metric.labelled:
+            keep &= self._better_in(int(self.estimate.group["slot"]))
+        return self._together(keep)
+
+    def _judges(self) -> Mask:
+        """Judges that the figure is of: one, those that its condition names, or all that were measured."""
+        name, group, calls = self.estimate.judge, self.estimate.group, self.index.calls
+        named = [str(value) for key, value in group.items() if key.startswith("judge_") and "of" not in group]
+        wanted = named or set(calls.judges) - set(self.index.run_calls.baselines)
+        wanted = [name] if name in calls.judges else wanted
+        return np.isin(calls.judge, [number for number, each in enumerate(calls.judges) if each in wanted])
+
+    def _protocols(self) -> Mask:
+        calls, name = self.index.calls, self.estimate.group.get("protocol")
+        if name is None:
+            return np.ones(len(calls), dtype=np.bool_)
+        wanted = {name, "base"} if self.metric.basis.with_base else {name}
+        return np.isin(calls.protocol, [n for n, each in enumerate(calls.protocols) if each in wanted])
+
+    def _stimuli(self) -> Mask:
+        shown, own, items = self.index.calls.shown, self._own(), self.metric.basis.items
+        kind = str(self.estimate.group.get("kind", ""))
+        if kind == ORIGINAL and not (own & shown.original).any():
+            items = Items.UNCHANGED
+        elif kind:
+            of_kind = shown.kind == kind
+            own = own & (of_kind if of_kind.any() else shown.probe == kind)
+        own = own & self._in_condition()
+        if items in (Items.OWN, Items.PROBES, Items.RUN):
+            return own
+        edited = own & ~shown.original
+        unchanged = shown.original & np.isin(shown.item, shown.item[edited if edited.any() else own])
+        return unchanged if items is Items.UNCHANGED else own | unchanged
+
+    def _in_condition(self) -> Mask:
+        shown, group = self.index.calls.shown, self.estimate.group
+        columns = {
+            "stratum": shown.stratum,
+            "delta": shown.delta,
+            "base_level": shown.base_level,
+            "edit": shown.probe,
+        }
+        keep = np.ones(len(shown.stimuli), dtype=np.bool_)
+        for name, column in columns.items():
+            if name in group:
+                keep &= column == group[name]
+        return keep
+
+    def _own(self) -> Mask:
+        probe, items = self.estimate.probe, self.metric.basis.items
+        if probe in self.index.probes and items is not Items.RUN:
+            return self._of([probe])
+        planned = list(self.index.run_calls.probes)
+        if planned and items is Items.PROBES:
+            return self._of(planned)
+        return np.ones(len(self.index.calls.shown.stimuli), dtype=np.bool_)
+
+    def _of(self, probes: Sequence[str]) -> Mask:
+        calls, run_calls = self.index.calls, self.index.run_calls
+        seen = [calls.stimulus[run_calls.of_probe(probe, calls)] for probe in probes]
+        return np.isin(np.arange(len(calls.shown.stimuli)), np.concatenate(seen))
+
+    def _better_in(self, slot: int) -> Mask:
+        calls = self.index.calls
+        better = calls.shown.better[calls.stimulus]
+        place = np.where(calls.order == 1, 3 - better, better)
+        return np.asarray((better > 0) & (place == slot))
+
+    def _together(self, keep: Mask) -> Mask:
+        """Only calls whose pair has all its orders among those that count, where the figure is of pairs."""
+        if not self.metric.basis.whole:
+            return keep
+        shown = self.index.presentation
+        both = np.bincount(shown, weights=keep) == 2
+        return np.asarray(keep & both[shown])

@@ -1,4 +1,4 @@
-"""A run folder or an import that somebody looks at, perhaps while it is still measured."""
+"""A run folder or an import as the viewer reads it, perhaps while it is still measured, and its calls."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.commands.view.call_index import NO_ROWS, CallIndex
-from steelyard.commands.view.figure_calls import figure_name
+from steelyard.commands.view.call_index import NO_ROWS, CallIndex, figure_name
 from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.examples.explain import explain as reason_to_count
+from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.metrics.estimate import Estimate
-from steelyard.run_folder.call_examples import RunCalls
+from steelyard.run_folder.call_examples import CallRecord, RunCalls, call_records
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import load_plan
@@ -38,25 +40,18 @@ PAUSE = 3.0
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run as it was at one moment."""
-
     index: CallIndex
-    """Its calls."""
     plan: Plan | None
-    """What was planned; None for an import."""
     state: tuple[int, int]
-    """Replies and failures that were there."""
     searches: dict[str, Ints] = field(default_factory=dict)
     """Words to the rows of calls whose reply holds them: every page of a search asks for the same."""
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
     def trial(self, row: int) -> Trial | None:
-        """The trial of a call; None in an import."""
         return None if self.plan is None else self.plan.trials[int(self.planned_rows[row])]
 
     @cached_property
     def planned_rows(self) -> Ints:
-        """Where each call stands in the plan; nothing for an import."""
         if self.plan is None:
             return NO_ROWS
         trials, calls = self.plan.trials, self.index.calls
@@ -84,29 +79,23 @@ class LoadedRun:
         return np.flatnonzero(np.isin(self.planned_rows, planned[planned >= 0]))
 
     def price(self, judge: Judge) -> Callable[[Usage], float] | None:
-        """Dollars of a call of a judge, looked up once; None where a price is not known."""
         if judge.name not in self._prices:
             self._prices[judge.name] = dollars_of(judge)
         return self._prices[judge.name]
 
     @property
     def planned(self) -> int:
-        """Calls that the plan has; for an import those that it holds."""
         return len(self.index.calls) if self.plan is None else len(self.plan.trials)
 
 
 @dataclass(frozen=True)
 class PublishedSheet:
-    """A datasheet as it lies in a folder."""
-
     sheet: Datasheet
-    """What was published."""
     written: int
     """When, in nanoseconds."""
 
     @cached_property
     def figures(self) -> dict[str, Estimate]:
-        """Name in addresses to the figure."""
         return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
 
 
@@ -118,26 +107,20 @@ class ViewedRun:
     """Opens a folder read-only; one that grows is read again, and what was read before serves meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Refuse what is no run folder."""
-        self.path, self._run, self._import = path, RunFolder(path), ImportFolder(path)
+        self.path, self._run, self._import = path, RunFolder(path), ImportFolder.at(path)
         self._lock = threading.Lock()
         self._loaded: LoadedRun | None = None
         self._fault: Exception | None = None
         self._opening = threading.Event()
         self._checked_at = 0.0
         self._published: PublishedSheet | None = None
-        if not self._is_import and not self._run.database.exists():
+        if self._import is None and not self._run.database.exists():
             raise ConfigError(
                 f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
             )
 
     @property
-    def _is_import(self) -> bool:
-        return self._import.observations.exists() and not self._run.study.exists()
-
-    @property
     def ready(self) -> bool:
-        """True where a page need not wait."""
         return self._loaded is not None
 
     def open(self) -> None:
@@ -158,7 +141,6 @@ class ViewedRun:
             self._opening.clear()
 
     def load(self) -> LoadedRun:
-        """The run, read when it is first wanted and again when it has grown."""
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
@@ -180,7 +162,7 @@ class ViewedRun:
 
     def _read(self) -> LoadedRun:
         self._checked_at = time.monotonic()
-        if self._is_import:
+        if self._import is not None:
             return LoadedRun(CallIndex(RunCalls.of_import(*self._import.read_observations())), None, (0, 0))
         state = self._state()
         plan = load_plan(self._run)
@@ -197,13 +179,11 @@ class ViewedRun:
 
     @property
     def answered(self) -> int:
-        """Calls with a reply or a failure, as of now; for an import those that it holds."""
-        return len(self.load().index.calls) if self._is_import else sum(self._state())
+        return len(self.load().index.calls) if self._import is not None else sum(self._state())
 
     @contextmanager
     def store(self) -> Iterator[RunStore | None]:
-        """The run file, read-only; None for an import."""
-        if self._is_import:
+        if self._import is not None:
             yield None
         else:
             with self._run.store(read_only=True) as store:
@@ -211,13 +191,11 @@ class ViewedRun:
 
     @property
     def sheet(self) -> Datasheet | None:
-        """The datasheet as it was published; None where there is none yet."""
         published = self.published
         return None if published is None else published.sheet
 
     @property
     def published(self) -> PublishedSheet | None:
-        """The datasheet with its figures by name, read again when it is written anew."""
         path = self.path / JSON
         if not path.exists():
             return None
@@ -227,8 +205,68 @@ class ViewedRun:
         return self._published
 
     def figure(self, name: str) -> Estimate:
-        """The figure of this name; refused where the datasheet has none."""
         published = self.published
         if published is None or name not in published.figures:
             raise NotFoundError("That figure is on no datasheet here: go back to the datasheet.")
         return published.figures[name]
+
+
+@dataclass(frozen=True)
+class CallDetail(CallRecord):
+    id: str = ""
+    outcomes: Sequence[str] = ()
+    why: str = ""
+    dollars: float | None = None
+    """What it cost; None if no price is known."""
+
+    def to_json(self) -> dict[str, Any]:
+        seen, stored = self.observation, self.stored
+        body = {
+            "id": self.id,
+            "judge": seen.judge,
+            "protocol": seen.protocol,
+            "stimulus": seen.stimulus.id,
+            "order": seen.order,
+            "replicate": seen.replicate,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "outcomes": list(self.outcomes),
+            "why": self.why,
+            "reader": self.reader,
+            "dollars": self.dollars,
+        }
+        return body if stored is None else {**body, **stored.to_json()}
+
+
+def call_detail(run: ViewedRun, loaded: LoadedRun, name: str) -> CallDetail | None:
+    return details(run, loaded, [loaded.index.row[name]])[0] if name in loaded.index.row else None
+
+
+def details(
+    run: ViewedRun, loaded: LoadedRun, rows: Sequence[int], *, explained: bool = True
+) -> list[CallDetail]:
+    index = loaded.index
+    trials = [loaded.trial(row) for row in rows]
+    with run.store() as store:
+        records = call_records(store, zip(index.observations_at(rows), trials, strict=True))
+    return [
+        CallDetail(
+            **vars(record),
+            id=index.ids[row],
+            outcomes=index.outcomes_of(row),
+            why=reason_of_count(loaded, row) if explained else "",
+            dollars=price(record.observation.usage)
+            if trial and (price := loaded.price(trial.judge))
+            else None,
+        )
+        for row, record, trial in zip(rows, records, trials, strict=True)
+    ]
+
+
+def reason_of_count(loaded: LoadedRun, row: int) -> str:
+    calls = loaded.index.calls
+    mine = calls.of_judge(calls.judges[int(calls.judge[row])])
+    item, stimulus = calls.shown.item, int(calls.stimulus[row])
+    near = mine.filter(calls=(item[mine.stimulus] == item[stimulus]) & (mine.protocol == calls.protocol[row]))
+    cases = ExampleSelector(near).choose(None, 1, loaded.index.run_calls.seed, near.stimulus == stimulus)
+    return reason_to_count(cases[0]) if cases else ""

@@ -49,25 +49,13 @@ LOOK = 0.4
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue of one reviewer under some filters."""
-
     reviewer: str
-    """Whose queue it is."""
     filters: QueueFilters
-    """What is shown."""
     every: list[QueueRow]
-    """Every row."""
     rows: list[QueueRow]
-    """Rows that pass the filters."""
-
-    def row(self, name: str | None) -> QueueRow | None:
-        """The row of a stimulus."""
-        return next((row for row in self.every if row.item.made.id == name), None)
 
 
 class ReviewPages:
-    """Routes of the session."""
-
     def __init__(
         self,
         session: ReviewSession,
@@ -81,7 +69,6 @@ class ReviewPages:
         self._finished, self._stopping = finished, stopping
 
     def app(self) -> Starlette:
-        """The application."""
         return Starlette(
             routes=[
                 Route("/", self.whole),
@@ -104,7 +91,6 @@ class ReviewPages:
     # Pages
 
     def whole(self, request: Request) -> Response:
-        """The queue and one stimulus."""
         queue = self._queue(request)
         name = request.query_params.get("item") or following(queue.rows, None)
         return page(request, "review.html.j2", **{**self._content(queue), **self._item(queue, name)})
@@ -121,11 +107,9 @@ class ReviewPages:
         )
 
     def templates(self, request: Request) -> Response:
-        """The prompts of everybody who wrote or confirmed, before they are filled."""
         return page(request, "review_templates.html.j2", templates=self.session.log.noted(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
-        """Every vote as a line of JSON."""
         del request
         if self.blind:
             return error_page(403, "Other reviewers are hidden from this page: it was started with --blind.")
@@ -133,14 +117,10 @@ class ReviewPages:
         return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
-        """The queue alone, for a page that is open."""
-        queue = self._queue(request)
-        return page(
-            request, "review_queue.html.j2", **self._content(queue), name=request.query_params.get("item")
-        )
+        content = self._content(self._queue(request))
+        return page(request, "review_queue.html.j2", **content, name=request.query_params.get("item"))
 
     def item_part(self, request: Request) -> Response:
-        """One stimulus alone, for a page that is open."""
         queue = self._queue(request)
         return page(request, "review_item.html.j2", **self._item(queue, request.query_params.get("item")))
 
@@ -152,7 +132,6 @@ class ReviewPages:
         return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
 
     def _content(self, queue: Queue) -> dict[str, Any]:
-        """What the queue's template needs."""
         made = [row.item.made for row in queue.every]
         return {
             "queue": queue,
@@ -166,35 +145,31 @@ class ReviewPages:
         }
 
     def _item(self, queue: Queue, name: str | None) -> dict[str, Any]:
-        """What the template of one stimulus needs."""
-        row = queue.row(name)
+        row = next((row for row in queue.every if row.item.made.id == name), None)
         content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind}
         if row is None:
             return content
+        made, log = row.item.made, self.session.log
         names = [each.item.made.id for each in queue.rows]
-        place = names.index(row.item.made.id) if row.item.made.id in names else None
-        log = self.session.log
-        history = [] if self.blind else log.votes(row.item.made.id)
+        place = names.index(made.id) if made.id in names else None
+        draft = log.draft(made.id, queue.reviewer)
         return {
             **content,
             "place": place,
             "before": names[place - 1] if place else None,
             "after": names[place + 1] if place is not None and place + 1 < len(names) else None,
             "among": len(names),
-            "draft": log.draft(row.item.made.id, queue.reviewer),
-            "turns": editable_turns(
-                row.item.made, row.review_status.final_vote, log.draft(row.item.made.id, queue.reviewer)
-            ),
+            "draft": draft,
+            "turns": editable_turns(made, row.review_status.final_vote, draft),
             "task": self.session.task,
-            "asked": [] if self.blind else self.session.asked_about(row.item.made.id),
-            "history": history,
+            "asked": [] if self.blind else self.session.asked_about(made.id),
+            "history": [] if self.blind else log.votes(made.id),
             "disputed": row.review_status.status == DISPUTED,
             "refused_word": REFUSED,
             "required": self.session.required,
         }
 
     def reviewer(self, request: Request) -> str:
-        """Who looks at the page."""
         return reviewer_name(request, self._reviewer)
 
     # What the page sends
@@ -223,10 +198,8 @@ class ReviewPages:
             return json_error(422, str(error))
         except StaleError:
             return self._stale(item.made.id, reviewer)
-        filters = QueueFilters.of(request.query_params)
-        items = self.session.items()
-        rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
-        shown = [row for row in rows if filters.passes(row) or row.item.made.id == item.made.id]
+        queue = self._queue(request)
+        shown = [row for row in queue.every if queue.filters.passes(row) or row.item.made.id == item.made.id]
         return JSONResponse({"kept": kept.decision, "id": kept.id, "next": following(shown, item.made.id)})
 
     def _stale(self, name: str, reviewer: str) -> Response:
@@ -239,7 +212,6 @@ class ReviewPages:
         )
 
     def draft(self, request: Request, body: dict[str, Any]) -> Response:
-        """Keep what was typed and not yet decided."""
         name = str(body.get("item"))
         if name not in self.session.items():
             return json_error(404, "there is no such stimulus: load the page again.")
@@ -250,7 +222,6 @@ class ReviewPages:
         return JSONResponse({"kept": True})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
-        """Take the last vote of this reviewer back."""
         del body
         last = self.session.undo(self.reviewer(request))
         if last is None:
@@ -258,11 +229,9 @@ class ReviewPages:
         return JSONResponse({"item": last.stimulus, "undone": last.decision})
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
-        """Freeze the votes as a version."""
         try:
-            fresh = self.session.finish(
-                self.reviewer(request), accept_waiting=body.get("accept_waiting") is True
-            )
+            accept = body.get("accept_waiting") is True
+            fresh = self.session.finish(self.reviewer(request), accept_waiting=accept)
         except RefusedError as error:
             return json_error(422, str(error))
         if body.get("stop") is not False:
@@ -287,15 +256,14 @@ class ReviewPages:
 
 
 def _turns(given: Any) -> dict[int, ReviewerEdit]:
-    """What was typed at the messages of a run; what is no such thing is left out."""
     if not isinstance(given, dict):
         return {}
     edits = {}
     for place, typed in given.items():
         if place.isdecimal() and isinstance(typed, dict):
             arguments = typed.get("arguments")
-            told = arguments if isinstance(arguments, dict) else {}
+            given_arguments = arguments.items() if isinstance(arguments, dict) else ()
             edits[int(place)] = ReviewerEdit(
-                text_field(typed, "text"), {str(name): str(value) for name, value in told.items()}
+                text_field(typed, "text"), {str(name): str(value) for name, value in given_arguments}
             )
     return edits

@@ -24,13 +24,10 @@ from steelyard.web.pages import (
 
 
 class LabelPages:
-    """Routes of the labelling session."""
-
     def __init__(self, session: LabelSession, annotator: str) -> None:
         self.session, self._annotator = session, annotator
 
     def app(self) -> Starlette:
-        """The application."""
         return Starlette(
             routes=[
                 Route("/", self.whole),
@@ -44,7 +41,6 @@ class LabelPages:
         )
 
     def whole(self, request: Request) -> Response:
-        """The next item of an annotator, or the end."""
         who = reviewer_name(request, self._annotator)
         session = self.session
         waiting = session.waiting(who)
@@ -79,7 +75,6 @@ class LabelPages:
         return JSONResponse({"left": len(self.session.waiting(who))})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
-        """Take the last label back."""
         del body
         last = self.session.undo(reviewer_name(request, self._annotator))
         if last is None:

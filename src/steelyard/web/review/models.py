@@ -13,14 +13,12 @@ from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
 from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
 from steelyard.store.review_log import Vote
-from steelyard.tasks.transcripts.transcript import ASSISTANT, SYSTEM, TOOL, Turn
+from steelyard.tasks.transcripts.transcript import SYSTEM, TOOL, Turn
 
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
 WAITING = "waiting"
-"""Filter: whatever is not decided."""
 REFUSED = "rejected by checks"
-"""Status of a text that the checks rejected and nobody has looked at."""
 
 
 @dataclass(frozen=True)
@@ -28,75 +26,51 @@ class QueueFilters:
     """What is shown of the queue; an empty word lets everything pass."""
 
     probe: str = ""
-    """Name of a probe."""
     status: str = ""
-    """A status, or `waiting`."""
     stratum: str = ""
-    """Name of a stratum."""
     doubt: str = ""
     """`yes` where an attempt was rejected, `no` where none was."""
     likeness: str = ""
-    """`near` the original, `far` from it."""
     text: str = ""
-    """Words that the text, its request or its name contains."""
 
     @classmethod
     def of(cls, query: QueryParams) -> QueueFilters:
-        """The filters of an address."""
         return cls(**{name: query.get(name, "")[:200] for name in cls.__dataclass_fields__})
 
     @property
     def query(self) -> str:
-        """The filters as part of an address."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
     def passes(self, row: QueueRow) -> bool:
-        """Whether a row is shown."""
-        made = row.item.made
-        wanted = [
-            not self.probe or made.probe == self.probe,
-            not self.status or row.status == self.status or (self.status == WAITING and row.waiting),
-            not self.stratum or made.stratum == self.stratum,
-            not self.doubt or row.item.doubted == (self.doubt == "yes"),
-            not self.likeness or _like(row.item, self.likeness),
-            not self.text or any(self.text.casefold() in part.casefold() for part in row.searched),
-        ]
-        return all(wanted)
+        made, alike = row.item.made, row.item.similarity
+        near = alike is not None and (alike >= NEAR if self.likeness == "near" else alike < FAR)
+        needle = self.text.casefold()
+        return all(
+            (
+                not self.probe or made.probe == self.probe,
+                not self.status or row.status == self.status or (self.status == WAITING and row.waiting),
+                not self.stratum or made.stratum == self.stratum,
+                not self.doubt or row.item.doubted == (self.doubt == "yes"),
+                not self.likeness or near,
+                any(needle in part.casefold() for part in (made.id, made.request, made.texts[0])),
+            )
+        )
 
 
 @dataclass(frozen=True)
 class QueueRow:
-    """A stimulus in the queue, as one reviewer sees it."""
-
     item: ReviewItem
-    """The stimulus."""
     review_status: ReviewStatus
-    """What was decided, as far as the reviewer may know."""
 
     @property
     def status(self) -> str:
-        """One word for where it stands."""
         if self.item.refused and self.review_status.status == PENDING:
             return REFUSED
         return self.review_status.status
 
     @property
     def waiting(self) -> bool:
-        """True where somebody still has to decide."""
         return self.item.waits and self.status in (PENDING, DEFERRED, DISPUTED)
-
-    @property
-    def searched(self) -> Sequence[str]:
-        """Texts that a search looks into."""
-        made = self.item.made
-        return made.id, made.request, made.texts[0]
-
-
-def _like(item: ReviewItem, wanted: str) -> bool:
-    alike = item.similarity
-    if alike is None:
-        return False
-    return alike >= NEAR if wanted == "near" else alike < FAR
 
 
 def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> ReviewStatus:
@@ -108,11 +82,7 @@ def seen_by(review_status: ReviewStatus, reviewer: str, *, blind: bool) -> Revie
     status = PENDING if own is None else own.decision
     final_vote = own if own is not None and own.decision in DECIDED else None
     return replace(
-        review_status,
-        status=status,
-        votes=votes,
-        final_vote=final_vote,
-        newest=0 if own is None else own.id,
+        review_status, status=status, votes=votes, final_vote=final_vote, newest=0 if own is None else own.id
     )
 
 
@@ -126,14 +96,9 @@ def rows_of(
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """How far a reviewer is."""
-
     decided: int
-    """Texts that wait no longer."""
     total: int
-    """Texts that are or were to be decided."""
     counts: Mapping[str, int]
-    """Status to the number of texts."""
 
     @classmethod
     def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
@@ -145,11 +110,11 @@ class QueueProgress:
         return cls(sum(row.review_status.decided for row in total), len(total), counts)
 
 
-def following(rows: Sequence[QueueRow], current: str | None, step: int = 1) -> str | None:
+def following(rows: Sequence[QueueRow], current: str | None) -> str | None:
     """The next row that waits, from the current one on and around; the first row where none waits."""
     names = [row.item.made.id for row in rows]
-    start = names.index(current) if current in names else -1 if step > 0 else 0
-    order = [(start + step * offset) % len(rows) for offset in range(1, len(rows) + 1)] if rows else []
+    start = names.index(current) if current in names else -1
+    order = [(start + offset) % len(rows) for offset in range(1, len(rows) + 1)]
     return next((names[place] for place in order if rows[place].waiting), names[0] if names else None)
 
 
@@ -159,28 +124,17 @@ LONG = 600
 
 @dataclass(frozen=True)
 class EditableCall:
-    """A tool call with its arguments to edit."""
-
     id: str
-    """Names the call."""
     function: str
-    """The tool."""
     made: str
-    """Arguments as the author left them."""
     now: str
-    """Arguments as they stand on the page."""
 
 
 @dataclass(frozen=True)
 class EditableTurn:
-    """One message on the page."""
-
     place: int
-    """From 0."""
     role: str
-    """Who speaks."""
     tool: str
-    """The tool that a result is of."""
     before: str
     """The words before any edit."""
     made: str
@@ -188,13 +142,9 @@ class EditableTurn:
     now: str
     """The words as they stand on the page."""
     reasoning: str
-    """What the agent thought, read only."""
     error: str
-    """What went wrong with a tool."""
     calls: tuple[EditableCall, ...]
-    """Tools that it calls."""
     edited: bool
-    """True where author or reviewer changed it."""
 
     @property
     def folded(self) -> bool:
@@ -202,38 +152,34 @@ class EditableTurn:
         boilerplate = self.role in (SYSTEM, TOOL) or len(self.now) > LONG
         return not self.edited and boilerplate
 
-    @property
-    def own(self) -> bool:
-        """True for a message of the agent's."""
-        return self.role == ASSISTANT
-
 
 def editable_turns(
     made: Stimulus, final_vote: Vote | None, draft: Mapping[str, str] | None
 ) -> tuple[EditableTurn, ...]:
-    """The messages of a run as they stand; empty for a stimulus that is no run."""
     if made.transcript is None:
         return ()
-    changed = final_vote is not None and final_vote.decision == EDITED and final_vote.text is not None
-    run = (
-        run_of(final_vote.text) if changed and final_vote is not None and final_vote.text else made.transcript
-    )
+    edited = final_vote.text if final_vote is not None and final_vote.decision == EDITED else None
+    run = run_of(edited) if edited else made.transcript
     typed = json.loads(draft["turns"]) if draft and draft.get("turns") else {}
     olds = before_edit(made).turns
     aligned = len(olds) == len(made.transcript.turns)
     return tuple(
-        _shown(place, olds[place] if aligned else own, own, run.turns[place], typed.get(str(place), {}))
+        _editable_turn(
+            place, olds[place] if aligned else own, own, run.turns[place], typed.get(str(place), {})
+        )
         for place, own in enumerate(made.transcript.turns)
     )
 
 
-def _shown(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[str, object]) -> EditableTurn:
-    said = typed.get("text")
-    given = typed.get("arguments")
-    told = given if isinstance(given, dict) else {}
+def _editable_turn(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[str, object]) -> EditableTurn:
+    said, given = typed.get("text"), typed.get("arguments")
+    arguments = given if isinstance(given, dict) else {}
     calls = tuple(
         EditableCall(
-            mine.id, mine.function, _json(mine.arguments), str(told.get(mine.id, _json(current.arguments)))
+            mine.id,
+            mine.function,
+            _json(mine.arguments),
+            str(arguments.get(mine.id, _json(current.arguments))),
         )
         for mine, current in zip(own.calls, now.calls, strict=False)
     )

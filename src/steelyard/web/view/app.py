@@ -14,13 +14,16 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.commands.view.call_detail import call_detail, details, reason_of_count
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun
+from steelyard.commands.view.call_index import CallFilter, calls_behind
+from steelyard.commands.view.viewed_run import (
+    NotFoundError,
+    ViewedRun,
+    call_detail,
+    details,
+    reason_of_count,
+)
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
-from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
@@ -38,12 +41,9 @@ from steelyard.web.view.files import FILES, passing
 from steelyard.web.view.links import Links
 
 PAGE_SIZE = 50
-"""Calls on a page."""
 
 
 class ViewPages:
-    """Routes of the viewer over some folders."""
-
     def __init__(
         self,
         folders: Sequence[Path],
@@ -58,7 +58,6 @@ class ViewPages:
         self._sheets: dict[int, tuple[int, str]] = {}
 
     def app(self) -> Starlette:
-        """The application."""
         return Starlette(
             routes=[
                 Route("/", self.overview),
@@ -82,10 +81,12 @@ class ViewPages:
             raise NotFoundError(f"There is no run {number} here.")
         return self.runs[number], self._links(number)
 
-    # Pages
+    def _page(
+        self, request: Request, template: str, run: ViewedRun, links: Links, **content: Any
+    ) -> Response:
+        return page(request, template, run=run, links=links, still=self._still, **content)
 
     def overview(self, request: Request) -> Response:
-        """Every run with its judges and their verdicts."""
         runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
         judges = [
             (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
@@ -98,11 +99,10 @@ class ViewPages:
         )
 
     def sheet(self, request: Request) -> Response:
-        """The datasheet, each number a link to its calls."""
         run, links = self._run(request)
         published = run.published
         if published is None:
-            return page(request, "view_running.html.j2", run=run, links=links, still=self._still, **_far(run))
+            return self._page(request, "view_running.html.j2", run, links, **_progress(run))
         written, text = self._sheets.get(links.run, (0, ""))
         if written != published.written:
             text = html.render(
@@ -115,25 +115,25 @@ class ViewPages:
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def calls(self, request: Request) -> Response:
-        """Calls that pass a filter, a page at a time."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
         loaded, wanted = run.load(), CallFilter.of(request.query_params)
         keep = passing(run, loaded, wanted)
+        # Calls behind the figure that the list is of, whatever else it is filtered by.
+        behind = calls_behind(run.figure(wanted.figure), loaded.index).sum() if wanted.figure else 0
         rows = loaded.index.rows(keep, wanted.outcome)
         last = max(1, math.ceil(len(rows) / self._page_size))
         number = min(max(1, _whole(request.query_params.get("page"))), last)
         chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
-        return page(
+        return self._page(
             request,
             "view_calls.html.j2",
-            run=run,
-            links=links,
-            still=self._still,
+            run,
+            links,
             wanted=wanted,
             figures=[run.figure(name) for name in links.together(wanted.figure)] if wanted.figure else [],
-            behind=_behind(run, loaded, wanted),
+            behind=int(behind),
             index=loaded.index,
             counts=loaded.index.counts(keep),
             outcomes=OUTCOMES,
@@ -147,7 +147,6 @@ class ViewPages:
         )
 
     def call(self, request: Request) -> Response:
-        """One call with everything that is known of it."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
@@ -162,12 +161,11 @@ class ViewPages:
             if (seen.judge, seen.protocol) == (detail.observation.judge, detail.observation.protocol)
         ]
         place = twins.index(detail.id)
-        return page(
+        return self._page(
             request,
             "view_call.html.j2",
-            run=run,
-            links=links,
-            still=self._still,
+            run,
+            links,
             call=detail,
             reference_label=reference_label,
             before=twins[place - 1] if place else None,
@@ -175,7 +173,6 @@ class ViewPages:
         )
 
     def stimulus(self, request: Request) -> Response:
-        """One stimulus with what every judge said of it, both orders side by side."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
@@ -183,19 +180,18 @@ class ViewPages:
         rows = loaded.index.of_stimulus(name).tolist()
         if not rows:
             return error_page(404, "There is no such stimulus in this run.")
-        told = details(run, loaded, rows, explained=False)
-        shown = told[0].observation.stimulus
+        calls = details(run, loaded, rows, explained=False)
+        shown = calls[0].observation.stimulus
         family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
         arms: dict[tuple[str, str], list[Any]] = {}
-        for row, each in zip(rows, told, strict=True):
+        for row, each in zip(rows, calls, strict=True):
             arm = arms.setdefault((each.observation.judge, each.observation.protocol), [])
             arm.append(each if arm else replace(each, why=reason_of_count(loaded, row)))
-        return page(
+        return self._page(
             request,
             "view_stimulus.html.j2",
-            run=run,
-            links=links,
-            still=self._still,
+            run,
+            links,
             shown_stimulus=shown,
             arms=arms,
             family=family,
@@ -203,23 +199,24 @@ class ViewPages:
         )
 
     def map(self, request: Request) -> Response:
-        """Judges by probes: the share of wrong calls, each a link to them."""
         run, links = self._run(request)
         if not run.ready:
             return self._opening(request, run)
         index = run.load().index
-        return page(
-            request, "view_map.html.j2", run=run, links=links, still=self._still, table=accuracy_map(index)
-        )
+        return self._page(request, "view_map.html.j2", run, links, table=accuracy_map(index))
 
     def compare(self, request: Request) -> Response:
-        """Two judges on shared stimuli, with a forest plot."""
         try:
             first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
             sheet = compare_targets(first, second)
         except UsageError as error:
             return error_page(400, str(error))
-        text = comparison_page.render(_without_paths(sheet) if self._still else sheet)
+        if self._still:  # for pages that others get: folders by their names alone
+            left, right = (
+                replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)
+            )
+            sheet = replace(sheet, first=left, second=right)
+        text = comparison_page.render(sheet)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def _target(self, text: str) -> Target:
@@ -229,34 +226,28 @@ class ViewPages:
         return Target(self.runs[int(number)].path, judge or None)
 
     def _opening(self, request: Request, run: ViewedRun) -> Response:
-        """A page that comes back by itself while a run is opened."""
         run.open()
         return page(request, "view_opening.html.j2", run=run, still=self._still)
 
     # What scripts and people download
 
     def progress(self, request: Request) -> Response:
-        """How far a run is, for a page that is open."""
         run, _ = self._run(request)
-        return JSONResponse(_far(run))
+        return JSONResponse(_progress(run))
 
     def chart_file(self, request: Request) -> Response:
-        """A figure of the datasheet as an SVG file."""
         run, _ = self._run(request)
         sheet = run.sheet
-        drawn = () if sheet is None else charts(summarise(sheet))
-        wanted = next(
-            (each for each in drawn if each.id == request.path_params["name"] and each.panels), None
-        )
+        every = () if sheet is None else charts(summarise(sheet))
+        name = request.path_params["name"]
+        wanted = next((chart for chart in every if chart.id == name and chart.panels), None)
         if wanted is None:
             return error_page(404, "There is no such figure on this datasheet.")
         headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
-        return Response(
-            replace_lone_surrogates(chart_svg(wanted)), media_type="image/svg+xml", headers=headers
-        )
+        text = replace_lone_surrogates(chart_svg(wanted))
+        return Response(text, media_type="image/svg+xml", headers=headers)
 
     def files(self, request: Request) -> Response:
-        """The datasheet, or the calls that pass a filter, as a file."""
         run, _ = self._run(request)
         make = FILES.get(request.path_params["name"])
         if make is None:
@@ -268,11 +259,6 @@ class ViewPages:
         return answer
 
 
-def _behind(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> int:
-    """Calls behind the figure that a list is of, whatever else it is filtered by."""
-    return int(calls_behind(run.figure(wanted.figure), loaded.index).sum()) if wanted.figure else 0
-
-
 def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
     """The datasheet, and what keeps it from being read: the overview tells of the others all the same."""
     try:
@@ -281,20 +267,13 @@ def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
         return None, str(error)
 
 
-def _without_paths(sheet: ComparisonSheet) -> ComparisonSheet:
-    """For pages that others get: folders by their names alone."""
-    first, second = (replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second))
-    return replace(sheet, first=first, second=second)
-
-
 def _about(sheet: Datasheet) -> str:
-    """How large a run was, what it cost and when it ended."""
     facts = sheet.facts
     calls = pluralize(facts.calls, "call") if facts.calls else ""
     return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)
 
 
-def _far(run: ViewedRun) -> dict[str, Any]:
+def _progress(run: ViewedRun) -> dict[str, Any]:
     if run.ready:
         return {"answered": run.answered, "planned": run.load().planned, "opening": False}
     going_on = run.sheet is None or bool(run.sheet.run.get("partial"))

@@ -9,13 +9,12 @@ import re
 import shutil
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
-from steelyard.commands.view.figure_calls import same_calls
+from steelyard.commands.view.call_index import same_calls
 from steelyard.core.atomic_write import write_error
 from steelyard.errors import ConfigError
 from steelyard.web.pages import ASSETS, asset_text
@@ -23,24 +22,12 @@ from steelyard.web.view.app import ViewPages
 from steelyard.web.view.links import StillLinks
 
 PAGE_SIZE = 500
-"""Calls on a page that nobody can filter."""
 MARK = "bundle.txt"
 """File by which a bundle is known, so that it may be written anew."""
 _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """An answer of the viewer."""
-
-    status: int
-    """As HTTP has it."""
-    body: bytes
-    """What was sent."""
-
-
 def write_bundle(folders: Sequence[Path], out: Path) -> int:
-    """Write every page that can be reached from the overview; return how many."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ConfigError(f"{out}: is not empty and holds no bundle, expected a new folder; name another.")
     alike: dict[int, dict[str, tuple[str, ...]]] = {}
@@ -66,13 +53,13 @@ async def _crawl(app: ASGIApp, out: Path) -> int:
     written = 0
     while waiting:
         address = waiting.popleft()
-        fetched = await _fetch(app, address)
-        if fetched.status != 200:
+        status, body = await _fetch(app, address)
+        if status != 200:
             continue
-        body = fetched.body
         if place_of(address).endswith(".html"):
             text = body.decode("utf-8")
-            for link in _links(text):
+            for _, found in _LINK.findall(text):
+                link = html.unescape(found).partition("#")[0]
                 if link not in known and not link.startswith("/static/"):
                     known.add(link)
                     waiting.append(link)
@@ -97,10 +84,6 @@ def place_of(address: str) -> str:
     return f"pages/{hashlib.sha256(address.encode()).hexdigest()[:16]}.html"
 
 
-def _links(text: str) -> list[str]:
-    return [html.unescape(link).partition("#")[0] for _, link in _LINK.findall(text)]
-
-
 def _relinked(text: str, depth: int) -> str:
     def relative(match: re.Match[str]) -> str:
         address, mark, anchor = html.unescape(match[2]).partition("#")
@@ -109,8 +92,8 @@ def _relinked(text: str, depth: int) -> str:
     return _LINK.sub(relative, text)
 
 
-async def _fetch(app: ASGIApp, address: str) -> Fetched:
-    """One request to the application itself, without a socket."""
+async def _fetch(app: ASGIApp, address: str) -> tuple[int, bytes]:
+    """Status and body of one request to the application itself, without a socket."""
     path, _, query = address.partition("?")
     scope = {
         "type": "http",
@@ -125,16 +108,14 @@ async def _fetch(app: ASGIApp, address: str) -> Fetched:
         "client": ("bundle", 0),
         "root_path": "",
     }
-    status, parts = 500, bytearray()
-
-    asked = False
+    status, parts, sent = 500, bytearray(), False
 
     async def receive() -> Message:
         """The request, and then nothing: nobody goes away before the answer is complete."""
-        nonlocal asked
-        if asked:
+        nonlocal sent
+        if sent:
             await asyncio.Event().wait()
-        asked = True
+        sent = True
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Message) -> None:
@@ -145,4 +126,4 @@ async def _fetch(app: ASGIApp, address: str) -> Fetched:
             parts.extend(message.get("body", b""))
 
     await app(scope, receive, send)
-    return Fetched(status, bytes(parts))
+    return status, bytes(parts)

@@ -10,10 +10,8 @@ from itertools import islice
 
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.commands.view.call_detail import details
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
+from steelyard.commands.view.call_index import CallFilter, calls_behind
+from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError
@@ -22,19 +20,20 @@ from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation
 
 REMEMBERED = 20
-"""Searches that are kept at hand."""
 PART = 500
-"""Calls that are sent at once."""
 
 
 def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
-    """The calls that pass a filter, whatever their outcome."""
-    keep = loaded.index.mask(wanted, lambda text: _said(run, loaded, text))
+    keep = loaded.index.mask(wanted, lambda text: _rows_with_reply(run, loaded, text))
     return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 
 
-def _said(run: ViewedRun, loaded: LoadedRun, text: str) -> Ints:
-    """Rows of the calls whose reply holds a text."""
+def passing_rows(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> list[int]:
+    rows: list[int] = loaded.index.rows(passing(run, loaded, wanted), wanted.outcome).tolist()
+    return rows
+
+
+def _rows_with_reply(run: ViewedRun, loaded: LoadedRun, text: str) -> Ints:
     if text not in loaded.searches:
         with run.store() as store:
             keys = [] if store is None else store.keys_containing(text)
@@ -42,11 +41,6 @@ def _said(run: ViewedRun, loaded: LoadedRun, text: str) -> Ints:
             loaded.searches.clear()
         loaded.searches[text] = loaded.rows(keys)
     return loaded.searches[text]
-
-
-def _chosen(run: ViewedRun, wanted: CallFilter) -> tuple[LoadedRun, list[int]]:
-    loaded = run.load()
-    return loaded, loaded.index.rows(passing(run, loaded, wanted), wanted.outcome).tolist()
 
 
 def _row(loaded: LoadedRun, row: int, seen: Observation) -> dict[str, object]:
@@ -69,7 +63,8 @@ def _row(loaded: LoadedRun, row: int, seen: Observation) -> dict[str, object]:
 
 
 def _csv(run: ViewedRun, wanted: CallFilter) -> Response:
-    loaded, rows = _chosen(run, wanted)
+    loaded = run.load()
+    rows = passing_rows(run, loaded, wanted)
     lines = (
         _row(loaded, row, seen) for row, seen in zip(rows, loaded.index.observations_at(rows), strict=True)
     )
@@ -84,23 +79,23 @@ def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
         writer = csv.DictWriter(out, list(part[0]))
         if head:
             writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in part)
+        writer.writerows(
+            {key: escape_formula(v, joined=True) if isinstance(v, str) else v for key, v in row.items()}
+            for row in part
+        )
         head = False
         yield out.getvalue()
 
 
-def _cell(value: object) -> object:
-    return escape_formula(value, joined=True) if isinstance(value, str) else value
-
-
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:
-    loaded, rows = _chosen(run, wanted)
+    loaded = run.load()
+    rows = passing_rows(run, loaded, wanted)
 
     def parts() -> Iterator[str]:
         yield "["
         for start in range(0, len(rows), PART):
-            made = details(run, loaded, rows[start : start + PART], explained=False)
-            yield (",\n" if start else "") + ",\n".join(json.dumps(each.to_json()) for each in made)
+            calls = details(run, loaded, rows[start : start + PART], explained=False)
+            yield (",\n" if start else "") + ",\n".join(json.dumps(each.to_json()) for each in calls)
         yield "]\n"
 
     return StreamingResponse(parts(), media_type="application/json")
@@ -119,4 +114,3 @@ FILES: dict[str, Callable[[ViewedRun, CallFilter], Response]] = {
     "calls.json": _json,
     "datasheet.json": _datasheet,
 }
-"""Name of a download to what makes it."""

@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import figure_name
+from steelyard.commands.view.call_index import CallFilter, figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses of the pages of one run."""
-
     run: int
     """Its place among the folders that were named."""
 
     def sheet(self, anchor: str = "") -> str:
-        """The datasheet."""
         return f"/run/{self.run}/{anchor}"
 
     def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
@@ -30,39 +26,31 @@ class Links:
         return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
 
     def behind(self, estimate: Estimate, metric: Metric) -> str:
-        """Calls behind a figure."""
         return self.calls(CallFilter(figure=figure_name(estimate), outcome=metric.behind))
 
     def together(self, figure: str) -> tuple[str, ...]:
-        """Names of the figures whose calls one page lists."""
         return (figure,)
 
     def call(self, name: str, stimulus: str) -> str:
-        """One call on a stimulus."""
         del stimulus
         return f"/run/{self.run}/call/{name}"
 
     def stimulus(self, name: str) -> str:
-        """Everything that was said about one stimulus."""
         return f"/run/{self.run}/stimulus?id={quote(name, safe='')}"
 
     def file(self, name: str, wanted: CallFilter | None = None) -> str:
-        """A download: `calls.csv`, `calls.json`, `datasheet.json`."""
         query = "" if wanted is None else urlencode(dict(wanted.parts()))
         return f"/run/{self.run}/files/{name}" + (f"?{query}" if query else "")
 
     def chart_file(self, name: str) -> str:
-        """A figure of the datasheet as a file."""
         return f"/run/{self.run}/figures/{name}.svg"
 
     @property
     def map(self) -> str:
-        """Judges by probes."""
         return f"/run/{self.run}/map"
 
     @property
     def progress(self) -> str:
-        """How far a run is that goes on."""
         return f"/run/{self.run}/progress"
 
 
@@ -74,16 +62,13 @@ class StillLinks(Links):
     """Name of a figure to all that are counted from the same calls: one list serves them."""
 
     def behind(self, estimate: Estimate, metric: Metric) -> str:
-        """Calls behind a figure, on the page of the first that has the same."""
         first = self.together(figure_name(estimate))[0]
         return self.calls(CallFilter(figure=first, outcome=metric.behind))
 
     def together(self, figure: str) -> tuple[str, ...]:
-        """Names of the figures that are counted from the same calls."""
         return self.alike.get(figure, (figure,))
 
     def call(self, name: str, stimulus: str) -> str:
-        """The call on the page of its stimulus."""
         return f"{self.stimulus(stimulus)}#call-{name}"
 
     def file(self, name: str, wanted: CallFilter | None = None) -> str:
