@@ -117,7 +117,7 @@ def _dollars_of_rows(scores: Scores, observations: Observations, price: Dollars)
 
 
 def unpriced(observations: Observations, price: Dollars | None) -> str | None:
-    """Why these calls have no cost, where a model that costs something gave replies without tokens too."""
+    """Why these calls have no cost: no price is known, or a paid model counted no tokens; else None."""
     if price is None:
         return NO_PRICE
     usages = distinct(observations.usage[~observations.ended(Failed)])
