@@ -96,7 +96,7 @@ METRICS_HEAD = """\
 <!-- Written by docs/generate.py from the declarations; `make docs` writes it again. -->
 
 Every metric id of `datasheet.json`, with its name in reports, the term in brackets, and what it means. The
-limit is what a datasheet holds it against unless a policy sets another. Where units are counted, `compare`
+limit applies unless a policy sets another. Where units are counted, `compare`
 pairs two judges on them, and `--decide` takes those of the built-in pairs.
 
 | metric | name | meaning | limit | of | counted on |
@@ -437,7 +437,7 @@ def _exit_codes() -> str:
     rows = (
         f"| 1 | The run could not finish; what was paid for is kept: {'; '.join(finished)}. |\n"
         f"| 2 | Something must be changed first: {'; '.join(wrong)}. |\n"
-        "| 3 | `gate` says FAIL, or a certificate has expired or does not speak for the judge at hand. |\n"
+        "| 3 | `gate` says FAIL, or a certificate has expired or does not fit the judge. |\n"
         "| 4 | `gate` says INCONCLUSIVE: more calls are needed. |\n"
     )
     return EXIT_HEAD + rows + EXIT_TAIL

@@ -47,6 +47,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1280, 1180
 """Of the picture at the head of README, in pixels; the others are less high."""
 LOWER = 860
+STEP_TIMEOUT = 300_000
+"""Milliseconds for one step of a page; a busy machine takes a minute to compare two judges."""
 
 TASK = Task(
     "Decide whether the answer is right.",
@@ -206,6 +208,7 @@ def main() -> None:
         folder = Path("demo")
         window = playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
         page = window.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+        page.set_default_timeout(STEP_TIMEOUT)
         page.goto((folder / "datasheet.html").resolve().as_uri())
         take(page, "datasheet.png")
         page.set_viewport_size({"width": WIDTH, "height": LOWER})

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_datasheet import rate
+from steelyard.datasheet.render.html.charts.heatmaps import BOLD, HeatmapGrid
 from steelyard.datasheet.render.html.drawing.chart import SeriesStyle
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
-from steelyard.datasheet.render.html.drawing.heatmap_grid import BOLD, HeatmapGrid
 from steelyard.datasheet.render.html.drawing.labels import (
     LETTER,
     LINE,

@@ -11,7 +11,9 @@ import yaml
 
 import steelyard
 from commands import Command, Done
+from steelyard.errors import ConfigError
 from steelyard.study.study_file import build_study, load_config
+from steelyard.study.task_config import read_part
 
 ROWS = [
     ("r1", "How long does an egg boil?", "Eight minutes, then\ncold  water.", "1", "kitchen"),
@@ -344,3 +346,9 @@ def test_strata_without_an_item_are_named(command: Command, folder: Path) -> Non
     drawn = ("plan", *BINARY, *RATER, "-p", "format_invariance_1", "--stratify", "topic", "--sample")
     assert "sample: no item was drawn from 1 of 3 strata ('" in command(*drawn, 2).err
     assert command(*drawn, 3).err == ""
+
+
+def test_a_sentence_of_one_word_is_no_file(tmp_path: Path) -> None:
+    assert read_part("Score.", tmp_path, "task.rubric") == "Score."
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_part("rubric", tmp_path, "task.rubric")

@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recorded_calls import observations_of, read_calls, sorted_calls
+from steelyard.commands.gate.policy import find_policy
+from steelyard.commands.gate.ruling import apply_policy
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
@@ -401,6 +403,32 @@ def test_a_first_stage_is_a_protocol_of_its_own(tmp_path: Path) -> None:
     sheet = import_verdicts([write(tmp_path / "a.jsonl", [line])]).datasheet
     assert sheet.find("a", "order_consistency", protocol="Swap").numerator == 1
     assert sheet.find("a", "flip_first", protocol="Swap(stage1)").numerator == 1
+
+
+def test_a_verdict_says_that_only_other_prompts_were_recorded(tmp_path: Path) -> None:
+    rows = [{**BOTH, "item_id": f"s#{n}", "winner_BA": "1"} for n in range(40)]
+    (verdict,) = import_verdicts([write(tmp_path / "a.jsonl", rows)]).datasheet.verdicts
+    assert [fact.sentence for fact in verdict.facts] == [
+        "whether it tells good from bad was not measured with the prompt “base”, which a verdict is of; "
+        "it was with others (CoT)"
+    ]
+    assert verdict.next is not None
+    assert "name the prompt that is to be judged “base”" in verdict.next.purpose
+
+
+@pytest.mark.parametrize("unread", [0, 1])
+def test_pairs_in_one_order_leave_the_slot_open_for_sheet_and_gate(tmp_path: Path, unread: int) -> None:
+    """Whether or not a call is missing too."""
+    rows = [
+        {**ONE, "item_id": f"s#{n}", "gold": "12"[n % 2], "verdict_a": "12"[n % 2] if n >= unread else None}
+        for n in range(200)
+    ]
+    sheet = import_verdicts([write(tmp_path / "a.jsonl", rows)]).datasheet
+    (verdict,) = sheet.verdicts
+    assert verdict.next is not None
+    assert "in the other order" in verdict.next.purpose
+    found = {c.metric: c.result for c in apply_policy(sheet, find_policy("default"), ["a"], "o").checks}
+    assert (found["merit"], found["net_slot_preference"]) == ("PASS", "INCONCLUSIVE")
 
 
 answers = st.sampled_from(sorted(VERDICTS))

@@ -228,3 +228,18 @@ def test_no_more_than_one_sheet_in_twenty_is_flagged(size: int, share: float, ac
     """The upper limit of .05 in 400 runs is .077 (three standard errors)."""
     single, pairs = false_flags(400, size, share, accuracy, size)
     assert max(single, pairs) <= 0.083
+
+
+def test_rows_still_needed_of_a_rater_without_an_error_decide() -> None:
+    """Without spread the interval narrows with the number of rows, not with its root."""
+
+    def perfect(rows: int) -> Estimate:
+        labels = [row % 2 for row in range(rows)]
+        return gap(labels, labels, ["word " * (1 + row // 2) for row in range(rows)])
+
+    few = perfect(40)
+    assert few.status == "inconclusive"
+    assert few.calls_needed is not None
+    assert 60 < few.calls_needed < 100
+    assert perfect(few.calls_needed + few.calls_needed % 2).status == "clear"
+    assert perfect(few.calls_needed - 6).status == "inconclusive"

@@ -18,10 +18,11 @@ from servers import ScriptedServer, wins
 from steelyard.api import measure
 from steelyard.cli.study import argv_for_rerun
 from steelyard.core.text import round_up
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import rows_of_the_rarer
+from steelyard.run_folder.sample_size_hint import rows_of_the_rarer, sample_size_hint
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.record import RunRecord
@@ -290,6 +291,48 @@ def test_as_many_rows_of_the_rare_label_as_tell_the_same() -> None:
     assert rows_of_the_rarer(even, 100) == (None, None)
     # However many of the rare ones: the others alone leave more open than a thousand further rows would.
     assert rows_of_the_rarer(rates, 1000) == (None, None)
+
+
+def test_a_gain_over_the_commonest_label_asks_for_no_rows() -> None:
+    """It decides no finding: a good judge of uneven labels may not beat naming the commonest."""
+    figures = [
+        Estimate("j", "original", "accuracy", {"protocol": "base"}, "call", 0.89, n_calls=600, n_units=600),
+        Estimate(
+            "j",
+            "original",
+            "accuracy_gain",
+            {"protocol": "base"},
+            "item",
+            -0.01,
+            n_calls=600,
+            n_units=600,
+            status="inconclusive",
+            calls_needed=7600,
+        ),
+    ]
+    sheet = Datasheet("s", 7, "sha256:0", "0", "quick", (), tuple(figures))
+    assert sample_size_hint(sheet, "j") is None
+
+
+def test_a_slot_preference_that_is_open_asks_for_rows_without_labels() -> None:
+    figures = [
+        Estimate("j", "position", "accuracy", {"protocol": "base"}, "call", 1.0, n_calls=160, n_units=80),
+        Estimate(
+            "j",
+            "position",
+            "net_slot_preference",
+            {"protocol": "base"},
+            "pair",
+            0.0,
+            n_calls=160,
+            n_units=80,
+            status="inconclusive",
+            calls_needed=440,
+        ),
+    ]
+    hint = sample_size_hint(Datasheet("s", 7, "sha256:0", "0", "quick", (), tuple(figures)), "j")
+    assert hint is not None
+    assert hint.advice.startswith("add about 140 rows, which would decide “")
 
 
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:

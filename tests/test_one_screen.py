@@ -13,14 +13,14 @@ from example_datasheet import FAILING, crowd, example, pointwise, renamed, witho
 from steelyard.cli.output import print_page_path
 from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render import one_screen
+from steelyard.datasheet.render import terminal
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"
 
 
 def printed(datasheet: Datasheet, width: int = 80) -> str:
     stream = io.StringIO()
-    one_screen.render(datasheet, Console(file=stream, width=width, color_system=None))
+    terminal.render_brief(datasheet, Console(file=stream, width=width, color_system=None))
     return stream.getvalue()
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.datasheet.findings.more_data import BEYOND_FULL, more_data, profile_calls
+from steelyard.datasheet.findings.more_data import BEYOND_FULL, ON_LIMIT, more_data, profile_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import bare_share, calls_total, judge_limit
@@ -181,3 +181,11 @@ def test_pairs_of_the_catalogue_are_bought_by_the_profile(probe: str, group: dic
     # Three repeats of each call are bought with the profile.
     thrice = replace(few, n_calls=12)
     assert f"({3 * sizes['full']:,} calls of this kind, here 12)" in more_data(thrice, 3 * sizes["full"] - 12)
+
+
+def test_a_forecast_that_nobody_can_buy_is_a_figure_on_its_limit() -> None:
+    runs = Estimate(
+        "j", "runs", "missed_failure_rate", {"protocol": "base"}, "call", 0.2, n_calls=80, n_units=10
+    )
+    assert more_data(runs, 560_000, of_agents=True) == ON_LIMIT
+    assert more_data(runs, 400, of_agents=True).startswith("about 50 more runs of agents")

@@ -74,12 +74,12 @@ def print_datasheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]
     """Print one screen, or every figure; return the errors of the printing itself, which cost no file."""
     from rich.console import Console
 
-    from steelyard.datasheet.render import one_screen, terminal
+    from steelyard.datasheet.render import terminal
     from steelyard.metrics.faults import Faults
     from steelyard.runner.run_messages import metric_errors
 
     faults = Faults()
-    render = terminal.render if full else one_screen.render
+    render = terminal.render if full else terminal.render_brief
     faults.guarded(
         "",
         "the datasheet on the terminal",

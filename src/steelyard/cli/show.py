@@ -41,12 +41,13 @@ def show(
 
     from steelyard.commands.show import ShowRequest
     from steelyard.commands.show import show as choose
+    from steelyard.core.json_dataclasses import to_body
 
     wanted = ShowRequest(judge, probe, outcome, number)
     chosen = choose(folder, wanted)
     if as_json:
         body = [
-            {"judge": one.judge, "matching": one.matching, "exhibits": [e.to_json() for e in one.exhibits]}
+            {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
             for one in chosen
         ]
         click.echo(json.dumps(body, indent=1))

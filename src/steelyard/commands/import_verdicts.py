@@ -9,7 +9,6 @@ from pathlib import Path
 
 from steelyard.core.atomic_write import atomic_write_text, write_error
 from steelyard.core.registry import Spec
-from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
 from steelyard.datasheet.results import Results
@@ -19,8 +18,6 @@ from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.importing.score_probes import score_probes
 from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed
 from steelyard.probes.probe import PROBES, Probe
-from steelyard.run_folder.call_examples import RunCalls, with_examples
-from steelyard.run_folder.next_step import with_recorded_steps
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
@@ -121,6 +118,11 @@ def import_verdicts(
     `table` says how to read files that are tables with columns of their own, or Inspect logs; it may know
     of further baselines.
     """
+    # Imported here, as in `build_datasheet`: what only reads a folder needs no metrics.
+    from steelyard.datasheet.assemble import assemble
+    from steelyard.run_folder.call_examples import RunCalls, with_examples
+    from steelyard.run_folder.next_step import with_recorded_steps
+
     recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations
     beside = tuple(sorted({*baselines, *recorded.baselines}))

@@ -43,8 +43,19 @@ def read_fields(
 
 
 def written_fields(body: Any, names: Collection[str]) -> dict[str, Any]:
+    """The JSON of the named fields of a dataclass under their keys, in the order of the names."""
     keys = {each.name: _key(each) for each in fields(body)}
-    return {keys[name]: getattr(body, name) for name in names}
+    return {keys[name]: to_body(getattr(body, name)) for name in names}
+
+
+def to_body(value: Any) -> Any:
+    """The JSON of a value that `from_body` reads back; a dataclass with a `to_json` of its own uses that."""
+    if is_dataclass(value):
+        own = getattr(value, "to_json", None)
+        return own() if own else written_fields(value, [each.name for each in fields(value)])
+    if isinstance(value, Mapping):
+        return {key: to_body(inner) for key, inner in value.items()}
+    return [to_body(inner) for inner in value] if isinstance(value, (tuple, list)) else value
 
 
 def keyed(key: str, default: T) -> T:

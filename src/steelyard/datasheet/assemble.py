@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -71,45 +71,62 @@ def assemble(
     seen = Observations.of(observations)
     form = POINTWISE if seen.pointwise else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
+    asked = [judge.name for judge in ordered if not judge.baseline and not judge.members]
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
+    baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
     faults = Faults()
     estimates: list[Estimate] = []
     whole: list[Estimate] = []
     matrices: list[Confusion] = []
-    baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
     remedies: list[MitigatedJudge] = []
-    for judge in ordered:
-        bench = _JudgeFigures(judge.name, seen.of_judge(judge.name), seed, faults)
-        asked = not judge.baseline and not judge.members
-        arms = Arms(judge.name, bench.observations, seed) if asked else None
-        estimates += bench.together(bench.probed(probes), EXCESS_FLIP, "edits")
+    for entry in ordered:
+        judge, mine = entry.name, seen.of_judge(entry.name)
+        figures = _JudgeFigures(judge, seed, faults)
+        scored = mine if form == POINTWISE else ()
+        arms = Arms(judge, mine, seed) if judge in asked else None
+        estimates += figures.adjusted(figures.of_probes(probes, mine), EXCESS_FLIP, "edits")
         if arms is not None:
-            estimates += bench.together(bench.instrument(arms), RATIO, "protocols")
-        if prices and judge.name in prices:
-            estimates += bench.costs(estimates, prices[judge.name], unchanged)
-        estimates += bench.pooled(estimates, form)
-        estimates += bench.volatility(estimates, form)
-        estimates += bench.losses()
-        whole += bench.unchanged()
-        whole += bench.runs()
-        whole += (
-            []
-            if judge.baseline
-            else [
-                *bench.gains(baselines, form),
-                *bench.merit(baselines),
-                *bench.strata(),
-            ]
+            estimates += figures.adjusted(figures.of_instrument(arms), RATIO, "protocols")
+        if prices and judge in prices:
+            costs = partial(run_costs, judge, mine, estimates, prices[judge], seed, unchanged)
+            estimates += figures.of(COST, "costs", COSTS, costs)
+        pooled = partial(pooled_estimates, judge, scored, estimates, seed)
+        estimates += figures.of(POOLED, "all probes", POOLED_FIGURES, pooled)
+        spread = partial(volatility_estimates, judge, estimates, seed, scored)
+        estimates += figures.of(VOLATILITY, VOLATILITY, SPREADS, spread)
+        run_context = EstimateContext(judge, RUN, {}, seed)
+        estimates += faults.estimates(
+            run_context, "failures", [*LOSSES], partial(loss_estimates, judge, mine, seed)
         )
-        matrices += [] if judge.baseline else bench.confusion()
-        if asked:
-            remedies += bench.remedies(prices, baselines)
-    sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
-    remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
-    panel = _panel(seen, sitting, estimates, seed, faults) if form == POINTWISE else []
-    # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
-    places = {_place(e) for e in whole}
-    estimates = [*(e for e in estimates if _place(e) not in places), *whole]
+        plain = partial(unchanged_estimates, judge, mine, seed)
+        whole += figures.of(ORIGINAL, "unchanged items", UNCHANGED, plain)
+        whole += figures.of(RUNS, "runs of agents", AGENTS, partial(run_estimates, judge, mine, seed))
+        if entry.baseline:
+            continue
+        gains = partial(gain_estimates, judge, mine, baselines, seed)
+        probe = ORIGINAL if form == POINTWISE else NATURAL_PROBE
+        whole += figures.of(probe, "against baselines", GAINS, gains)
+        whole += figures.of(
+            MERIT.id, MERIT.id, [MERIT], partial(merit_estimates, judge, mine, baselines, seed)
+        )
+        whole += figures.of(ORIGINAL, "strata", STRATA, partial(strata_estimates, judge, mine, seed))
+        matrices += faults.guarded(judge, "confusion matrix", partial(confusions, judge, mine), lambda _: [])
+        if judge in asked:
+            priced = bool(prices) and judge in (prices or {})
+            price = (prices or {}).get(judge)
+            mend = partial(mitigated_judges, judge, mine, price, seed, priced=priced, baselines=baselines)
+            remedies += faults.guarded(judge, "remedies", mend, lambda _: [])
+    if remedies:
+        juries = partial(jury_remedies, seen, asked, prices, seed)
+        remedies += faults.guarded("", "juries as a remedy", juries, lambda _: [])
+    panel: list[Estimate] = []
+    if form == POINTWISE:
+        context = EstimateContext.for_protocol(PANEL, PANEL, "base", seed)
+        together = partial(panel_estimates, seen, asked, estimates, seed)
+        panel = faults.estimates(context, "judges together", [undeclared(PANEL)], together)
+    # Figures of unchanged items belong to no probe: volatility, costs and juries count those of probes.
+    addresses = {_address(e) for e in whole}
+    estimates = [*(e for e in estimates if _address(e) not in addresses), *whole]
     sheet = Datasheet(
         name=name,
         seed=seed,
@@ -131,25 +148,29 @@ def assemble(
 
 @dataclass(frozen=True)
 class _JudgeFigures:
-    """One judge's observations, and the figures that are made from them; a fault stays with its figure."""
+    """Estimates of one judge; where computing one fails, that one is undefined and the others stand."""
 
     judge: str
-    observations: Observations
     seed: int
     faults: Faults
 
-    def probed(self, probes: Sequence[Probe]) -> list[Estimate]:
-        """The figures of every probe; arms that a probe asked for twice has in common count once."""
+    def of(
+        self, probe: str, part: str, metrics: Sequence[Metric], make: Callable[[], Iterable[Estimate]]
+    ) -> list[Estimate]:
+        context = EstimateContext.for_protocol(self.judge, probe, "base", self.seed)
+        return self.faults.estimates(context, part, metrics, make)
+
+    def of_probes(self, probes: Sequence[Probe], observations: Observations) -> list[Estimate]:
+        """The figures of every probe; of a probe named twice with other options, equal figures count once."""
         estimates: list[Estimate] = []
-        for place, probe in enumerate(probes):
-            make = partial(probe.estimates, self.judge, self.observations, self.seed)
-            more = self.faults.estimates(self._context(probe.name), probe.name, probe.metrics, make)
-            again = any(probe.name == before.name for before in probes[:place])
+        for number, probe in enumerate(probes):
+            make = partial(probe.estimates, self.judge, observations, self.seed)
+            more = self.of(probe.name, probe.name, probe.metrics, make)
+            again = any(probe.name == before.name for before in probes[:number])
             estimates += [each for each in more if each not in estimates] if again else more
         return estimates
 
-    def instrument(self, arms: Arms) -> list[Estimate]:
-        """The joint fit of each protocol, and the resolution of each against base."""
+    def of_instrument(self, arms: Arms) -> list[Estimate]:
         estimates: list[Estimate] = []
         for protocol in arms.protocols:
             place = arms.context(protocol), f"instrument model, {protocol}"
@@ -157,107 +178,11 @@ class _JudgeFigures:
             estimates += self.faults.estimates(*place, [RATIO], partial(arms.ratios, protocol))
         return estimates
 
-    def together(self, estimates: list[Estimate], metric: Metric, members: str) -> list[Estimate]:
-        """The same figures, all tests of a metric read as one family."""
+    def adjusted(self, estimates: list[Estimate], metric: Metric, members: str) -> list[Estimate]:
+        """The same estimates, all tests of a metric adjusted as one family."""
         make = partial(adjust_estimates, estimates, members, metric)
         return self.faults.guarded(self.judge, f"{members} together", make, lambda _: estimates)
 
-    def costs(
-        self, estimates: Sequence[Estimate], price: Dollars | None, unchanged: Collection[str]
-    ) -> list[Estimate]:
-        """Tokens and dollars."""
-        make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
-        return self.faults.estimates(self._context(COST), "costs", COSTS, make)
 
-    def pooled(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
-        """Ordinal scores of all probes together."""
-        scored = self.observations if form == POINTWISE else ()
-        make = partial(pooled_estimates, self.judge, scored, estimates, self.seed)
-        return self.faults.estimates(self._context(POOLED), "all probes", POOLED_FIGURES, make)
-
-    def volatility(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
-        """How far accuracy moves from probe to probe."""
-        scored = self.observations if form == POINTWISE else ()
-        make = partial(volatility_estimates, self.judge, estimates, self.seed, scored)
-        return self.faults.estimates(self._context(VOLATILITY), VOLATILITY, SPREADS, make)
-
-    def losses(self) -> list[Estimate]:
-        """Calls without a verdict over the whole run."""
-        make = partial(loss_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(
-            EstimateContext(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make
-        )
-
-    def unchanged(self) -> list[Estimate]:
-        """Single texts as they are, over all probes."""
-        make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(self._context(ORIGINAL), "unchanged items", UNCHANGED, make)
-
-    def runs(self) -> list[Estimate]:
-        """Runs of agents, as they are and edited."""
-        make = partial(run_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(self._context(RUNS), "runs of agents", AGENTS, make)
-
-    def strata(self) -> list[Estimate]:
-        """Items as they are and natural pairs, by stratum."""
-        make = partial(strata_estimates, self.judge, self.observations, self.seed)
-        return self.faults.estimates(self._context(ORIGINAL), "strata", STRATA, make)
-
-    def confusion(self) -> list[Confusion]:
-        """Label by answer."""
-        make = partial(confusions, self.judge, self.observations)
-        return self.faults.guarded(self.judge, "confusion matrix", make, lambda _: [])
-
-    def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
-        """The judge against rules that read nothing."""
-        context = self._context(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
-        make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
-        return self.faults.estimates(context, "against baselines", GAINS, make)
-
-    def merit(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
-        """Whether the judge tells good from bad."""
-        make = partial(merit_estimates, self.judge, self.observations, baselines, self.seed)
-        return self.faults.estimates(self._context(MERIT.id), MERIT.id, [MERIT], make)
-
-    def remedies(
-        self, prices: Mapping[str, Dollars | None] | None, baselines: Mapping[str, Observations]
-    ) -> list[MitigatedJudge]:
-        """The judge with each remedy that its calls can tell of."""
-        price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
-        make = partial(
-            mitigated_judges,
-            self.judge,
-            self.observations,
-            price,
-            self.seed,
-            priced=priced,
-            baselines=baselines,
-        )
-        return self.faults.guarded(self.judge, "remedies", make, lambda _: [])
-
-    def _context(self, probe: str) -> EstimateContext:
-        return EstimateContext.for_protocol(self.judge, probe, "base", self.seed)
-
-
-def _place(estimate: Estimate) -> tuple[str, str, str, str]:
-    """What an estimate is about."""
+def _address(estimate: Estimate) -> tuple[str, str, str, str]:
     return estimate.judge, estimate.probe, estimate.metric, canonical_json(dict(estimate.group))
-
-
-def _juries(
-    seen: Observations,
-    judges: Sequence[str],
-    prices: Mapping[str, Dollars | None] | None,
-    seed: int,
-    faults: Faults,
-) -> list[MitigatedJudge]:
-    make = partial(jury_remedies, seen, judges, prices, seed)
-    return faults.guarded("", "juries as a remedy", make, lambda _: [])
-
-
-def _panel(
-    seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int, faults: Faults
-) -> list[Estimate]:
-    context = EstimateContext.for_protocol(PANEL, PANEL, "base", seed)
-    make = partial(panel_estimates, seen, judges, estimates, seed)
-    return faults.estimates(context, "judges together", [undeclared(PANEL)], make)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
-from steelyard.core.json_dataclasses import from_body
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.scale import parse_scale
@@ -19,21 +17,14 @@ from steelyard.verdicts.observations import Observations
 MOST_LEVELS, MOST_STRATA = 12, 50
 """Scales and strata of more have no matrix."""
 PAIRED = ("u", "v", "tie")
-"""Labels of pairs."""
 LOST = ("abstain", "unreadable", "failed")
-"""Ways to end without an answer."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often each label was given each answer."""
-
     judge: str
-    """Name on the datasheet."""
     protocol: str
-    """`base`, `strict`, …"""
     scale: str
-    """Admissible answers."""
     stratum: str | None
     """Part of the data; None for all of it."""
     labels: tuple[str, ...]
@@ -41,17 +32,6 @@ class Confusion:
     answers: tuple[str, ...]
     """Columns: what the judge answered; of a pair the content that it named."""
     calls: tuple[tuple[int, ...], ...]
-    """Calls, one row for each label."""
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `confusion` in `datasheet.json`."""
-        lists = {"labels": list(self.labels), "answers": list(self.answers)}
-        return {**asdict(self), **lists, "calls": [list(row) for row in self.calls]}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Confusion:
-        """The matrix that was written."""
-        return from_body(cls, body, where)
 
 
 def confusions(judge: str, observations: Observations) -> list[Confusion]:

@@ -37,13 +37,10 @@ _NEW_WORDS = {
 """Key and word of the old schema to the word of this one."""
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = (
-    *("judges", "run", "estimates", "panel", "findings", "verdicts", "remedies", "authored"),
-    *("exhibits", "instruments", "confusion", "faults"),
-)
-"""Fields that stand by themselves."""
+PARTS = ("judges", "run", "estimates", "panel", "findings", "verdicts")
+OPTIONAL_PARTS = ("remedies", "authored", "exhibits", "confusion", "instruments", "faults")
+"""Fields that the file lacks where they are empty."""
 MOST_NAMES = 3
-"""Judges that a title names."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,19 +48,14 @@ class Datasheet:
     """Everything a report shows."""
 
     name: str
-    """Name of the study."""
     seed: int
-    """Seed of the study."""
     stimulus_set: str
-    """Hash of the stimulus set."""
     version: str
-    """Version of Steelyard."""
     profile: str
     """`quick`, `standard`, `full`."""
     judges: tuple[JudgeEntry, ...]
     """Measured judges first, baselines last."""
     estimates: tuple[Estimate, ...]
-    """Every figure."""
     findings: tuple[Finding, ...] = keyed("readings", ())
     """What the tests allow one to say, in sentences; `readings` in the file."""
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -185,13 +177,6 @@ class Datasheet:
         """What accuracy is held against, where that is a judge; empty where it is not."""
         return "" if self.reference is None else describe_reference(self.reference)
 
-    @property
-    def _reference(self) -> dict[str, str]:
-        """The sentence and the name, where a judge is the reference."""
-        if self.reference is None:
-            return {}
-        return {"reference": self.reference_sentence, "reference_judge": self.reference}
-
     @cached_property
     def look_up(self) -> EstimateIndex:
         """The estimates by what they are about."""
@@ -209,25 +194,11 @@ class Datasheet:
 
     def to_json(self) -> dict[str, Any]:
         """The content of `datasheet.json`."""
-        return {
-            "schema": SCHEMA,
-            "study": {
-                **written_fields(self, STUDY),
-                **self._reference,
-            },
-            "judges": [judge.to_json() for judge in self.judges],
-            "run": dict(self.run),
-            "estimates": [estimate.to_json() for estimate in self.estimates],
-            "panel": [estimate.to_json() for estimate in self.panel],
-            "readings": [reading.to_json() for reading in self.findings],
-            "verdicts": [verdict.to_json() for verdict in self.verdicts],
-            **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
-            **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
-            **({"exhibits": [exhibit.to_json() for exhibit in self.exhibits]} if self.exhibits else {}),
-            **({"confusion": [matrix.to_json() for matrix in self.confusion]} if self.confusion else {}),
-            **({"instruments": [card.to_json() for card in self.instruments]} if self.instruments else {}),
-            **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
-        }
+        study = written_fields(self, STUDY)
+        if self.reference is not None:
+            study |= {"reference": self.reference_sentence, "reference_judge": self.reference}
+        optional = {key: part for key, part in written_fields(self, OPTIONAL_PARTS).items() if part}
+        return {"schema": SCHEMA, "study": study, **written_fields(self, PARTS), **optional}
 
     @classmethod
     def from_json(cls, body: Any) -> Datasheet:
@@ -239,7 +210,7 @@ class Datasheet:
             raise ValueError(f"schema: found {json.dumps(schema)}, expected {json.dumps(SCHEMA)}")
         study = {"profile": "", **mapping(body.get("study"), "study")}
         values = read_fields(cls, study, "study", (*STUDY, "reference"))
-        values |= read_fields(cls, body, "", PARTS)
+        values |= read_fields(cls, body, "", (*PARTS, *OPTIONAL_PARTS))
         read_fields(RunFacts, body.get("run", {}), "run")
         return cls(**{"reference": _named_in(study.get("reference")), **values})
 

@@ -11,7 +11,6 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 
 Group = Mapping[str, str | float]
 Condition = frozenset[tuple[str, str | float]]
-"""A group without an order."""
 Address = tuple[str, str, Condition]
 """Probe, metric and condition: what an estimate is about, whoever the judge is."""
 
@@ -44,11 +43,9 @@ class EstimateIndex:
         return self._exact.get((judge, probe, metric, frozenset(group.items())))
 
     def of(self, judge: str, metric: str, probe: str | None = None) -> Sequence[Estimate]:
-        """Every estimate of a metric for a judge, in order."""
         return self._named.get((judge, probe, metric), ())
 
     def of_judge(self, judge: str) -> Sequence[Estimate]:
-        """Every estimate of a judge, in order."""
         return self._of_judge.get(judge, ())
 
     def conditions(self, probe: str, metric: str) -> Sequence[Group]:
@@ -62,19 +59,13 @@ def _address(estimate: Estimate) -> tuple[str, str, str, Condition]:
 
 @dataclass(frozen=True)
 class JudgeEstimates:
-    """The estimates of one judge, for those who put them into sentences."""
-
     judge: str
-    """Name on the datasheet."""
     every: EstimateIndex
-    """Where they are found."""
 
     def find(self, metric: str, **group: str | float) -> Estimate | None:
-        """The one estimate of exactly this group."""
         return self.every.find(self.judge, metric, None, group)
 
     def of_probe(self, probe: str, metric: str, **group: str | float) -> Estimate | None:
-        """The one estimate of a probe and exactly this group."""
         return self.every.find(self.judge, metric, probe, group)
 
     def protocols(self, metric: str) -> list[str]:
@@ -88,7 +79,6 @@ class JudgeEstimates:
 
     @property
     def of_agents(self) -> bool:
-        """Whether runs of agents were judged."""
         return any(estimate.probe == RUNS for estimate in self.every.of_judge(self.judge))
 
     def merits(self) -> list[Estimate]:

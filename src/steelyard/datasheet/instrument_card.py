@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from steelyard.core.json_dataclasses import from_body
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class PromptCard:
-    """One way of putting the question."""
-
     protocol: str
-    """`base`, `strict`, …"""
     system: str | None
-    """Template of the system message, where there is one."""
     user: str
-    """Template of the user message."""
     reader: str
-    """How the reply is read."""
     sent: str | None = None
     """The user message of one call as it was rendered, cut to a length."""
 
@@ -30,21 +21,16 @@ class InstrumentCard:
     """Everything that decides a verdict, and where it is reached; never a key."""
 
     judge: str
-    """Name on the datasheet."""
     model: str
-    """`provider/model`."""
     prompted: bool
     """False for a judge that answers by the texts alone: its prompts are sent nowhere."""
     instruction: str
-    """The question of the study."""
     rubric: str
     """The rubric; items and probes may bring their own."""
     scale: str
-    """Admissible answers."""
     temperature: float | None
     """None leaves it to the server."""
     max_tokens: int
-    """Longest answer."""
     seed: int | None
     """Sent where the server takes one; repeats have seeds of their own."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -56,20 +42,6 @@ class InstrumentCard:
     members: tuple[str, ...] = ()
     """Judges that its verdicts are made of, where it is not asked itself."""
     prompts: tuple[PromptCard, ...] = ()
-    """One for each protocol."""
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `instruments` in `datasheet.json`."""
-        return {
-            **asdict(self),
-            "members": list(self.members),
-            "prompts": [asdict(each) for each in self.prompts],
-        }
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> InstrumentCard:
-        """The card that was written."""
-        return from_body(cls, body, where)
 
 
 @dataclass(frozen=True)
@@ -77,7 +49,6 @@ class Service:
     """How a judge was served in one run: an entry of `run.instruments`."""
 
     calls: int = 0
-    """Calls that have a reply."""
     served: Mapping[str, int] = field(default_factory=dict)
     """Model that the server says it used, to calls; empty where it says nothing."""
     latency_p50: float | None = None

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.core.json_dataclasses import from_body
 from steelyard.core.text import pluralize
 from steelyard.trials.judge import Judge
 
@@ -16,20 +15,15 @@ RECORDED = "recorded"
 
 @dataclass(frozen=True)
 class JudgeEntry:
-    """A judge as the datasheet names it."""
-
     name: str
-    """Name on the datasheet."""
     model: str
     """`provider/model`, or `recorded`."""
     baseline: bool
-    """True for the dumb baselines."""
     protocols: Mapping[str, str]
     """Protocol name to fingerprint; of recorded verdicts, that of the verdicts."""
     members: tuple[str, ...] = ()
     """Judges that are asked in its place, where it is made of others."""
     calls_per_verdict: int = 1
-    """Calls that a verdict takes."""
 
     @classmethod
     def of(cls, judge: Judge, protocols: Iterable[str]) -> JudgeEntry:
@@ -57,8 +51,3 @@ class JudgeEntry:
         if not self.members:
             del body["members"], body["calls_per_verdict"]
         return body
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
-        """The judge that was written."""
-        return from_body(cls, body, where)

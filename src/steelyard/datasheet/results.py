@@ -34,9 +34,7 @@ class Column:
     """Distinct values, and which of them each row has."""
 
     values: Sequence[Value]
-    """What `codes` is an index into."""
     codes: Ints
-    """One entry per row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +42,11 @@ class Results:
     """Every call that has an observation, in the order of the observations, those of baselines last."""
 
     observations: Observations
-    """The calls of all judges."""
     baselines: Collection[str] = ()
-    """Judges that stand beside those under test."""
     composed: Collection[str] = ()
     """Judges whose verdicts are made of those of others, and who have no vote in a jury."""
 
     def __post_init__(self) -> None:
-        """Put the calls of baselines last."""
         seen = self.observations
         beside = np.array([name in self.baselines for name in seen.judges], dtype=np.bool_)
         if beside.any():
@@ -63,7 +58,6 @@ class Results:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """By name, in the order in which they are written."""
         seen = self.observations
         return {
             "judge": Column(seen.judges, seen.judge),
@@ -80,12 +74,10 @@ class Results:
         }
 
     def csv(self) -> Iterator[str]:
-        """The text of `results.csv`, in parts."""
         yield ",".join(self.columns) + "\n"
         yield from self._lines(lambda name, value: _cell(value, joined=name == "id"), ("", ",", "\n"))
 
     def jsonl(self) -> Iterator[str]:
-        """The text of `results.jsonl`, in parts."""
         encode = json.JSONEncoder().encode
         yield from self._lines(lambda name, value: f"{encode(name)}: {encode(value)}", ("{", ", ", "}\n"))
 

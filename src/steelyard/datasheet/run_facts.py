@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import JSON_WORDS
@@ -17,17 +16,14 @@ REFERENCE = (
     "verdicts of judge ",
     " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
 )
-"""What stands around the name of the judge that others are held against."""
 
 
 def describe_reference(judge: str) -> str:
-    """What accuracy is held against, where that is a judge."""
     before, after = REFERENCE
     return f"{before}{judge}{after}"
 
 
 def partial_words(asked: int, planned: int) -> str:
-    """How reports name a run some of whose calls have not ended."""
     return f"Partial: {asked:,} of {pluralize(planned, 'call')}"
 
 
@@ -43,32 +39,23 @@ def missing_labels(missing: int, rows: int) -> str:
 
 @dataclass(frozen=True)
 class AskedCalls:
-    """The calls of one judge of a partial run."""
-
     asked: int
     """Calls that ended in a reply, or failed for good."""
     planned: int
-    """Calls that the plan asks for."""
 
 
 @dataclass(frozen=True)
 class Shortened:
-    """What one judge did not get to read."""
-
     calls: int
     """Calls on a run of which something was cut."""
     of: int
     """Calls on runs of agents."""
     characters: int
-    """Characters cut in all."""
     messages: int
-    """Whole messages left out in all."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """What writing and confirming texts took."""
-
     calls: int = 0
     """Calls of authors and validators."""
     dollars: float | None = 0.0
@@ -76,7 +63,6 @@ class Writing:
 
 
 SPELLED = {spelling: word for word, spelling in JSON_WORDS.items()}
-"""Words by how `datasheet.json` spells them."""
 DECIDED, LARGEST, UNASKED, FAILING = "decided", "largest", "unasked", "failing"
 """Why no larger profile was measured."""
 ENDS = {
@@ -85,7 +71,6 @@ ENDS = {
     UNASKED: "no probe here asks whether the judge tells good from bad",
     FAILING: "most calls of a judge fail",
 }
-"""The same in words."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +78,6 @@ class ProfileLook:
     """What was known at one profile of `measure --until verdict`."""
 
     profile: str
-    """Size of the design."""
     calls: int
     """Calls of judges that have a reply, those of smaller profiles included."""
     words: Mapping[str, str]
@@ -102,11 +86,6 @@ class ProfileLook:
     """Judges whose word was not decided, with the titles of what was open."""
     end: str | None = None
     """Why no larger profile was measured; None where one was, or is still to be."""
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `looks` of `run` in `datasheet.json`, and in `study.yaml`."""
-        open_ = {judge: list(titles) for judge, titles in self.open.items()}
-        return {**vars(self), "words": dict(self.words), "open": open_}
 
     @property
     def open_sentence(self) -> str:
@@ -126,17 +105,13 @@ class RunFacts:
     """What reports say of the run itself; by default every call was asked, as it was meant."""
 
     partial: bool = False
-    """True where some calls were never asked."""
     asked: int = 0
-    """Calls that were."""
     planned: int = 0
-    """Calls that the plan asks for."""
     handed_in: int = 0
     """Calls that wait for their reply in batches."""
     decided: str | None = None
     """Rule of `--decide` after which the others were not asked; None where something else ended the run."""
     unfinished: Mapping[str, AskedCalls] = field(default_factory=dict)
-    """Judges some of whose calls were never asked."""
     uncounted: Mapping[str, int] = field(default_factory=dict)
     """Judge to its calls whose tokens no server counted, so that their dollars are estimated."""
     refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -154,7 +129,6 @@ class RunFacts:
     rows: int = 0
     """Rows of the user's data that were shown; 0 where there are none."""
     unlabelled: int = 0
-    """Rows among them without a label."""
     looks: tuple[ProfileLook, ...] = ()
     """Profiles of `--until verdict` in turn, as far as all their calls were made; none of other runs."""
     finished: str | None = None
@@ -162,7 +136,6 @@ class RunFacts:
 
     @property
     def missing_labels(self) -> str:
-        """How many rows have no label; empty where none or all have one."""
         return missing_labels(self.unlabelled, self.rows)
 
     @property
@@ -182,7 +155,6 @@ class RunFacts:
 
     @property
     def others(self) -> str:
-        """What became of the calls of a partial run that have not ended."""
         if not self.handed_in:
             return "the others were never asked"
         wait = plural(self.handed_in, "waits", "wait")

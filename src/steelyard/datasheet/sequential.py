@@ -85,7 +85,6 @@ def _open(sheet: Datasheet, strict: Datasheet, verdict: Conclusion, again: Concl
 
 
 def _words(sheet: Datasheet, judge: str) -> dict[str, str]:
-    """The word of each reading of a judge."""
     return {finding.title: finding.status for finding in sheet.findings if finding.judge == judge}
 
 

@@ -63,7 +63,7 @@ UNREADABLE_RATE = Metric(
 ABSTENTION_RATE = Metric(
     "abstention_rate",
     "abstained",
-    "Calls that ended in a valid refusal to answer; told where two judges are compared.",
+    "Calls that ended in a valid refusal to answer; reported where two judges are compared.",
     detail=True,
     basis=EVERY_CALL,
 )

@@ -13,8 +13,7 @@ from steelyard.core.arrays import Mask, distinct
 from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import ExampleText, ExampleTrial, FindingExample, truncate
-from steelyard.datasheet.examples.explain import explain
-from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector
+from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector, explain
 from steelyard.datasheet.findings.findings import examples_behind
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Faults

@@ -15,12 +15,15 @@ import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep
-from steelyard.datasheet.conclusions.conclude import NO_SERVER, STILL_UNKNOWN
+from steelyard.datasheet.conclusions.conclude import NO_SERVER, NOTHING_OPEN, STILL_UNKNOWN
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Faults
+from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
@@ -110,10 +113,13 @@ def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
     verdicts = []
     for verdict in sheet.verdicts:
+        prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
         both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
         if verdict.word in (UNFIT, CARE):
             step = "after the change, record its verdicts again and import them"
-        elif any(e.value is None and not sum(e.excluded.values()) for e in both):
+        elif prompts and "base" not in prompts:
+            step = "name the prompt that is to be judged “base”, and import its calls again"
+        elif any(e.reason == ONE_ORDER.code for e in both):
             step = "record its verdicts on the same pairs in the other order, and import them with these"
         else:
             step = "record its verdicts on more rows, and import them with these"
@@ -152,7 +158,7 @@ class _NextSteps:
                 return replace(verdict, next=NextStep(GATE))
             purpose = f"{rows.advice}, and measure again"
             return self._measure_step(verdict, purpose, self._study.profile, rows.growth)
-        if profile is None and verdict.so != STILL_UNKNOWN:
+        if verdict.so == NOTHING_OPEN or (profile is None and verdict.so != STILL_UNKNOWN):
             return replace(verdict, next=NextStep(GATE))
         if profile in (None, self._study.profile):
             # Merit that the largest profile leaves open lies on its limit: only a change decides it.

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.datasheet.assemble import assemble
+from steelyard.core.json_dataclasses import to_body
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import ProfileLook
-from steelyard.datasheet.sequential import look_at
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
-from steelyard.run_folder.call_examples import RunCalls, with_examples
-from steelyard.run_folder.next_step import with_next_steps
 from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
 from steelyard.run_folder.run_facts import instrument_cards, run_facts, services
 from steelyard.run_folder.run_folder import RunFolder
@@ -40,6 +37,11 @@ def results_of(plan: Plan, record: RunRecord) -> Results:
 
 
 def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
+    # Imported here: only a run that is published needs the metrics, and `plan` and `--dry-run` start sooner.
+    from steelyard.datasheet.assemble import assemble
+    from steelyard.run_folder.call_examples import RunCalls, with_examples
+    from steelyard.run_folder.next_step import with_next_steps
+
     study = plan.study
     observations = record.observations(plan.trials)
     sheet = assemble(
@@ -73,11 +75,13 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
 
 def _with_looks(sheet: Datasheet, before: Sequence[ProfileLook], observations: Observations) -> Datasheet:
     """The datasheet with the looks of `--until verdict`; where a fault stops this one, the figures stand."""
+    from steelyard.datasheet.sequential import look_at
+
     faults = Faults()
 
     def look() -> list[ProfileLook]:
         return [look_at(sheet, observations, int(sheet.run["calls"]))]
 
     mine = [] if sheet.partial else faults.guarded("", "look", look, lambda _: [])
-    run = {**sheet.run, "looks": [each.to_json() for each in (*before, *mine)]}
+    run = {**sheet.run, "looks": to_body((*before, *mine))}
     return replace(sheet, run=run, faults=(*sheet.faults, *faults.found))

@@ -15,7 +15,6 @@ import numpy as np
 from steelyard.core.arrays import Ints
 from steelyard.core.atomic_write import atomic_write, atomic_write_text
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.metrics.faults import Faults
@@ -41,6 +40,9 @@ def read_datasheet(folder: Path) -> Datasheet:
 
 def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     """Write JSON, Markdown and one HTML page; the datasheet comes back with what could not be drawn."""
+    # Imported here: readers of published files need no templates and no drawings.
+    from steelyard.datasheet.render import html, markdown
+
     atomic_write_text(folder / JSON, datasheet.dumps())
     faults = Faults()
     for path, render in (

@@ -17,6 +17,7 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
     fcntl = None  # type: ignore[assignment]
 
 JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+RUNS = "steelyard-runs"
 
 
 class RunFolder:
@@ -35,7 +36,7 @@ class RunFolder:
     @classmethod
     def default(cls, study: Study) -> RunFolder:
         """`steelyard-runs/<name>-<8 hex of the effective configuration>`."""
-        return cls(Path("steelyard-runs") / f"{study.name}-{study.hash.removeprefix('sha256:')[:8]}")
+        return cls(Path(RUNS) / f"{study.name}-{study.hash.removeprefix('sha256:')[:8]}")
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
@@ -28,7 +29,8 @@ FIRST_ROWS = 100
 """Rows to label where none is labelled."""
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
-MERIT_METRICS = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
+GAINS = (ACCURACY_GAIN.id, ERROR_GAIN.id)
+"""Figures beside merit that decide no finding: on uneven labels a good judge may gain nothing."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
@@ -64,17 +66,16 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
         )
     if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
         return SampleSizeHint("add rows of the label that is missing, as many as there are of the other", 2.0)
-    open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
+    open_ones = [(rows, e) for e in own if e.metric not in GAINS and (rows := _rows(e)) is not None]
     merit = [each for each in open_ones if each[1].metric == MERIT.id]
-    main = merit or [each for each in open_ones if each[1].metric in MERIT_METRICS]
+    main = merit or [each for each in open_ones if each[1].metric == KAPPA.id]
     if not open_ones:
         return None
     rows, figure = max(main, key=itemgetter(0)) if main else min(open_ones, key=itemgetter(0))
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
-    rows_text = (
-        pluralize(wanted, "labelled row") if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
-    )
+    kind = "labelled row" if figure.metric in LABELLED else "row"
+    rows_text = pluralize(wanted, kind) if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
     return SampleSizeHint(
         f"add about {rows_text}, which would decide “{metric_named(figure.metric).short}” in four runs of "
         "five if the share stays",
@@ -126,8 +127,8 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
 
 
 def _rows(estimate: Estimate) -> int | None:
-    """Further rows that decide an inconclusive figure against labels (sample size); None where none do."""
-    if estimate.status != INCONCLUSIVE or estimate.metric not in LABELLED:
+    """Further rows that decide an inconclusive figure of own rows (sample size); None where none do."""
+    if estimate.status != INCONCLUSIVE or estimate.metric not in (*LABELLED, NET_SLOT_PREFERENCE.id):
         return None
     if estimate.calls_missing is None or not estimate.n_calls:
         return None

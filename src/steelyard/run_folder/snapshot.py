@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
-from steelyard.core.json_dataclasses import from_body
+from steelyard.core.json_dataclasses import from_body, to_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason
 from steelyard.datasheet.run_facts import ProfileLook
@@ -61,7 +61,7 @@ def snapshot_text(study: Study) -> str:
         "judges": [_judge_body(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
         **({} if study.decides is None else {"decides": study.decides}),
-        **({} if study.looks is None else {"looks": [look.to_json() for look in study.looks]}),
+        **({} if study.looks is None else {"looks": to_body(study.looks)}),
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
 

@@ -132,10 +132,10 @@ def rubrics_of(given: TaskConfig, data: DataConfig | None, folder: Path) -> tupl
 
 
 def read_part(value: str | Path, folder: Path, where: str) -> str:
-    """A text as it is where it has several lines or words; else, or with a text ending, the file it names."""
+    """A sentence, or several lines, as they are; else, or with a text ending, the file it names."""
     if isinstance(value, str):
-        several = len(value.split()) > 1
-        if "\n" in value.strip() or (several and not value.endswith(FILE_ENDINGS)):
+        sentence = len(value.split()) > 1 or value.endswith((".", "?", "!"))
+        if "\n" in value.strip() or (sentence and not value.endswith(FILE_ENDINGS)):
             return value.strip()
     path = folder / value
     try:

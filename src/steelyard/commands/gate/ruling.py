@@ -46,6 +46,7 @@ from steelyard.metrics.findings import (
     calls_total,
     estimate_word,
 )
+from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.probe_metadata import label_changing_probes
@@ -170,7 +171,8 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
 def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
     """The figures that a rule applies to; an edit that may change the verdict is exempt.
 
-    A shipped policy does not ask for what there was nothing to count of, as agreement without labels.
+    A shipped policy does not ask for what there was nothing to count of, as agreement without labels. It asks
+    for what pairs shown in one order hide: a slot that is favoured.
     """
     figures = select_with_finding(rule, mine) if rule.uses_sheet_limit else select(rule, mine)
     moving = (
@@ -179,7 +181,11 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     figures = [figure for figure in figures if figure.probe not in moving]
     if not shipped or rule.metric == MERIT.id:
         return figures
-    return [figure for figure in figures if figure.value is not None or any(figure.excluded.values())]
+    return [
+        figure
+        for figure in figures
+        if figure.value is not None or any(figure.excluded.values()) or figure.reason == ONE_ORDER.code
+    ]
 
 
 def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:

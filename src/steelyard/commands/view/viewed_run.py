@@ -18,8 +18,8 @@ from steelyard.commands.view.call_index import NO_ROWS, CallIndex, figure_name
 from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.explain import explain as reason_to_count
 from steelyard.datasheet.examples.selection import ExampleSelector
+from steelyard.datasheet.examples.selection import explain as reason_to_count
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.call_examples import CallRecord, RunCalls, call_records

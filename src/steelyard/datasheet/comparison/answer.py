@@ -27,8 +27,6 @@ AT_MOST = 3
 
 @dataclass(frozen=True)
 class ComparisonAnswer:
-    """What a comparison comes to."""
-
     first: tuple[Comparison, ...]
     """Figures in which A is better."""
     second: tuple[Comparison, ...]
@@ -44,7 +42,6 @@ class ComparisonAnswer:
 
     @classmethod
     def of(cls, rows: Iterable[Comparison]) -> ComparisonAnswer:
-        """Sort the figures that have a difference, main ones first."""
         known = main_first(row for row in rows if row.difference is not None)
         here = tuple(row for row in known if row.differs and row.flipped == PAIRS)
         different = [row for row in known if row.differs and row not in here]
@@ -58,7 +55,6 @@ class ComparisonAnswer:
         )
 
     def sentences(self, first: str, second: str, margin: float) -> Iterator[str]:
-        """The answer first, then what is alike and what is open."""
         sides = [(first, self.first), (second, self.second)]
         better = [f"{name} is better in {_listed(rows, _gain)}" for name, rows in sides if rows]
         if len(better) == 2:

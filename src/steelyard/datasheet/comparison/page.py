@@ -16,7 +16,6 @@ from steelyard.metrics.comparison.comparison import Comparison
 
 
 def render(comparison: ComparisonSheet) -> str:
-    """One HTML document, the same for the same comparison."""
     shown = comparison.shown()
     return document(
         "comparison.html.j2",

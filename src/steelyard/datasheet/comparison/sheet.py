@@ -13,7 +13,7 @@ from steelyard.datasheet.comparison.answer import ComparisonAnswer, main_first
 from steelyard.datasheet.comparison.rows import probability
 from steelyard.datasheet.run_facts import describe_reference
 from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.text import escape_control_chars
+from steelyard.datasheet.words.text import escape_fields
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import Fault
@@ -26,16 +26,10 @@ SCHEMA = "steelyard.comparison/1"
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two judges."""
-
     judge: str
-    """Name on its datasheet."""
     model: str
-    """`provider/model`, or `recorded`."""
     folder: str
-    """Where its verdicts lie, as it was given."""
     stimulus_set: str
-    """Hash of the stimulus set it was measured on."""
     partial: str | None = None
     """`Partial: 183 of 660 calls` where some of the judge's calls were never asked."""
     reference: str | None = None
@@ -52,16 +46,12 @@ class Side:
 
     @property
     def reference_sentence(self) -> str:
-        """What its accuracy is held against, where that is a judge; empty where it is not."""
         return "" if self.reference is None else f"Reference: {describe_reference(self.reference)}"
 
 
 @dataclass(frozen=True, repr=False)
 class ComparisonSheet:
-    """Everything a comparison shows."""
-
     first: Side
-    """Judge A."""
     second: Side
     """Judge B; differences are B − A."""
     matched: str
@@ -69,18 +59,14 @@ class ComparisonSheet:
     margin: float
     """Largest difference that still counts as none."""
     version: str
-    """Version of Steelyard."""
     rows: tuple[Comparison, ...]
-    """Every figure that both could be asked for."""
     p: float | None = None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
     faults: tuple[Fault, ...] = ()
-    """Figures that could not be computed; each is undefined in its row."""
     stratum: str | None = None
     """The part of the data that was compared; None for all of it."""
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `compare --json`."""
         return {
             "schema": SCHEMA,
             "version": self.version,
@@ -98,23 +84,20 @@ class ComparisonSheet:
         return f"<Comparison, {self.title}: {pluralize(len(self.defined), 'figure')}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, then what all figures together say."""
         shown = self.shown()
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in (*shown.answer(), shown.sentence()))
         return f"<h4>{escape(shown.title)}</h4>{said}"
 
     def dumps(self) -> str:
-        """The comparison as text, one spelling per content."""
         return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def shown(self) -> ComparisonSheet:
-        """The same with every name made visible."""
-        part = None if self.stratum is None else escape_control_chars(self.stratum)
-        return replace(self, first=_visible(self.first), second=_visible(self.second), stratum=part)
+        names = ("judge", "model", "made", "folder", "stimulus_set")
+        first, second = (escape_fields(side, *names) for side in (self.first, self.second))
+        return replace(escape_fields(self, "stratum"), first=first, second=second)
 
     @property
     def defined(self) -> tuple[Comparison, ...]:
-        """Rows with a difference."""
         return tuple(row for row in self.rows if row.difference is not None)
 
     @property
@@ -162,7 +145,6 @@ class ComparisonSheet:
         return f"{second.judge} against {first.judge}{part}"
 
     def sentence(self) -> str:
-        """Whether the judges differ, and what was found of each figure."""
         words = [row.status for row in self.defined]
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "inconclusive", "clear"))
         summary = f"{pluralize(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
@@ -179,23 +161,11 @@ class ComparisonSheet:
         return list(ComparisonAnswer.of(self.rows).sentences(*names, self.margin))
 
     def verdict(self) -> str:
-        """What all figures together say."""
         p = probability(self.p)
         if self.p is None or self.p > ALPHA:
             return f"No difference between the judges is shown by all figures together (p = {p})."
         where = "" if any(row.differs for row in self.rows) else "; no single figure says where"
         return f"The judges differ: p = {p} over all figures together{where}."
-
-
-def _visible(side: Side) -> Side:
-    return replace(
-        side,
-        judge=escape_control_chars(side.judge),
-        model=escape_control_chars(side.model),
-        made=escape_control_chars(side.made),
-        folder=escape_control_chars(side.folder),
-        stimulus_set=escape_control_chars(side.stimulus_set),
-    )
 
 
 def _shown_to_both(row: Comparison) -> bool:
@@ -206,7 +176,6 @@ def _shown_to_both(row: Comparison) -> bool:
 
 
 def _unpaired(row: Comparison) -> str:
-    """Why no unit of a figure has an answer of both."""
     if row.dropped_first.other_reference:
         return "compared with different references"
     for name, side in (("A", row.dropped_first), ("B", row.dropped_second)):

@@ -29,20 +29,16 @@ _COLUMNS = (
 
 
 def render(comparison: ComparisonSheet, console: Console) -> None:
-    """Print the comparison."""
     _ComparisonReport(comparison.shown(), console).show()
 
 
 class _ComparisonReport(Printer):
-    """One rendering."""
-
     def __init__(self, sheet: ComparisonSheet, console: Console) -> None:
         super().__init__(console)
         self.sheet = sheet
         self.tests = next(names for width, names in _COLUMNS if console.width >= width)
 
     def show(self) -> None:
-        """Header, table, losses, sentence, legend."""
         self._header()
         self.console.print()
         for number, sentence in enumerate(self.sheet.answer()):
@@ -140,7 +136,6 @@ class _ComparisonReport(Printer):
 
 
 def _found(row: Comparison) -> str:
-    """The word, and what else is known of the difference."""
     if row.status == CLEAR and row.differs:
         return f"{CLEAR}, differs"
     return f"{row.status}, {BEYOND}" if row.against_margin == BEYOND else row.status or ""

@@ -39,14 +39,13 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import defined, figure
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 
 MOST_FACTS = 3
-"""Facts that a verdict shows."""
 SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
 UNDEFINED = "undefined"
-"""The word of a finding whose figure cannot be formed."""
 PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
@@ -57,12 +56,10 @@ STILL_UNKNOWN = (
 )
 UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
 UNKNOWN = "Unknown"
-"""Title of the fact that says that merit is undecided."""
 NO_SERVER = "The server has to answer before the judge can be judged."
 
 
 def conclusions_of(sheet: Datasheet, faults: Faults) -> Iterator[Conclusion]:
-    """One verdict for each measured judge."""
     for judge in sheet.judges:
         if not judge.baseline:
             mine = {finding.title: finding for finding in sheet.findings if finding.judge == judge.name}
@@ -86,23 +83,15 @@ def _conclusion_of_fault(fault: Fault) -> Conclusion:
 
 @dataclass(frozen=True)
 class JudgeEvidence:
-    """What is known of one judge."""
-
     figures: JudgeEstimates
-    """Its figures."""
     findings: Mapping[str, Finding]
-    """Its findings by title."""
     unfinished: str | None
     """`Partial: …` where some of its calls were never asked."""
     smoke_test: bool = False
-    """True for a run that is too small to clear a judge of anything."""
     waiting: bool = False
-    """True where calls of the run wait in batches."""
     is_refused: Callable[[str], bool] = lambda _: False
-    """Whether the remedy of a fault is no advice for this judge."""
 
     def conclude(self) -> Conclusion:
-        """The word, the facts and what follows."""
         if mostly_failed(self.figures):
             return self._unanswered()
         if self._word(titles.FAILURES) == FLAGGED and mostly_unreadable(self.figures):
@@ -203,7 +192,7 @@ class JudgeEvidence:
         """That nobody asked whether it tells good from bad, or that the data could not tell."""
         finding = self.findings.get(titles.MERIT)
         if finding is None or finding.status == UNDEFINED:
-            why = f": {finding.sentence}" if finding else ""
+            why = f": {finding.sentence}" if finding else self._other_prompts()
             return ConclusionReason(UNKNOWN, f"whether it tells good from bad was not measured{why}")
         if finding.status == CLEAR:
             return ConclusionReason(
@@ -217,11 +206,18 @@ class JudgeEvidence:
             f"merit {measured}",
         )
 
+    def _other_prompts(self) -> str:
+        """That every call was made with another prompt than the one that is judged."""
+        prompts = self.figures.protocols(MERIT.id)
+        if not prompts or "base" in prompts:
+            return ""
+        named = ", ".join(prompts[:MOST_FACTS]) + (", …" if len(prompts) > MOST_FACTS else "")
+        return f" with the prompt “base”, which a verdict is of; it was with others ({named})"
+
     def _no_ground(self, flagged: Sequence[ConclusionReason]) -> str:
         return NO_GROUND if not flagged else STILL_UNKNOWN
 
     def _open(self) -> list[ConclusionReason]:
-        """What the data cannot tell yet."""
         undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
         listed = ", ".join(title.lower() for title in undecided)
         return [ConclusionReason("Undecided", f"too few data to decide: {listed}")] if listed else []

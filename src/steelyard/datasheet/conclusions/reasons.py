@@ -33,9 +33,7 @@ from steelyard.stimuli.original import ORIGINAL
 IDENTICAL = "identical"
 """The kind of vacuum that only judges of pairs are shown."""
 EMPTY_KINDS = ("empty", "blank")
-"""Kinds of vacuum that show no text."""
 HALF = 0.5
-"""The share beyond which something holds for most."""
 
 
 def sentence(finding: Finding, figures: JudgeEstimates) -> str:
@@ -55,7 +53,6 @@ def plugin_reasons(figures: JudgeEstimates) -> list[ConclusionReason]:
 
 
 def plugin_flags(figures: JudgeEstimates) -> list[Estimate]:
-    """The figures behind `plugin_reasons`."""
     return [
         e
         for e in figures.every.of_judge(figures.judge)
@@ -142,7 +139,6 @@ def prefers_at_random(figures: JudgeEstimates) -> bool:
 
 
 def _off_zero(net: Estimate | None) -> bool:
-    """Whether an interval leaves out zero."""
     limits = None if net is None else net.interval
     return limits is not None and ((limits.low or 0.0) > 0 or (limits.high or 0.0) < 0)
 
@@ -308,7 +304,6 @@ WHERE = {
     ORIGINAL: "labelled texts",
     RUNS: "runs of agents",
 }
-"""What merit was measured on."""
 CAUSES = {titles.NO_TIES: _without_ties, titles.NOISE: _at_random}
 """Sentences about causes that no finding of that title speaks of."""
 SHORT: dict[str, Callable[[JudgeEstimates], str | None]] = {
@@ -322,4 +317,3 @@ SHORT: dict[str, Callable[[JudgeEstimates], str | None]] = {
     titles.LENIENCY: _leniency,
     titles.FAILURES: _failures,
 }
-"""Shorter sentences, by the title of the finding."""

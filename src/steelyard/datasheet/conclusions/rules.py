@@ -27,35 +27,27 @@ from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.words import titles
 
 GUIDE = "docs/guides/fix-a-judge.md"
-"""One heading for each finding."""
 RIGHT = (titles.SENSITIVITY, titles.ACCURACY)
 """Readings that say how well a judge with merit tells good from bad."""
 USELESS = "Do not use it: change the model or the prompt, and measure again."
-"""What follows from answers that say nothing."""
 REVERSED = (
     "Do not use it: see whether the scale, the labels or the answers are reversed; if not, change the "
     "model or the prompt, and measure again."
 )
-"""What follows from agreement below zero."""
 NO_CHOICE = (
     "Do not use it: it calls most pairs a tie; ask for a choice, or change the model or the prompt, and "
     "measure again."
 )
-"""What follows from answers that miss the better text for they name none."""
 BY_LENGTH = (
     "Do not use it: it goes by the length of the texts; say in the rubric that length does not count, or "
     "change the model, and measure again."
 )
-"""What follows where length decides."""
 BY_SLOT = (
     "Do not use it: it goes by the place of the texts; change the model or the prompt, and measure again."
 )
-"""What follows where the slot decides."""
 
 
 class Gravity(IntEnum):
-    """How grave a fault is, the gravest first."""
-
     BIASED = 1
     """Something beside quality draws the answers."""
     IMPRECISE = 2
@@ -64,18 +56,12 @@ class Gravity(IntEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What a flagged finding means for the verdict."""
-
     title: str
-    """Title of the finding."""
     gravity: Gravity
-    """How grave it is."""
     remedy: str
-    """What mends it, in one sentence."""
     brings: tuple[str, ...] = ()
     """Titles that are flagged with it and expected of it."""
     when: Callable[[JudgeEstimates], bool] | None = None
-    """What has to hold beside the flag; None where nothing has to."""
     cause: str = ""
     """The title under which the fault is told, where that is not the finding's."""
     instead: str = ""
@@ -83,27 +69,20 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The title under which the fault is told."""
         return self.cause or self.title
 
 
 def guide_to(title: str) -> str:
-    """The heading of a fault in the guide."""
     return f"{GUIDE}#{title.lower().replace(' ', '-')}"
 
 
 @dataclass(frozen=True)
 class NoMerit:
-    """Why a judge does not tell good from bad, and what follows."""
-
     title: str
-    """The title under which it is told."""
     follows: str
-    """What to do, in one sentence."""
     flagged: bool = False
     """True where the finding of that title has to be flagged."""
     when: Callable[[JudgeEstimates], bool] | None = None
-    """What has to hold; None where nothing has to."""
 
 
 REASONS_OF_NO_MERIT = (
@@ -123,7 +102,6 @@ _READABLE = "Look at the replies that could not be read, and ask for the form th
 _ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
 _STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
 UNREADABLE = _READABLE
-"""What follows where most replies cannot be read."""
 
 FAULTS = (
     Rule(

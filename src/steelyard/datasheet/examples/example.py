@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from steelyard.core.json_dataclasses import from_body
 from steelyard.core.text import pluralize
 
 
 @dataclass(frozen=True)
 class ExampleText:
-    """A stimulus as a reader of the exhibit sees it."""
-
     id: str
     """Name in `stimuli.jsonl`."""
     kind: str
-    """Condition within the probe."""
     edit: str
-    """What was done to the item, in words."""
     label: str | None
     """The reference: a score, `u` or `v`, `tie`; None where nobody has said."""
     request: str | None
@@ -30,42 +24,29 @@ class ExampleText:
 
 @dataclass(frozen=True)
 class ExampleTrial:
-    """One call of an exhibit."""
-
     id: str
-    """Name of the stimulus."""
     order: str | None
     """`uv` or `vu`, which content stood in slot 1; None for a single text."""
     replicate: int
-    """0, 1, …"""
     reply: str | None
     """The raw reply; None where there is none, or it was not recorded."""
     verdict: str
     """A slot or a score, `tie`, `abstain`, `unreadable` or `failed`."""
     winner: str | None
-    """Content of a pair that won, `u` or `v`."""
     reason: str | None
-    """Why there is no verdict."""
     attempts: int | None = None
     """How often a call that failed was made; None for others."""
     message: str | None = None
-    """What the server or the network said to a call that failed."""
 
 
 @dataclass(frozen=True)
 class FindingExample:
-    """Calls of one judge on one stimulus, with what they are held against."""
-
     judge: str
-    """Name on the datasheet."""
     protocol: str
-    """`base`, `strict`, …"""
     probe: str
-    """Probe that asked for the stimulus."""
     outcome: str
     """`wrong`, `flip`, `positional`, `unreadable` or `failed`; empty where none was asked for."""
     why: str
-    """Why the calls count as they do."""
     reader: str | None
     """How replies are read; None where that was not recorded."""
     shown: tuple[ExampleText, ...]
@@ -73,22 +54,8 @@ class FindingExample:
     calls: tuple[ExampleTrial, ...]
     """The calls, those on the unchanged item first."""
     left_out: int = 0
-    """Further calls on the same stimulus, not shown."""
     reading: str = ""
     """Title of the reading that it stands behind; empty where none was asked for."""
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping, as it is read back."""
-        body = asdict(self)
-        body["shown"] = [
-            {**shown, "texts": shown["texts"] and list(shown["texts"])} for shown in body["shown"]
-        ]
-        return {**body, "calls": list(body["calls"])}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> FindingExample:
-        """The exhibit that was written."""
-        return from_body(cls, body, where)
 
 
 TEXT, REPLY = 800, 600
@@ -96,7 +63,6 @@ TEXT, REPLY = 800, 600
 
 
 def truncate(exhibit: FindingExample, text: int = TEXT, reply: int = REPLY) -> FindingExample:
-    """The exhibit with texts and replies of at most so many characters."""
     return replace(
         exhibit,
         shown=tuple(_shown(each, text) for each in exhibit.shown),
@@ -145,7 +111,6 @@ def absent(text: str | None) -> str | None:
 
 
 def named_texts(shown: Sequence[ExampleText]) -> Iterator[tuple[str, str | None]]:
-    """Every text with its name; None where it was not recorded."""
     for stimulus in shown:
         last = stimulus is shown[-1]
         alone = "response" if len(shown) == 1 else ("edited" if last else "unchanged")
@@ -157,7 +122,6 @@ def named_texts(shown: Sequence[ExampleText]) -> Iterator[tuple[str, str | None]
 
 
 def describe_call(call: ExampleTrial, exhibit: FindingExample) -> str:
-    """Which call it is: what stood where, which of two texts, and which repeat."""
     parts = [] if call.order is None else [f"{call.order[0]} in slot 1, {call.order[1]} in slot 2"]
     if len(exhibit.shown) > 1:
         parts.append("edited" if call.id == exhibit.shown[-1].id else "unchanged")
@@ -167,7 +131,6 @@ def describe_call(call: ExampleTrial, exhibit: FindingExample) -> str:
 
 
 def describe_reply(call: ExampleTrial, exhibit: FindingExample) -> str:
-    """What became of the reply."""
     by = f", by reader {exhibit.reader}" if exhibit.reader and call.verdict != "failed" else ""
     if call.reason is not None:
         tries = f" after {pluralize(call.attempts, 'attempt')}" if call.attempts else ""

@@ -1,8 +1,8 @@
-"""Which calls to show as examples: chosen by how they ended, most informative first."""
+"""Which calls to show as examples, by how they ended, most informative first, and why they count so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +10,14 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.rng import rng_for, shuffled
+from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
+from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.verdicts.call_answers import NEITHER, CallAnswers
+from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
-from steelyard.verdicts.verdict import Failed, Unreadable
+from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +27,9 @@ class GroupIndex:
     observations: Observations
     """Calls of one judge, sorted by protocol and stimulus as observations are."""
     starts: Ints
-    """The first call of each group."""
 
     @classmethod
     def of(cls, observations: Observations) -> GroupIndex:
-        """The groups of a judge's calls."""
         code = observations.protocol * len(observations.shown.stimuli) + observations.stimulus
         changes = np.flatnonzero(np.diff(code)) + 1
         starts = np.concatenate([[0], changes]) if len(code) else changes
@@ -40,22 +40,18 @@ class GroupIndex:
 
     @cached_property
     def sizes(self) -> Ints:
-        """Calls of each group."""
         return np.diff(self.starts, append=len(self.observations))
 
     @cached_property
     def number(self) -> Ints:
-        """The group of each call."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
     def stimulus(self) -> Ints:
-        """What each group was shown."""
         return self.observations.stimulus[self.starts]
 
     @cached_property
     def item(self) -> Ints:
-        """The item that it was made from."""
         return self.observations.shown.item[self.stimulus]
 
     @cached_property
@@ -83,11 +79,9 @@ class GroupIndex:
         return np.asarray((self.unchanged >= 0) & edited & same & scale)
 
     def rows(self, group: int) -> slice:
-        """The calls of a group."""
         return slice(int(self.starts[group]), int(self.starts[group] + self.sizes[group]))
 
     def sums(self, values: Mask | Floats) -> Floats:
-        """The sum over each group."""
         sums = np.bincount(self.number, weights=values.astype(np.float64), minlength=len(self))
         return sums.astype(np.float64)
 
@@ -115,7 +109,6 @@ WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES = (
     "unreadable",
     "failed",
 )
-"""How calls can end that one may ask to see."""
 A_TIE = 0.5
 """How telling a tie is where one text is better, against the choice of the worse."""
 
@@ -125,9 +118,7 @@ class CallGroup:
     """The calls of one judge on one stimulus under one protocol, with those that they are compared with."""
 
     outcome: str
-    """What it is a case of; empty where none was asked for."""
     calls: tuple[Observation, ...]
-    """Every order and repeat."""
     unchanged: tuple[Observation, ...] = ()
     """The calls on the unchanged item, where the verdict on an edited one is held against them."""
     held: int = 0
@@ -135,29 +126,22 @@ class CallGroup:
     right: int = 0
     """Those that meet it, on the range of the unchanged item where they were made on another."""
     wrong: int = 0
-    """Those that give another answer."""
 
     @property
     def stimulus(self) -> Stimulus:
-        """What was shown."""
         return self.calls[0].stimulus
 
     @property
     def paired(self) -> bool:
-        """True where two texts were compared."""
         return len(self.stimulus.texts) == 2
 
 
 @dataclass(frozen=True, eq=False)
 class ExampleSelector:
-    """The calls of one judge, by what was shown."""
-
     observations: Observations
-    """Calls of one judge."""
 
     @cached_property
     def groups(self) -> GroupIndex:
-        """Calls on one stimulus under one protocol."""
         return GroupIndex.of(self.observations)
 
     def weight(self, outcome: str | None) -> Floats:
@@ -167,7 +151,6 @@ class ExampleSelector:
         return _WEIGHTS[outcome](self)
 
     def count(self, outcome: str | None, among: Mask | None = None) -> int:
-        """How many cases there are, of all calls or among some."""
         return len(self._candidates(outcome, among)[0])
 
     def choose(
@@ -207,7 +190,6 @@ class ExampleSelector:
 
     @property
     def _paired(self) -> Mask:
-        """GroupIndex that compare two texts."""
         paired: Mask = self.observations.shown.paired[self.groups.stimulus]
         return paired
 
@@ -248,11 +230,9 @@ class ExampleSelector:
         return self.groups.sums(np.append(same_slot, False)) / self.groups.sizes
 
     def unreadable(self) -> Floats:
-        """Share of calls whose reply held no answer."""
         return self.groups.sums(self.observations.ended(Unreadable)) / self.groups.sizes
 
     def failed(self) -> Floats:
-        """Share of calls without a reply."""
         return self.groups.sums(self.observations.ended(Failed)) / self.groups.sizes
 
 
@@ -276,3 +256,109 @@ def _spread(ranked: Iterable[int], item: Ints, limit: int) -> list[int]:
         (others if item[number] in seen else first).append(number)
         seen.add(int(item[number]))
     return [*first, *others][:limit]
+
+
+def explain(case: CallGroup) -> str:
+    """What a sound judge would have done, what this one did, and what that counts as."""
+    return f"{expected(case.stimulus)}; {_SENTENCES[case.outcome](case)}"
+
+
+def expected(stimulus: Stimulus) -> str:
+    match stimulus.expectation:
+        case Label(value=value):
+            return f"the reference is {value}"
+        case Prefers(content=content):
+            return f"text {content} is better{_by_steps(stimulus.delta)}"
+        case NoPreference():
+            return "neither text is better"
+    return "nobody has said which answer is right"
+
+
+def _by_steps(delta: float | None) -> str:
+    return "" if not delta else f" by {f'{delta:g}'} {plural(delta, 'step')}"
+
+
+def _wrong(case: CallGroup) -> str:
+    each = "which counts" if case.wrong == 1 else "each of which counts"
+    return f"{_of_all(case.wrong, case)} {_did(case)}, {each} as {_named(case)}"
+
+
+def _did(case: CallGroup) -> str:
+    if not case.paired:
+        return "gave another answer"
+    return "named one" if isinstance(case.stimulus.expectation, NoPreference) else "did not name it"
+
+
+def _named(case: CallGroup) -> str:
+    stimulus = case.stimulus
+    if isinstance(stimulus.expectation, NoPreference):
+        return "a preference where there is none"
+    if isinstance(stimulus.expectation, Label) and stimulus.scale == "binary":
+        return "a false positive" if stimulus.expectation.value == "0" else "a false negative"
+    return "a wrong choice, or as a miss where it is a tie" if case.paired else "an error"
+
+
+def _flipped(case: CallGroup) -> str:
+    before, after = _answers(case.unchanged), _answers(case.calls)
+    if case.unchanged and before != after:
+        return (
+            f"the edit ({case.stimulus.lineage.edit}) should change nothing, and the answer went from "
+            f"{before} to {after}, which counts as a flip"
+        )
+    return f"the same question was answered {after}, which counts as a flip"
+
+
+def _positional(case: CallGroup) -> str:
+    slots = {call.verdict.value for call in case.calls if isinstance(call.verdict, Decided)}
+    slot = f"slot {min(slots)}" if len(slots) == 1 else "the same slot"
+    return f"{slot} won in both orders, so the place decided and not the text: the pair counts as positional"
+
+
+def _unreadable(case: CallGroup) -> str:
+    lost = [call for call in case.calls if isinstance(call.verdict, Unreadable)]
+    return f"{_of_all(len(lost), case)} held no answer ({_reasons(lost)}): unreadable, and never a score"
+
+
+def _failed(case: CallGroup) -> str:
+    lost = [call for call in case.calls if isinstance(call.verdict, Failed)]
+    return f"{_of_all(len(lost), case)} got no reply ({_reasons(lost)}): failed, and never a score"
+
+
+def _plain(case: CallGroup) -> str:
+    """Without an outcome that was asked for: how the calls stand to the reference."""
+    if not case.held:
+        return f"answered {_answers(case.calls)}, compared with no reference"
+    return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
+
+
+_SENTENCES: dict[str, Callable[[CallGroup], str]] = {
+    WRONG: _wrong,
+    FLIP: _flipped,
+    POSITIONAL: _positional,
+    UNREADABLE: _unreadable,
+    FAILED: _failed,
+    "": _plain,
+}
+
+
+def _of_all(number: int, case: CallGroup) -> str:
+    return f"{number} of {pluralize(len(case.calls), 'call')}"
+
+
+def _reasons(calls: Sequence[Observation]) -> str:
+    return ", ".join(sorted({str(reason_of(call.verdict)) for call in calls}))
+
+
+def _answers(calls: Sequence[Observation]) -> str:
+    """The distinct answers, most frequent first."""
+    words = [_answer(call) for call in calls]
+    known = sorted(set(words), key=lambda word: (-words.count(word), word))
+    if len(known) == 1:
+        return known[0]
+    return ", ".join(f"{word} in {words.count(word)} of {len(words)}" for word in known)
+
+
+def _answer(call: Observation) -> str:
+    if len(call.stimulus.texts) == 2 and call.winner is not None:
+        return f"text {call.winner}"
+    return answer_word(call.verdict)

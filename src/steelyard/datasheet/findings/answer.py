@@ -25,14 +25,12 @@ def worst(*words: str) -> str:
 
 
 def limit_of(metric: Metric) -> float:
-    """What a datasheet holds the metric against."""
     if metric.limit is None:
         raise ValueError(f"{metric.id} has no limit")
     return metric.limit.value
 
 
 SAYS_NOTHING = "says nothing"
-"""How a reading begins that answers which never vary leave without a meaning."""
 
 
 def constant_answer(figures: JudgeEstimates, because: str) -> Answer | None:

@@ -57,7 +57,6 @@ def findings_of(
 
 
 def _answers(figures: JudgeEstimates, title: str) -> list[Finding]:
-    """The answer to a question, and those of the same kind under other protocols."""
     answer = QUESTIONS[title](figures)
     base = [] if answer is None else [Finding(figures.judge, title, *answer)]
     return [*base, *_elsewhere(figures, title)]
@@ -97,7 +96,6 @@ QUESTIONS: dict[str, Callable[[JudgeEstimates], Answer | None]] = {
     titles.COST: cost,
     titles.FAILURES: failures,
 }
-"""What a datasheet answers, in order."""
 
 ELSEWHERE: dict[str, Sequence[tuple[str, Metric, Callable[[JudgeEstimates, str], Answer | None]]]] = {
     titles.INSTRUMENT: [(titles.RESOLUTION, RESOLUTION_RATIO, resolution)],
@@ -112,12 +110,8 @@ MOVED = (EXCESS_FLIP.id, INVARIANCE.id)
 
 @dataclass(frozen=True)
 class Behind:
-    """What to look for behind a reading."""
-
     outcome: str
-    """How the calls ended."""
     among: Callable[[StimulusColumns], Mask]
-    """The stimuli that the reading rests on."""
     unlike: str | None = None
     """ExampleSelector of this outcome belong to another reading."""
 

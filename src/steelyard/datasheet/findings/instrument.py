@@ -27,7 +27,6 @@ WORDS = {
 
 
 def instrument(figures: JudgeEstimates) -> Answer | None:
-    """The parameters, or why they are not read."""
     fit = figures.find(FIT_PROBABILITY.id, protocol="base")
     rows = [figures.find(metric, protocol="base") for metric in WORDS]
     if fit is None or all(row is None for row in rows):
@@ -70,7 +69,6 @@ def resolution(figures: JudgeEstimates, protocol: str) -> Answer | None:
 
 
 def _criterion_moved(figures: JudgeEstimates, protocol: str) -> str:
-    """What may be said of the criterion beside an unmoved resolution."""
     shift = figures.find(CRITERION_SHIFT.id, protocol=protocol, delta=0)
     if not defined(shift) or not _off_zero(shift):
         return "no move of the criterion is shown, and "

@@ -46,13 +46,11 @@ def merit_status(known: Iterable[Estimate]) -> str:
 
 
 def merit_clause(known: Sequence[Estimate]) -> str:
-    """Whether the judge tells good from bad."""
     reversed_ = any(estimate.below_chance for estimate in known)
     return REVERSED if reversed_ else OPENINGS[merit_status(known)]
 
 
 def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
-    """What the figure is, with its interval and what chance gives."""
     chance = f"chance {decimal(estimate.chance or 0.0)}"
     match estimate.probe:
         case probe if probe == LADDER:
@@ -94,12 +92,10 @@ def accuracy(figures: JudgeEstimates) -> Answer | None:
 
 
 def gives_reference(right: Estimate, on: str = "") -> str:
-    """How often the judge gives the reference answer."""
     return f"gives the reference answer in {times(right, 'call')}{on}, {figure(right)}"
 
 
 def errs_towards(shift: Estimate) -> str:
-    """Which way the judge errs."""
     return "is lenient" if (shift.value or 0.0) > 0 else "is strict"
 
 

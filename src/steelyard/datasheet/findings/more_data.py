@@ -36,8 +36,10 @@ BEYOND_FULL = (
     "no profile would decide it in four runs of five: write checklists of your own, or bring your data"
 )
 """Where more clusters are missing than the catalogue has."""
+ON_LIMIT = "it lies on the limit, so no number of calls would decide"
+FAR = 100_000
+"""Calls that nobody makes to tell a figure from its limit."""
 WHENCE = "a larger profile, or {} of your own"
-"""What buys more than there is."""
 
 
 def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
@@ -49,7 +51,7 @@ def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
     if estimate.missing_decides:
         return f"; {MISSING_DECIDE}"
     if estimate.calls_missing is None:
-        return "; it lies on the limit, so no number of calls would decide"
+        return f"; {ON_LIMIT}"
     return f"; {more_data(estimate, estimate.calls_missing, of_agents=of_agents)}"
 
 
@@ -60,6 +62,8 @@ def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str
     runs `of_agents` were judged, a row is a run.
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
+    if calls > max(FAR, 100 * made):
+        return ON_LIMIT
     single = clusters < 2
     price = pluralize(round_up(calls), "call")
     if not made or estimate.probe == WHOLE_RUN or (single and estimate.probe in BUILT_IN):

@@ -26,7 +26,6 @@ VACUUM_KINDS = ("empty", "blank", "identical", *SCORED_KINDS)
 
 
 def zero_point(figures: JudgeEstimates) -> Answer | None:
-    """How often it reports more than nothing, by kind of nothing."""
     pooled = figures.find(DARK_CURRENT.id, protocol="base")
     if pooled is None or pooled.value is None:
         return undefined_answer(pooled)
@@ -44,7 +43,6 @@ def zero_point(figures: JudgeEstimates) -> Answer | None:
 
 
 def reacts_to_nothing(figures: JudgeEstimates, pooled: Estimate) -> str:
-    """What the judge does where there is nothing to judge, and how often."""
     paired = figures.find(DARK_CURRENT.id, protocol="base", kind="identical") is not None
     does = (
         "prefers one of two texts that do not differ"
@@ -55,7 +53,6 @@ def reacts_to_nothing(figures: JudgeEstimates, pooled: Estimate) -> str:
 
 
 def position(figures: JudgeEstimates) -> Answer | None:
-    """Whether a slot is favoured."""
     net = figures.between_equals(NET_SLOT_PREFERENCE.id)
     share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
     if net is None or net.value is None:
@@ -73,7 +70,6 @@ def position(figures: JudgeEstimates) -> Answer | None:
 
 
 def favours(net: Estimate) -> str:
-    """Which slot the judge favours."""
     return f"favours the {'first' if (net.value or 0.0) > 0 else 'second'} text"
 
 
@@ -100,7 +96,6 @@ def noise(figures: JudgeEstimates) -> Answer | None:
 
 
 def surface(figures: JudgeEstimates) -> Answer | None:
-    """Whether it keeps to one wording in both orders."""
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
     if stable is None or stable.value is None:
         return undefined_answer(stable)
@@ -116,12 +111,10 @@ def surface(figures: JudgeEstimates) -> Answer | None:
 
 
 def prefers_wording(stable: Estimate) -> str:
-    """For how many pairs the judge prefers one wording, whatever the order."""
     return f"prefers one of two equally good wordings, in both orders, for {times(stable, 'pair')}"
 
 
 def sensitivity(figures: JudgeEstimates) -> Answer | None:
-    """How often it sees a difference of one step."""
     first = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
     if first is None or first.value is None:
         return undefined_answer(first)
@@ -135,7 +128,6 @@ def sensitivity(figures: JudgeEstimates) -> Answer | None:
 
 
 def sees_one_step(seen: Estimate) -> str:
-    """How often the judge sees a difference of one step."""
     return f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
 
 
@@ -147,7 +139,6 @@ def _missed_by(ties: Estimate) -> str:
 
 
 def threshold(figures: JudgeEstimates) -> Answer | None:
-    """From which difference on it is right in three calls of four."""
     threshold = figures.find(DELTA75.id, protocol="base")
     if threshold is None or threshold.value is None:
         return undefined_answer(threshold)
@@ -160,7 +151,6 @@ def threshold(figures: JudgeEstimates) -> Answer | None:
 
 
 def natural(figures: JudgeEstimates, protocol: str = "base") -> Answer | None:
-    """Whether the same text wins in both orders."""
     stays = figures.find(ORDER_CONSISTENCY.id, protocol=protocol)
     net = figures.find(NET_SLOT_PREFERENCE.id, protocol=protocol)
     if stays is None or net is None or stays.value is None:
@@ -178,7 +168,6 @@ def natural(figures: JudgeEstimates, protocol: str = "base") -> Answer | None:
 
 
 def criterion(figures: JudgeEstimates) -> Answer | None:
-    """How each protocol moves the ties between equals, against base."""
     arms = [(arm, figures.find(CRITERION_SHIFT.id, protocol=arm, delta=0)) for arm in _arms(figures)]
     known = [(arm, shift) for arm, shift in arms if shift is not None]
     if not known:
@@ -196,7 +185,6 @@ def _arms(figures: JudgeEstimates) -> list[str]:
 
 
 def _changes(figures: JudgeEstimates, arm: str, equal: Estimate) -> str:
-    """Both paired changes of one arm: what it does to ties between equals, and to sensitivity."""
     one = figures.find(SENSITIVITY_SHIFT.id, protocol=arm, delta=1)
     price = "" if one is None or one.value is None else f", sensitivity at one step by {figure(one)}"
     return f"{arm} changes the tie rate between equals by {figure(equal)}{price}"

@@ -56,7 +56,6 @@ def robustness(figures: JudgeEstimates) -> Answer | None:
 
 
 def _named(estimate: Estimate) -> str:
-    """A figure after its name in plain words."""
     return f"{metric_named(estimate.metric).plain} {figure(estimate)}"
 
 
@@ -103,7 +102,6 @@ def _between_equals(figures: JudgeEstimates) -> Answer | None:
 
 
 def _held(figures: JudgeEstimates, again: Estimate) -> Estimate:
-    """The figure that the word is read from."""
     commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
     spread = figures.of_probe(ORIGINAL, ICC.id, protocol="base")
     beyond = figures.of_probe(ORIGINAL, FLEISS_KAPPA.id, protocol="base")
@@ -124,7 +122,6 @@ def _effect(figures: JudgeEstimates, probe: str) -> Estimate | None:
 
 
 def _reasons(unmeasured: Mapping[str, Estimate]) -> str:
-    """Edits without a figure, by the reason."""
     probes: dict[str, list[str]] = {}
     for probe, estimate in unmeasured.items():
         probes.setdefault(reason(estimate), []).append(probe_label(probe))
@@ -132,7 +129,6 @@ def _reasons(unmeasured: Mapping[str, Estimate]) -> str:
 
 
 def _family(effects: Iterable[Estimate]) -> str:
-    """Over how many tests the flags were corrected, where there are several."""
     tests = sum(estimate.p_corrected is not None for estimate in effects)
     return f"corrected for {tests} edits (Holm)" if tests > 1 else ""
 

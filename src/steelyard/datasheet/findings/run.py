@@ -90,7 +90,6 @@ def failures(figures: JudgeEstimates) -> Answer | None:
 
 
 def lost_calls(rates: Iterable[Estimate | None]) -> list[str]:
-    """How many calls brought no verdict, and for which reason."""
     words = {UNREADABLE_RATE.id: "no readable reply", FAILED_RATE.id: "no reply at all"}
     return [f"{words[rate.metric]} in {times(rate, 'call')}" for rate in rates if rate and rate.numerator]
 
@@ -100,7 +99,6 @@ def _probe(estimate: Estimate) -> str:
 
 
 WORST = 3
-"""Edits that a sentence names."""
 
 
 def runs(figures: JudgeEstimates) -> Answer | None:
@@ -124,7 +122,6 @@ def _rates(missed: Estimate | None, alarms: Estimate | None) -> Iterator[str]:
 
 
 def _held(rate: Estimate) -> str:
-    """A rate with its limit, and how much more data would decide it."""
     limit = metric_named(rate.metric).limit
     return f"{figure(rate)}{f', limit {limit.value:g}' if limit else ''}{more_calls(rate)}"
 

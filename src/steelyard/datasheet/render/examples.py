@@ -22,11 +22,9 @@ from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_
 
 MARGIN = "  "
 NAMES = 10
-"""Width of the names in front of texts."""
 
 
 def render(exhibits: Sequence[FindingExample], width: int = 80) -> str:
-    """Every exhibit, numbered."""
     parts = [
         "\n".join(_exhibit(number, truncate(exhibit), width))
         for number, exhibit in enumerate(exhibits, start=1)
@@ -54,7 +52,6 @@ def _exhibit(number: int, exhibit: FindingExample, width: int) -> Iterator[str]:
 
 
 def _texts(shown: Sequence[ExampleText], width: int) -> Iterator[str]:
-    """The request once, then every text with its name."""
     yield from _behind_bar("request", shown[-1].request, width)
     for name, text in named_texts(shown):
         yield from _behind_bar(name, text, width)
@@ -88,18 +85,12 @@ def wrap(line: str, room: int) -> list[str]:
 
 @dataclass(frozen=True)
 class ExampleGroup:
-    """The exhibits behind one reading of one judge."""
-
     title: str
-    """Title of the reading."""
     anchor: str
-    """Where they stand on the page."""
     exhibits: Sequence[FindingExample]
-    """Most telling first."""
 
 
 def examples_by_judge(datasheet: Datasheet) -> list[tuple[str, list[ExampleGroup]]]:
-    """Judges with their exhibits, in the order of the datasheet."""
     groups: dict[str, dict[str, list[FindingExample]]] = {}
     for exhibit in datasheet.exhibits:
         groups.setdefault(exhibit.judge, {}).setdefault(exhibit.reading, []).append(exhibit)

@@ -47,7 +47,6 @@ from steelyard.metrics.estimate import Estimate
 
 
 def render(datasheet: Datasheet) -> str:
-    """The whole document."""
     summary = summarise(datasheet)
     sheet = summary.datasheet
     parts = [
@@ -94,7 +93,6 @@ def _provenance(summary: Summary) -> Iterator[str]:
 
 
 def _verdicts(summary: Summary) -> Iterator[str]:
-    """A verdict on each judge, then one word for every question."""
     for judge in summary.measured:
         verdict = summary.verdict(judge.name)
         if verdict is not None:
@@ -255,7 +253,6 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
 
 
 def figure_tables(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
-    """A table for each section, under its question."""
     for section in summary.sections:
         yield f"### {escape(section.title)}"
         if section.question:
@@ -291,7 +288,6 @@ def _basis(estimate: Estimate | None) -> str:
 
 
 def exhibit_block(exhibit: FindingExample, escape: Callable[[str], str]) -> str:
-    """The exhibit as `<details>`."""
     return "\n\n".join(_parts(exhibit, escape))
 
 
@@ -313,7 +309,6 @@ def _parts(exhibit: FindingExample, escape: Callable[[str], str]) -> Iterator[st
 
 
 def fenced(name: str, text: str | None, escape: Callable[[str], str]) -> Iterator[str]:
-    """A name, and the text behind a fence that is longer than any in it."""
     if text is None or absent(text):
         yield f"{escape(name)}: {absent(text)}"
         return
@@ -333,7 +328,6 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~]|&(?=#?\w+;))")
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
     return _SPECIAL.sub(r"\\\1", text)
 
 

@@ -28,7 +28,6 @@ class NotebookSheet(Datasheet):
     """A datasheet that knows where its run lies and how notebooks show it."""
 
     folder: Path = field(default=Path())
-    """The run folder."""
 
     @classmethod
     def shown(cls, sheet: Datasheet, folder: Path) -> NotebookSheet:
@@ -73,7 +72,6 @@ class NotebookSheet(Datasheet):
         return DataFrame.from_records([_row(e) for e in (*self.estimates, *self.panel)])
 
     def _repr_html_(self) -> str:
-        """The verdict on each judge, then what was found of it, in a table."""
         names = [judge.name for judge in self.judges if not judge.baseline]
         titles = dict.fromkeys(reading.title for reading in self.findings)
         cells = {
@@ -109,7 +107,6 @@ class NotebookSheet(Datasheet):
 
 
 def _verdict(verdict: Conclusion) -> str:
-    """One judge: the word, the facts, what follows, what to do next."""
     facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
     so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""
     step = (
@@ -123,7 +120,6 @@ def _verdict(verdict: Conclusion) -> str:
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:
-    """One figure, with the interval that reports show."""
     interval = estimate.interval
     return {
         "judge": estimate.judge,

@@ -18,18 +18,14 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import ascii_only
 
 STYLES = {"clear": "green", "flagged": "bold red", "inconclusive": "yellow", "undefined": "magenta"}
-"""Colours of the words."""
 
 
 class Printer:
-    """What the reports on a terminal share."""
-
     def __init__(self, console: Console) -> None:
         self.console = console
         self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
 
     def text(self, content: str, style: str = "") -> Text:
-        """Text as the output can show it."""
         return Text(ascii_only(content) if self.plain else content, style)
 
     def line(self, content: str | Text = "", style: str = "") -> None:
@@ -43,7 +39,6 @@ class Printer:
         self.console.print(shown, highlight=False, soft_wrap=True)
 
     def indented(self, content: str | Text) -> None:
-        """A paragraph under a heading."""
         shown = content if isinstance(content, Text) else self.text(content)
         self.console.print(Padding(shown, (0, 0, 0, 2)), highlight=False)
 
@@ -54,11 +49,9 @@ COLOURS = {
     NO_FAULT: STYLES["clear"],
     TOO_LITTLE: STYLES["undefined"],
 }
-"""Of the words of a verdict."""
 
 
 def print_verdict(printer: Printer, verdict: Conclusion, remedy: str = "") -> None:
-    """The verdict on one judge, under its name, and what a remedy would do by the calls of the run."""
     printer.console.print()
     heading = printer.text(f"{verdict.judge}: ", "bold")
     heading.append_text(printer.text(verdict.word, COLOURS.get(verdict.word, "")))
@@ -79,8 +72,6 @@ def print_verdict(printer: Printer, verdict: Conclusion, remedy: str = "") -> No
 
 
 class Opening(Printer):
-    """A report on a terminal: its selection of figures, and its first lines."""
-
     def __init__(self, summary: Summary, console: Console) -> None:
         super().__init__(console)
         self.summary = summary
@@ -107,14 +98,12 @@ class Opening(Printer):
             self.line(f"Labels: {missing}.")
 
     def verdicts(self) -> None:
-        """The verdict on each judge that has one."""
         for judge in self.summary.measured:
             verdict = self.summary.verdict(judge.name)
             if verdict is not None:
                 print_verdict(self, verdict, remedy_brief(self.summary.datasheet, verdict.judge))
 
     def word(self, judge: str, title: str) -> Text:
-        """The word of one finding, in its colour."""
         finding = self.summary.finding(judge, title)
         word = numbers.NOT_MEASURED if finding is None else finding.status
         return self.text(word, STYLES.get(word, "dim" if finding is None else ""))

@@ -1,4 +1,4 @@
-"""The whole datasheet on a terminal: judges as columns, findings first, plain when there is no colour."""
+"""The datasheet on a terminal: the whole of it, or one screen; judges as columns, plain without colour."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from steelyard.datasheet.words.glossary import MARKS
 from steelyard.metrics.estimate import Estimate
 
 MOST_ROWS = 20
-"""Rows of a table of several judges that a terminal shows."""
 LABEL, NARROW, WIDE = 23, 19, 29
 """Columns for the names of the rows, and for a judge: at least, and at most."""
 ROOMY = 52
@@ -30,23 +29,18 @@ ROOMY = 52
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
-    """Print the datasheet."""
     _TerminalReport(summarise(datasheet), console).show()
 
 
 class _TerminalReport(Opening):
-    """One rendering: the summary, the console and the widths that follow from it."""
-
     def __init__(self, summary: Summary, console: Console) -> None:
         super().__init__(summary, console)
         self.reasons: set[str] = set()
-        """Why figures on this page are undefined."""
         self.terms: dict[str, str] = {}
         """Plain names that stand here without their terms, and these."""
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
-        """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
         self.header()
         self.verdicts()
         for judges in even_groups(self.summary.measured, self.per_table):
@@ -69,7 +63,6 @@ class _TerminalReport(Opening):
         self.console.print(table)
 
     def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int, int]:
-        """An empty table, with the columns for the names of its rows and for a judge."""
         column = min(WIDE, (self.console.width - LABEL) // max(1, len(judges)))
         label = ROOMY if self.console.width - column * len(judges) >= ROOMY - 1 else LABEL
         names = [_broken(judge.name, column - 1) for judge in judges]
@@ -208,3 +201,67 @@ def _broken(name: str, width: int) -> str:
     """A name that is too wide breaks after its provider rather than anywhere."""
     provider, slash, model = name.partition("/")
     return f"{provider}/\n{model}" if slash and model and len(name) > width else name
+
+
+WORD = len("inconclusive") + 2
+"""Columns that a word takes, with the space before the next."""
+WITHOUT_LIMIT = "measured"
+"""The word of a reading that has no limit to be held against: a row of it alone decides nothing."""
+
+
+def render_brief(datasheet: Datasheet, console: Console) -> None:
+    """Print the datasheet in about 25 lines."""
+    _Brief(summarise(datasheet), console).show()
+
+
+class _Brief(Opening):
+    def __init__(self, summary: Summary, console: Console) -> None:
+        super().__init__(summary, console)
+        titles = summary.finding_titles()
+        self.titles = [title for title in titles if not self._without_limit(title)]
+        self.others = [title for title in titles if self._without_limit(title)]
+        self.label = max((len(title) for title in titles), default=0) + 1
+
+    def show(self) -> None:
+        self.header(short=True)
+        names = self._columns()
+        if self.titles:
+            for judges in even_groups(self.summary.measured, max(1, self._room // WORD)):
+                self._matrix(judges, names)
+        if self.others:
+            self.line(f"Measured, without a limit: {', '.join(self.others)}.", "dim")
+        self.verdicts()
+
+    @property
+    def _room(self) -> int:
+        return self.console.width - self.label
+
+    def _without_limit(self, title: str) -> bool:
+        words = {finding.status for finding in self.summary.datasheet.findings if finding.title == title}
+        return words == {WITHOUT_LIMIT}
+
+    def _columns(self) -> dict[str, str]:
+        """The head of each judge's column: its name, or a number where a name is wider than its column."""
+        judges = self.summary.measured
+        groups = even_groups(judges, max(1, self._room // WORD))
+        most = max((len(group) for group in groups), default=1)
+        if all(Text(judge.name).cell_len < max(WORD, self._room // most) for judge in judges):
+            return {judge.name: judge.name for judge in judges}
+        if len(judges) == 1:
+            self.console.print()
+            self.whole(self.text(judges[0].name, "bold"))
+            return {judges[0].name: ""}
+        self.console.print()
+        for number, judge in enumerate(judges, start=1):
+            self.whole(self.text(f"{number}  {judge.name}", "bold"))
+        return {judge.name: str(number) for number, judge in enumerate(judges, start=1)}
+
+    def _matrix(self, judges: Sequence[JudgeEntry], names: dict[str, str]) -> None:
+        shown = [names[judge.name] for judge in judges]
+        table = self.grid(shown, self.label, None)
+        table.show_header = any(shown)
+        for title in self.titles:
+            table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
+        if shown == [judge.name for judge in judges]:
+            self.console.print()
+        self.console.print(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary
@@ -14,8 +15,6 @@ from steelyard.datasheet.words.glossary import MARKS
 
 @dataclass(frozen=True)
 class CollapsibleSection:
-    """One section, closed until a reader opens it."""
-
     section: Section
     """With the rows in which at least one judge under test has a figure."""
     words: Mapping[str, int]
@@ -25,48 +24,30 @@ class CollapsibleSection:
 
 
 def collapsible_sections(summary: Summary) -> tuple[CollapsibleSection, ...]:
-    """Every section that has something to show or to tell."""
     return tuple(_collapsible(summary, section) for section in summary.sections)
 
 
 def _collapsible(summary: Summary, section: Section) -> CollapsibleSection:
     judges = [judge.name for judge in summary.measured]
-    shown = _shown(section.rows, judges)
-    kept = tuple(row for row, is_shown in zip(section.rows, shown, strict=True) if is_shown)
+    rows: list[FigureRow] = []
     absent: dict[str, list[str]] = {}
-    for row, is_shown in zip(section.rows, shown, strict=True):
-        if not is_shown:
-            absent.setdefault(_reason(row, judges), []).append(row.name)
-    cells = [row.cells[judge] for row in kept for judge in judges if judge in row.cells]
-    words = Counter(summary.status(cell) for cell in cells if numbers.defined(cell))
+    for number, row in enumerate(section.rows):
+        cells = [row.cells[judge] for judge in judges if judge in row.cells]
+        if _has_figure(section.rows, number, judges):
+            rows.append(row)
+        else:  # where judges differ in the reason, the first is given
+            reason = numbers.reason(cells[0]) if cells else numbers.NOT_MEASURED
+            absent.setdefault(reason, []).append(row.name)
+    shown = [row.cells[judge] for row in rows for judge in judges if judge in row.cells]
+    words = Counter(summary.status(cell) for cell in shown if numbers.defined(cell))
     return CollapsibleSection(
-        replace(section, rows=kept),
+        replace(section, rows=tuple(rows)),
         {word: words[word] for word in MARKS if words[word]},
         {reason: tuple(labels) for reason, labels in absent.items()},
     )
 
 
-def _shown(rows: Sequence[FigureRow], judges: Sequence[str]) -> list[bool]:
-    """Whether each row has a figure, or stands above a part that has one."""
-    shown = [any(numbers.defined(row.cells.get(judge)) for judge in judges) for row in rows]
-    for number in range(len(rows) - 2, -1, -1):
-        parts = rows[number + 1].depth > rows[number].depth
-        below = [n for n in _parts(rows, number) if shown[n]] if parts else []
-        shown[number] = shown[number] or bool(below)
-    return shown
-
-
-def _parts(rows: Sequence[FigureRow], above: int) -> list[int]:
-    """Places of the rows below one that are parts of it."""
-    places: list[int] = []
-    for number in range(above + 1, len(rows)):
-        if rows[number].depth <= rows[above].depth:
-            break
-        places.append(number)
-    return places
-
-
-def _reason(row: FigureRow, judges: Sequence[str]) -> str:
-    """Why nobody has the figure; where judges differ in it, the first reason."""
-    cells = [row.cells[judge] for judge in judges if judge in row.cells]
-    return numbers.reason(cells[0]) if cells else numbers.NOT_MEASURED
+def _has_figure(rows: Sequence[FigureRow], number: int, judges: Sequence[str]) -> bool:
+    """Whether some judge has a figure in a row, or in a part of it further down."""
+    parts = takewhile(lambda row: row.depth > rows[number].depth, rows[number + 1 :])
+    return any(numbers.defined(row.cells.get(judge)) for row in (rows[number], *parts) for judge in judges)

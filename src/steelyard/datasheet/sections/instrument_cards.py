@@ -18,10 +18,7 @@ INSTRUMENTS_QUESTION = (
 
 @dataclass(frozen=True)
 class CardText:
-    """A card as it is read."""
-
     judge: str
-    """Name on the datasheet."""
     facts: tuple[tuple[str, str], ...]
     """Label and text, one line each."""
     texts: tuple[tuple[str, str], ...]
@@ -29,7 +26,6 @@ class CardText:
 
 
 def card_texts(datasheet: Datasheet) -> list[CardText]:
-    """Every card, in the order of the judges."""
     services = datasheet.run.get("instruments", {})
     return [
         CardText(card.judge, tuple(_facts(card, _service(services, card.judge))), tuple(_texts(card)))
@@ -65,7 +61,6 @@ def _reader(prompt: PromptCard, card: InstrumentCard) -> str:
 
 
 def _served(service: Service) -> Iterator[tuple[str, str]]:
-    """What the replies tell of the server."""
     if service.served:
         yield (
             "served model",

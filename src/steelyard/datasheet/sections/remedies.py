@@ -25,7 +25,6 @@ from steelyard.metrics.scores.against_labels import MAE
 
 REMEDIES_TITLE = "Remedies"
 REMEDIES_COMMAND = "To measure one, or use it as a judge:"
-"""What stands before the definitions of cured judges."""
 REMEDIES_QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
     "Beside each figure stands its change against the judge as measured, on the same calls."
@@ -52,10 +51,7 @@ _MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, MAE.id)
 
 @dataclass(frozen=True)
 class RemedyCell:
-    """One figure of a cured judge, as text."""
-
     figure: str
-    """Value and interval."""
     change: str = ""
     """Against the judge as measured; empty where there is none."""
 
@@ -65,12 +61,8 @@ class RemedyCell:
 
 @dataclass(frozen=True)
 class RemedyTable:
-    """Remedies of one judge as rows, those for what was flagged first."""
-
     judge: str
-    """Name on the datasheet."""
     header: tuple[str, ...]
-    """Names of the columns: what is done, calls per verdict, figures."""
     rows: tuple[tuple[str, str, tuple[RemedyCell, ...]], ...]
     """What is done, calls per verdict, figures."""
     line: str
@@ -82,7 +74,6 @@ class RemedyTable:
 
 
 def remedy_tables(summary: Summary) -> tuple[RemedyTable, ...]:
-    """One table for each judge: remedies as rows, those for what was flagged first."""
     tables = (_table(summary.datasheet, judge.name) for judge in summary.measured)
     return tuple(table for table in tables if table.rows)
 
@@ -173,7 +164,6 @@ def newly_flagged(datasheet: Datasheet, cured: MitigatedJudge) -> list[str]:
 
 
 def _mends(cured: MitigatedJudge) -> bool:
-    """Whether any figure is better with it."""
     return any(_better(each.estimate.metric, each.change) for each in cured.figures if each.change)
 
 
@@ -245,7 +235,6 @@ def _moved(estimate: Estimate, change: Change) -> str:
 
 
 def figure_label(estimate: Estimate) -> str:
-    """The name of a figure in tables of remedies."""
     label = metric_named(estimate.metric).name
     return f"{label}, one step" if estimate.group.get("delta") == 1 else label
 

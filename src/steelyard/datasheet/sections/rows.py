@@ -15,10 +15,7 @@ from steelyard.metrics.metric import Metric, ShownAs
 
 @dataclass(frozen=True)
 class FigureRow:
-    """One figure across judges."""
-
     label: str
-    """What is measured."""
     cells: Mapping[str, Estimate]
     """Judge name to estimate; a judge without one was not measured."""
     depth: int = 0
@@ -30,7 +27,6 @@ class FigureRow:
 
     @property
     def metric(self) -> Metric:
-        """What the figures of the row are."""
         return metric_named(next(iter(self.cells.values())).metric)
 
     @property
@@ -41,14 +37,9 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class Section:
-    """Rows that answer one question."""
-
     title: str
-    """Name of the question."""
     question: str
-    """The question as a sentence."""
     rows: tuple[FigureRow, ...]
-    """Figures that at least one judge has."""
 
     def basis(self, judge: str) -> Estimate | None:
         """What stands behind a judge's figures: the first that is defined, else the first of all."""
@@ -57,8 +48,6 @@ class Section:
 
 
 class RowBuilder:
-    """Rows of a report by the address of their estimates."""
-
     def __init__(self, datasheet: Datasheet) -> None:
         self.form = datasheet.form
         self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
@@ -112,7 +101,6 @@ class RowBuilder:
         return list(dict.fromkeys(group[key] for group in groups if key in group))
 
     def steps(self, probe: str, metric: Metric, protocol: str = "base") -> list[float]:
-        """Quality steps of a metric under a protocol, in order."""
         groups = self.look_up.conditions(probe, metric.id)
         return sorted({float(g["delta"]) for g in groups if "delta" in g and g.get("protocol") == protocol})
 

@@ -43,17 +43,14 @@ from steelyard.probes.probe_metadata import is_reported_whole, probes_in, sectio
 from steelyard.stimuli.original import ORIGINAL
 
 VACUUM, LADDER, NATURAL = "vacuum", "ladder", "position"
-"""Probes of pairs, whose figures stand in sections by question."""
 ORDER = (
     *(ORDER_CONSISTENCY, FLIP_FIRST, FLIP_SECOND, ONE_SIDED_COMMIT, NO_PREFERENCE, NET_SLOT_PREFERENCE),
     *(REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS),
 )
-"""What order does to natural pairs, in reading order."""
 BASE = ("protocol", "base")
 
 
 def sections(datasheet: Datasheet) -> tuple[Section, ...]:
-    """Every section that has a row."""
     return tuple(section for section in _all(RowBuilder(datasheet)) if section.rows)
 
 
@@ -188,7 +185,6 @@ def _natural(index: RowBuilder, protocol: str) -> Section:
 
 
 def _unchanged(index: RowBuilder) -> Section:
-    """Items as they are, whichever probe showed them."""
     question = "Is it right, more often than a rule that reads nothing, and which way does it err?"
     return Section("Unchanged items", question, _rows_of(index, ORIGINAL))
 
@@ -220,7 +216,6 @@ def _other_probes(index: RowBuilder) -> Iterator[Section]:
 
 
 def _rows_of(index: RowBuilder, probe: str) -> tuple[FigureRow, ...]:
-    """Every figure of a probe, metric by metric."""
     addresses = [address for address in index.cells if address[0] == probe]
     rows: list[FigureRow] = []
     metrics = list(dict.fromkeys(metric for _, metric, _ in addresses))
@@ -238,11 +233,9 @@ def _rows_of(index: RowBuilder, probe: str) -> tuple[FigureRow, ...]:
 
 
 CRITERION = "criterion"
-"""The probe of the shifts."""
 
 
 def criterion_shift(index: RowBuilder) -> Section:
-    """The change of ties and of sensitivity under each protocol other than base."""
     rows: list[FigureRow] = []
     arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
     for protocol in arms:

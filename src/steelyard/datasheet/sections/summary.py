@@ -7,15 +7,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.conclusion import Conclusion, Finding, NextStep
+from steelyard.datasheet.conclusion import Conclusion, Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.run_facts import RunFacts, Writing
+from steelyard.datasheet.run_facts import RunFacts
 from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.numbers import dollars
-from steelyard.datasheet.words.text import escape_control_chars
+from steelyard.datasheet.words.text import escape_control_chars, escape_fields
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
@@ -29,13 +28,9 @@ class Summary:
     """The selection, with the reasons for undefined figures as lettered notes."""
 
     datasheet: Datasheet
-    """Where the figures come from."""
     measured: tuple[JudgeEntry, ...]
-    """Judges under test."""
     baselines: tuple[JudgeEntry, ...]
-    """Dumb baselines."""
     sections: tuple[Section, ...]
-    """In reading order."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Reason to letter, in order of first appearance."""
 
@@ -54,16 +49,13 @@ class Summary:
         return (estimate.status or "") if measured else ""
 
     def notes_in(self, cells: Iterable[str]) -> dict[str, str]:
-        """The notes that these cells refer to."""
         shown = set(cells)
         return {reason: letter for reason, letter in self.notes.items() if f"undefined ({letter})" in shown}
 
     def findings(self, judge: str) -> tuple[Finding, ...]:
-        """The readings of one judge."""
         return tuple(finding for finding in self.datasheet.findings if finding.judge == judge)
 
     def finding_titles(self) -> tuple[str, ...]:
-        """Titles of all readings, each once, in order of first appearance."""
         return tuple(dict.fromkeys(finding.title for finding in self.datasheet.findings))
 
     @property
@@ -73,23 +65,20 @@ class Summary:
         return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
 
     def finding(self, judge: str, title: str) -> Finding | None:
-        """One judge's reading under a title."""
         return next((finding for finding in self.findings(judge) if finding.title == title), None)
 
     def verdict(self, judge: str) -> Conclusion | None:
-        """The verdict on one judge."""
         return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
     @property
     def headlines(self) -> tuple[FigureRow, ...]:
-        """The few rows that baselines are shown with."""
         return tuple(row for section in self.sections for row in section.rows if row.headline)
 
     @property
     def calls(self) -> int:
         """Calls of the measured judges, as far as the rates of calls without a verdict tell.
 
-        Judges made of others rest on calls that they share, and the run has pluralize those.
+        Judges made of others share their calls, and the run has counted those.
         """
         made = [judge for judge in self.measured if judge.members]
         if made and isinstance(calls := self.datasheet.run.get("calls"), int):
@@ -120,7 +109,7 @@ def summarise(datasheet: Datasheet) -> Summary:
 
 
 def _calls(datasheet: Datasheet, judge: str) -> int:
-    """Calls of the whole run, else those of each probe and protocol, each pluralize once."""
+    """Calls of the whole run, else those of each probe and protocol, each counted once."""
     whole = [e.n_calls for metric in _MISSING for e in datasheet.of(judge, metric, RUN) if not e.group]
     if whole:
         return max(whole)
@@ -139,106 +128,62 @@ def _letter(number: int) -> str:
 def _visible(datasheet: Datasheet) -> Datasheet:
     """The same datasheet with every text made visible; names stay equal wherever they were equal."""
     return replace(
-        datasheet,
-        name=escape_control_chars(datasheet.name),
-        profile=escape_control_chars(datasheet.profile),
-        version=escape_control_chars(datasheet.version),
-        stimulus_set=escape_control_chars(datasheet.stimulus_set),
-        reference=None if datasheet.reference is None else escape_control_chars(datasheet.reference),
+        escape_fields(datasheet, "name", "profile", "version", "stimulus_set", "reference"),
         judges=tuple(
             replace(
-                judge,
-                name=escape_control_chars(judge.name),
-                model=escape_control_chars(judge.model),
-                members=tuple(map(escape_control_chars, judge.members)),
+                escape_fields(judge, "name", "model"), members=tuple(map(escape_control_chars, judge.members))
             )
             for judge in datasheet.judges
         ),
-        estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
-        panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),
-        remedies=tuple(_visible_remedy(cured) for cured in datasheet.remedies),
+        estimates=tuple(map(_visible_estimate, datasheet.estimates)),
+        panel=tuple(map(_visible_estimate, datasheet.panel)),
+        remedies=tuple(map(_visible_remedy, datasheet.remedies)),
         findings=tuple(
-            replace(
-                finding,
-                judge=escape_control_chars(finding.judge),
-                title=escape_control_chars(finding.title),
-                status=escape_control_chars(finding.status),
-                sentence=escape_control_chars(finding.sentence),
-            )
-            for finding in datasheet.findings
+            escape_fields(finding, "judge", "title", "status", "sentence") for finding in datasheet.findings
         ),
-        verdicts=tuple(_visible_verdict(verdict) for verdict in datasheet.verdicts),
+        verdicts=tuple(map(_visible_verdict, datasheet.verdicts)),
     )
 
 
 def _visible_verdict(verdict: Conclusion) -> Conclusion:
-    facts = (replace(fact, sentence=escape_control_chars(fact.sentence)) for fact in verdict.facts)
     return replace(
-        verdict,
-        judge=escape_control_chars(verdict.judge),
-        facts=tuple(facts),
-        so=escape_control_chars(verdict.so),
-        next=None if verdict.next is None else _visible_step(verdict.next),
+        escape_fields(verdict, "judge", "so"),
+        facts=tuple(escape_fields(fact, "sentence") for fact in verdict.facts),
+        next=verdict.next and escape_fields(verdict.next, "purpose", "command", "price"),
     )
 
 
-def _visible_step(step: NextStep) -> NextStep:
-    command = None if step.command is None else escape_control_chars(step.command)
-    return replace(
-        step,
-        purpose=escape_control_chars(step.purpose),
-        command=command,
-        price=escape_control_chars(step.price),
-    )
-
-
-def _visible_remedy(cured: MitigatedJudge) -> MitigatedJudge:
-    figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
-    return replace(
-        cured,
-        judge=escape_control_chars(cured.judge),
-        title=escape_control_chars(cured.title),
-        figures=tuple(figures),
-    )
+def _visible_remedy(remedy: MitigatedJudge) -> MitigatedJudge:
+    figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in remedy.figures)
+    return replace(escape_fields(remedy, "judge", "title"), figures=tuple(figures))
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:
     texts = (estimate.judge, estimate.note, estimate.rival, *estimate.group.values())
     if not any(isinstance(text, str) and text != escape_control_chars(text) for text in texts):
         return estimate
-    return replace(
-        estimate,
-        judge=escape_control_chars(estimate.judge),
-        note=None if estimate.note is None else escape_control_chars(estimate.note),
-        rival=None if estimate.rival is None else escape_control_chars(estimate.rival),
-        group={
-            key: escape_control_chars(v) if isinstance(v, str) else v for key, v in estimate.group.items()
-        },
-    )
+    group = {
+        key: escape_control_chars(value) if isinstance(value, str) else value
+        for key, value in estimate.group.items()
+    }
+    return replace(escape_fields(estimate, "judge", "note", "rival"), group=group)
 
 
 def cost_summary(facts: RunFacts) -> str:
     """`$0.024, 128 of 144 calls in batches; $0.0012 for 12 calls that …`; empty where all was free."""
-    return "; ".join(part for part in (_judging(facts), _writing(facts.authoring)) if part)
+    parts = []
+    if facts.calls and facts.dollars != 0:
+        calls = f"{facts.batched_calls:,} of {pluralize(facts.calls, 'call')}"
+        batches = f", {calls} in batches" if facts.batched_calls else ""
+        # Dollars are estimated where no server counted the tokens.
+        about = "about " if facts.uncounted and facts.dollars is not None else ""
+        parts.append(f"{about}{_amount(facts.dollars)}{batches}")
+    writing = facts.authoring
+    if writing is not None and writing.calls and writing.dollars != 0:
+        calls = pluralize(writing.calls, "call")
+        parts.append(f"{_amount(writing.dollars)} for {calls} that wrote and confirmed texts")
+    return "; ".join(parts)
 
 
-def _judging(facts: RunFacts) -> str:
-    if not facts.calls or facts.dollars == 0:
-        return ""
-    amount = _amount(facts.dollars, bool(facts.uncounted))
-    if not facts.batched_calls:
-        return amount
-    return f"{amount}, {facts.batched_calls:,} of {pluralize(facts.calls, 'call')} in batches"
-
-
-def _writing(writing: Writing | None) -> str:
-    if writing is None or not writing.calls or writing.dollars == 0:
-        return ""
-    return f"{_amount(writing.dollars)} for {pluralize(writing.calls, 'call')} that wrote and confirmed texts"
-
-
-def _amount(paid: float | None, estimated: bool = False) -> str:
-    """Dollars; some were estimated where no server pluralize tokens."""
-    if paid is None:
-        return "price not known"
-    return f"{'about ' if estimated else ''}{dollars(paid)}"
+def _amount(dollars: float | None) -> str:
+    return "price not known" if dollars is None else numbers.dollars(dollars)

@@ -41,7 +41,6 @@ _SPREADS = {
 _ORDINAL = {CCC.id: "CCC", PEARSON.id: "Pearson", SPEARMAN.id: "Spearman", MAE.id: "MAE"}
 _AGAINST = "How closely do scores on a range follow the labels, on each probe and over all of them?"
 JURY = "jury"
-"""Probe of the figures of whole juries."""
 _CHOSEN = {
     CHOSEN_JURY_ACCURACY.id: "best trio on the other half",
     BEST_JUDGE_ACCURACY.id: "best judge on the other half",
@@ -52,16 +51,10 @@ _ERRORS = (JURY_FALSE_POSITIVE_RATE.id, JURY_FALSE_NEGATIVE_RATE.id)
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of text under one question."""
-
     title: str
-    """Name of the question."""
     question: str
-    """What it says, and how to read it."""
     header: tuple[str, ...]
-    """Column names."""
     rows: tuple[tuple[str, ...], ...]
-    """Cells as text."""
 
 
 def multi_judge_tables(summary: Summary, *, short: bool = False) -> tuple[TextTable, ...]:
@@ -78,14 +71,11 @@ def single_judge_note(summary: Summary) -> str:
 
 
 def judges_of(estimate: Estimate) -> tuple[str, ...]:
-    """The judges that a figure of several is about."""
     keys = sorted(key for key in estimate.group if key.startswith("judge_"))
     return tuple(str(estimate.group[key]) for key in keys)
 
 
 class _MultiJudgeTables:
-    """The tables of one datasheet, with names for its judges."""
-
     def __init__(self, summary: Summary, names: Mapping[str, str], *, short: bool) -> None:
         self.summary = summary
         self.panel = summary.datasheet.panel
@@ -93,7 +83,6 @@ class _MultiJudgeTables:
         self.short = short
 
     def all(self) -> list[TextTable]:
-        """In reading order, empty ones included."""
         spreads = [self._spread(share, question) for share, question in _SPREADS.items()]
         return [
             self._ordinal(),
@@ -166,7 +155,6 @@ class _MultiJudgeTables:
         return TextTable("Majority by probe", question, headings, rows)
 
     def _jury(self, estimate: Estimate) -> str:
-        """A jury, or what is told of the chosen one."""
         if estimate.metric in _CHOSEN:
             who = "" if estimate.metric == JURY_GAIN.id else self._who(estimate)
             return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
@@ -230,13 +218,11 @@ STRATA_QUESTION = (
 
 
 def strata_tables(summary: Summary) -> tuple[TextTable, ...]:
-    """One table for each measured judge."""
     tables = (_stratum_table(summary.datasheet, judge.name) for judge in summary.measured)
     return tuple(table for table in tables if table.rows)
 
 
 def by_stratum(datasheet: Datasheet, judge: str) -> list[Estimate]:
-    """The figures of strata of a judge under the base protocol."""
     return [
         estimate
         for estimate in datasheet.look_up.of_judge(judge)

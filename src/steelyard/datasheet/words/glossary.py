@@ -136,16 +136,13 @@ _PROPER = ("Markdown",)
 
 
 def metric_meanings(metrics: Iterable[str]) -> list[Metric]:
-    """Each metric that has a meaning, once, in order of first appearance."""
     return [metric for metric in map(metric_named, dict.fromkeys(metrics)) if metric.meaning]
 
 
 def interval_meanings(methods: Iterable[str]) -> list[tuple[str, str]]:
-    """How each kind of interval is made, each once, in order of first appearance."""
     return [(name, INTERVALS.get(name, "see the note of the figure.")) for name in dict.fromkeys(methods)]
 
 
 SYMBOLS = {"clear": "✓", "flagged": "!", "inconclusive": "?", "measured": "·", "undefined": "–"}
-"""Of every word."""
 MARKS = {word: SYMBOLS[word] for word in ("flagged", "inconclusive")}
 """Of the words that are told beside a figure; that it is clear needs no mark."""

@@ -13,10 +13,8 @@ from steelyard.metrics.metric import ShownAs
 from steelyard.stimuli.original import ORIGINAL
 
 _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
-"""Probes that show pairs."""
 
 NOT_MEASURED = "not measured"
-"""Shown where a judge has no such estimate."""
 
 _MINUS = "−"
 _NOTHING = 1e-12
@@ -99,17 +97,14 @@ def _one(estimate: Estimate, number: float) -> str:
 
 
 def reason(estimate: Estimate) -> str:
-    """Why a figure is undefined."""
     return estimate.note or "no reason was recorded"
 
 
 def undefined(estimate: Estimate) -> bool:
-    """True where there is no value to show."""
     return estimate.value is None or math.isnan(estimate.value)
 
 
 def defined(estimate: Estimate | None) -> TypeGuard[Estimate]:
-    """True where there is an estimate with a value."""
     return estimate is not None and not undefined(estimate)
 
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def escape_control_chars(text: str) -> str:
     """White space as single spaces; escape codes, direction marks, lone surrogates as `\\x1b`, `\\u202e`."""
     return escape_keeping_spaces(" ".join(text.split()))
+
+
+def escape_fields(record: T, *names: str) -> T:
+    """A dataclass with the control characters of the named fields escaped; None stays None."""
+    whole: Any = record
+    texts = {name: getattr(record, name) for name in names}
+    escaped: T = replace(
+        whole, **{name: escape_control_chars(text) for name, text in texts.items() if text is not None}
+    )
+    return escaped
 
 
 def escape_keeping_lines(text: str) -> str:
@@ -98,5 +112,4 @@ def _cut_middle(name: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its beginning."""
     return text[:1].upper() + text[1:]

@@ -17,6 +17,7 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
+from steelyard.metrics.estimate import Reason
 from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.columns import Answer, Pairs, decided, neither, readable, shown
@@ -105,7 +106,7 @@ NO_PREFERENCE = Metric(
 )
 
 CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
-ONE_ORDER = "shown in one order only: not decomposed"
+ONE_ORDER = Reason("one_order", "shown in one order only: not decomposed")
 
 INCOMPLETE = "no pair has a verdict in both orders"
 SLOTS = {1: Answer.FIRST, 2: Answer.SECOND}

@@ -51,7 +51,7 @@ RAW_FALSE_PREFERENCE = Metric(
 OTHER_CONFLICT = Metric(
     "other_conflict",
     "other conflict",
-    "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
+    "Preferences in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
     plain="decides beside a lost call",
     basis=WHOLE_PAIRS,
 )

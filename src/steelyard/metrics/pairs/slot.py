@@ -175,7 +175,7 @@ def _log_factorial_table(size: int) -> Floats:
 NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
     "net slot preference",
-    "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
+    "Slot-1 preferences minus slot-2 preferences, per call; above zero the judge leans to the first slot.",
     plain="leans to slot 1",
     signed=True,
     direction=ZERO,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from steelyard.metrics.stats.cluster_mean import left_out, left_out_error, witho
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.sample_size import POWER
+from steelyard.metrics.stats.sample_size import POWER, smallest_sufficient
 
 
 def _shares(scores: Scores, texts: Texts) -> Floats:
@@ -134,11 +135,15 @@ class Halves:
         without = without[np.isfinite(without)]
         return left_out_error(without) if len(without) > 2 else 0.0
 
-    def limits(self, probability: float) -> Span:
-        """By t over units; without spread, what as many other scores as the data allow could make of it."""
-        reach = t_quantile(probability, max(1, self.clusters - 1))
-        least = score(0.0, len(self) / 2, reach)[1]
-        width = max(reach * self.error, 0.0 if self.error > _ROUNDING else least)
+    def limits(self, probability: float, clusters: int | None = None) -> Span:
+        """By t over units; without spread, what as many other scores as the data allow could make of it.
+
+        With `clusters`: as if there were so many units.
+        """
+        more = (clusters or self.clusters) / self.clusters
+        reach = t_quantile(probability, max(1, round(self.clusters * more) - 1))
+        least = score(0.0, len(self) * more / 2, reach)[1]
+        width = reach * self.error / sqrt(more) if self.error > _ROUNDING else least
         return clipped((self.value - width, self.value + width), DIFFERENCE)
 
     def p(self, seed: int) -> float:
@@ -230,7 +235,12 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
 
 def _needed(halves: Halves, calls: int) -> int | None:
     """Calls that would tell the gap from none, or keep it in the margin, in four runs of five if it stays."""
-    low, high = halves.limits(0.8413)
     apart = max(abs(halves.value), MARGIN - abs(halves.value))
-    reach = 2.8 * (high - low) / 2
-    return None if apart <= _ROUNDING else int(np.ceil(calls * max(1.0, (reach / apart) ** 2)))
+
+    def decided(clusters: int) -> bool:
+        luck = t_quantile(POWER, clusters - 1) * halves.error * sqrt(halves.clusters / clusters)
+        low, high = halves.limits(SURE, clusters)
+        return (high - low) / 2 + luck < apart
+
+    clusters = smallest_sufficient(decided, max(2, halves.clusters))
+    return None if clusters is None else ceil(calls * clusters / halves.clusters)

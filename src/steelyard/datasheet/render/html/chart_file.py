@@ -19,7 +19,6 @@ _ROLE = re.compile(r"var\(--([\w-]+)\)")
 
 
 def chart_svg(chart: Chart) -> str:
-    """The chart as a stand-alone SVG document."""
     parts, width, top = [], 0.0, float(MARGIN + HEADING)
     for panel in chart.panels:
         across, down = _size(panel)

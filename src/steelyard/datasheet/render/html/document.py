@@ -23,7 +23,6 @@ PACKAGE = "steelyard.datasheet.render.html"
 
 
 def document(template: str, **content: Any) -> str:
-    """The template as a whole document, the same for the same content."""
     theme, behaviour = _source("theme.js"), _source("page.js")
     return _environment().get_template(template).render(
         **content,

@@ -84,7 +84,6 @@ def render(
 
 
 def _by_probe(estimates: Iterable[Estimate]) -> list[tuple[str, list[Estimate]]]:
-    """Estimates under the headings of their probes, in order of first appearance."""
     probes: dict[str, list[Estimate]] = {}
     for estimate in estimates:
         probes.setdefault(estimate.probe, []).append(estimate)

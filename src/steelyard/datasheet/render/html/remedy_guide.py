@@ -25,14 +25,10 @@ _INLINE = (
 
 
 class GuideSection(NamedTuple):
-    """One section of the guide."""
-
     anchor: str
     """Its place on the page, without `remedy-`."""
     title: str
-    """Its heading."""
     paragraphs: tuple[Markup, ...]
-    """Its text."""
 
 
 def guide_sections(verdicts: Iterable[Conclusion]) -> list[GuideSection]:
@@ -67,7 +63,6 @@ def _text() -> str:
 
 
 def _rendered(paragraph: str) -> Markup:
-    """The few marks that the guide uses, as HTML."""
     text = str(escape(" ".join(paragraph.split())))
     for pattern, replacement in _INLINE:
         text = pattern.sub(replacement, text)

@@ -28,11 +28,11 @@ _SVG = "{http://www.w3.org/2000/svg}"
 CHARTS: Registry[Chart | str | None] = Registry(
     "chart",
     {
-        "axes": f"{_HERE}.judge_scatters:axes_map",
-        "position": f"{_HERE}.judge_scatters:position",
+        "axes": f"{_HERE}.scatter_charts:axes_map",
+        "position": f"{_HERE}.scatter_charts:position",
         "psychometric": f"{_HERE}.psychometric:psychometric",
         "decomposition": f"{_HERE}.decomposition:decomposition",
-        "criterion": f"{_HERE}.criterion:criterion",
+        "criterion": f"{_HERE}.scatter_charts:criterion",
         "instrument": f"{_HERE}.interval_charts:instrument",
         "heat-accuracy": f"{_HERE}.heatmaps:accuracy",
         "heat-invariance": f"{_HERE}.heatmaps:invariance",
@@ -55,7 +55,6 @@ def charts(summary: Summary, faults: Faults | None = None) -> tuple[Chart, ...]:
 
 
 def _chart(name: str, summary: Summary) -> Chart | None:
-    """The chart of a name, which is also its anchor."""
     function = CHARTS.factory(name)
     try:
         result = function(summary)
@@ -93,7 +92,6 @@ def _check(chart: Chart, name: str) -> Chart:
 
 
 def _placeholder(name: str, fault: Fault) -> Chart:
-    """The place of a chart that could not be drawn, with the reason."""
     return Chart(_title(name), fault.note, (), id=name)
 
 

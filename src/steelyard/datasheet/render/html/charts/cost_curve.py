@@ -42,16 +42,11 @@ THOUSAND = 1000
 
 @dataclass(frozen=True)
 class Offer:
-    """What one judge gives for its price."""
-
     name: str
-    """Name on the datasheet."""
     accuracy: Estimate
-    """Mean accuracy over probes."""
     cost: Estimate
     """Dollars per call."""
     style: SeriesStyle
-    """Colour and shape."""
 
     @property
     def dollars(self) -> float:
@@ -68,22 +63,18 @@ class DollarScale:
     high: int
     """Exponent of the right end."""
     free: bool
-    """True where a judge costs nothing."""
 
     @classmethod
     def of(cls, dollars: Sequence[float]) -> DollarScale:
-        """Whole powers of ten around every amount."""
         paid = [log10(amount) for amount in dollars if amount > 0]
         low, high = (floor(min(paid)), ceil(max(paid))) if paid else (0, 1)
         return cls(low, max(high, low + 1), len(paid) < len(dollars))
 
     @property
     def scale(self) -> Scale:
-        """Exponents to pixels."""
         return Scale(self.low - (0.6 if self.free else 0.0), self.high, WIDTH)
 
     def __call__(self, dollars: float) -> float:
-        """The pixel of an amount."""
         return self.scale(log10(dollars) if dollars > 0 else self.low - 0.4)
 
     @property

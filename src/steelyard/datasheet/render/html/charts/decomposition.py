@@ -35,23 +35,15 @@ from steelyard.metrics.pairs.equals import OTHER_CONFLICT
 WIDTH, ROW, DIGIT = 430, 46, 9
 """Width of a full bar, height of a row and width of a digit, in pixels."""
 TALLEST = 10
-"""Bars in one column."""
 
 
 @dataclass(frozen=True)
 class AnswerKind:
-    """One kind of answer to a pair shown in both orders."""
-
     role: str
-    """Colour role."""
     name: str
-    """Column name."""
     meaning: str
-    """Text of the legend."""
     metric: str
-    """Metric id."""
     slot: int | None = None
-    """Slot, for answers that are split by it."""
     pale: bool = False
     """True where dark ink is written on it."""
 
@@ -84,7 +76,6 @@ PARTS = (
         pale=True,
     ),
 )
-"""In drawing order."""
 TITLE = "Same-quality pairs, taken apart"
 HEADER = ("judge", *(part.name for part in PARTS))
 CAPTION = (
@@ -95,26 +86,18 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class DecompositionBar:
-    """One judge under one protocol."""
-
     name: str
-    """Judge and protocol."""
     label: str
-    """The same, short enough for the chart."""
     shares: tuple[Estimate | None, ...]
-    """One estimate per part."""
     baseline: bool = False
-    """True for baselines."""
 
     @property
     def drawable(self) -> bool:
-        """True where at least one part has a value."""
         return any(numbers.defined(share) for share in self.shares)
 
 
 @pairs_only
 def decomposition(summary: Summary) -> Chart:
-    """Stacked bars over the canonical pairs of equal quality."""
     bars = list(_bars(summary))
     drawn = [bar for bar in bars if bar.drawable]
     rows = tuple((bar.name, *(data_cell(summary, share) for share in bar.shares)) for bar in bars)
@@ -132,7 +115,6 @@ def decomposition(summary: Summary) -> Chart:
 
 
 def _columns(bars: Sequence[DecompositionBar]) -> list[Sequence[DecompositionBar]]:
-    """The bars in one column, or in two of about the same height."""
     if len(bars) <= TALLEST:
         return [bars] if bars else []
     half = -(-len(bars) // 2)
@@ -167,7 +149,6 @@ def _share(summary: Summary, judge: str, protocol: str, part: AnswerKind) -> Est
 
 
 def _bar_elements(bars: Sequence[DecompositionBar], y: Scale) -> Iterator[SvgElement]:
-    """Each name above its stacked bar, the counts in its segments."""
     for number, bar in enumerate(bars):
         start = 0.0
         for part, estimate in zip(PARTS, bar.shares, strict=True):

@@ -39,7 +39,6 @@ STRATA_CAPTION = (
     "others, after adjustment for testing all of them."
 )
 RUN_CONDITIONS = ("edit", "place", "size")
-"""Conditions of an agent's run that are drawn, in order."""
 RUNS_CAPTION = (
     "Share of calls that pass a run which should fail, with 95 % intervals: by what was done to the run, and "
     "of edits that broke it by their place in the run and by the words that they changed. The dashed line is "
@@ -148,7 +147,6 @@ def condition_order(estimate: Estimate) -> tuple[int, str]:
 
 
 def _pooled(summary: Summary, judge: str, metric: str, probe: str) -> float | None:
-    """The value over all rows of a panel."""
     pooled = summary.datasheet.find(judge, metric, probe, protocol="base")
     return pooled.value if pooled is not None and numbers.defined(pooled) else None
 
@@ -164,7 +162,6 @@ def _panels(
     panel: Callable[[str, Sequence[Estimate], str], str],
     omitted: tuple[str, ...] = (),
 ) -> Chart:
-    """One panel per judge over the same rows, and one data table."""
     cells = [{name_of(e): e for e in reversed(estimates)} for estimates in by_judge.values()]
     table = tuple((name, *(data_cell(summary, each.get(name)) for each in cells)) for name in names)
     label = aria_label(header, table)
@@ -174,17 +171,11 @@ def _panels(
 
 @dataclass(frozen=True)
 class _Fit:
-    """The instrument model of one judge under one protocol."""
-
     name: str
-    """Judge and protocol."""
     label: str
-    """The same, short enough for the chart."""
     style: SeriesStyle
     hollow: bool
-    """True for a protocol other than base."""
     estimates: dict[str, Estimate]
-    """Metric to estimate."""
 
 
 @pairs_only

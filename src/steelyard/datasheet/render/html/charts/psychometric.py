@@ -51,7 +51,6 @@ class PsychometricCurve:
     name: str
     """Judge for a baseline, protocol for a measured judge."""
     steps: tuple[tuple[float, Estimate], ...]
-    """Quality step and figure, in order of the step."""
 
     def points(self, axes: tuple[Axis, Axis], shift: float = 0.0) -> list[PixelPoint]:
         """Pixels of the values, moved to the right by so many steps."""
@@ -61,7 +60,6 @@ class PsychometricCurve:
 
 @pairs_only
 def psychometric(summary: Summary) -> Chart:
-    """Target sensitivity against quality step."""
     steps = _steps(summary)
     header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), DELTA75.name)
     rows = tuple(row for judge in all_judges(summary) for row in _rows(summary, judge, steps))
@@ -101,7 +99,6 @@ def _panel(
     label: str,
     heading: str,
 ) -> Panel:
-    """The elements over the 75 % line and the curves of the baselines."""
     threshold = _scales(axes)[1](0.75)
     back = [draw_line([(0, threshold), (WIDTH, threshold)], role="accent", width=1.2)]
     back += [draw_line(c.points(axes), role="muted", width=0.8) for c in _baseline_curves(summary)]
@@ -213,7 +210,6 @@ def _curve_elements(
 def _start_names(
     curves: Sequence[PsychometricCurve], style: SeriesStyle, axes: tuple[Axis, Axis]
 ) -> list[SvgElement]:
-    """Names to the left of the first point of each curve, moved apart."""
     starts = [curve.points(axes, -0.15)[0] for curve in curves]
     heights = spread_labels([y for _, y in starts], low=6, high=HEIGHT - 8)
     return [
@@ -223,7 +219,6 @@ def _start_names(
 
 
 def _end_names(curves: Sequence[PsychometricCurve], axes: tuple[Axis, Axis]) -> list[SvgElement]:
-    """Names beside the last point of each curve, moved apart."""
     ends = [curve.points(axes, 0.1)[-1] for curve in curves]
     heights = spread_labels([y for _, y in ends], low=4, high=HEIGHT - 9)
     return [

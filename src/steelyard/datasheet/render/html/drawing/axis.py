@@ -21,7 +21,6 @@ from steelyard.datasheet.render.html.drawing.svg import (
 
 QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 ROOT_TICKS = (0, 0.1, 0.25, 0.5, 0.75, 1)
-"""Ticks of a square-root axis."""
 TICK, TITLE_SIZE, TITLE_GAP = 4, 13, 8
 """Length of a tick, font size of a title, and pixels between labels and title."""
 LETTER = 7.8
@@ -41,10 +40,8 @@ class Scale:
     upward: bool = False
     """True for a vertical scale, whose pixels count from the top."""
     root: bool = False
-    """True for a square-root scale."""
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value."""
         low, high, here = (self._bend(each) for each in (self.low, self.high, value))
         share = (here - low) / (high - low) if high != low else 0.5
         return self.length * (1 - share if self.upward else share)
@@ -60,10 +57,8 @@ class NameScale:
     names: tuple[str, ...]
     """From the top."""
     length: float
-    """Pixels that they share."""
 
     def __call__(self, name: str) -> float:
-        """The pixel of a name."""
         return (self.names.index(name) + 0.5) * self.length / len(self.names)
 
 
@@ -79,7 +74,6 @@ class Axis:
     """One text per tick; None for the values."""
     grid: bool = True
     signed: bool = False
-    """True where labels carry a plus sign."""
     limit: float = NAME_LIMIT
     """Pixels of a name before it is truncated; 0 for no limit."""
 
@@ -108,7 +102,6 @@ class Axis:
 
     @property
     def _gap(self) -> int:
-        """Pixels between plot and labels."""
         return 10 if isinstance(self.scale, NameScale) else TICK + 4
 
     @property
@@ -121,13 +114,11 @@ class Axis:
         return self._gap + (widest if self._vertical else self._size)
 
     def grid_lines(self, reach: float) -> list[SvgElement]:
-        """Lines across the plot."""
         if isinstance(self.scale, NameScale) or not self.grid:
             return []
         return [self._across(place, 0, reach, reach, "grid") for place, _ in self.marks]
 
     def frame(self, reach: float) -> list[SvgElement]:
-        """The line of the axis with ticks, labels and title."""
         length = self.scale.length
         room = (
             Box(-self._extent, 0, 0, length)

@@ -19,7 +19,6 @@ SHAPES = (
     *("cross", "triangle-down", "triangle-right", "triangle-left"),
 )
 SHAPE_CHARACTERS = "●■▲◆✚▼▶◀"
-"""The shapes as characters, for a legend in text."""
 NAMED_JUDGES = 6
 """Judges that are labelled by name in a scatter plot; more are numbered, with a legend."""
 SERIES = 8
@@ -33,9 +32,7 @@ class LegendEntry:
     """One entry of a legend."""
 
     role: str
-    """Colour role."""
     text: str
-    """What it stands for."""
     sign: str = ""
     """Characters in that colour; empty for a patch of colour."""
 
@@ -45,7 +42,6 @@ class Panel:
     """One drawing."""
 
     svg: str
-    """Markup of the drawing."""
     title: str = ""
     """Heading above it; empty for a chart of one panel."""
 
@@ -55,15 +51,11 @@ class Chart:
     """Drawings with their words and their data."""
 
     title: str
-    """What is plotted."""
     caption: str
     """How to read it."""
     panels: tuple[Panel, ...]
-    """Drawings, in reading order."""
     header: tuple[str, ...] = ()
-    """Column names of the data table."""
     rows: tuple[tuple[str, ...], ...] = ()
-    """Data table."""
     legend: tuple[LegendEntry, ...] = ()
     """What colours and signs stand for, where labels do not say it."""
     omitted: tuple[str, ...] = ()
@@ -107,9 +99,7 @@ class SeriesStyle:
     """How one judge is drawn: colour and shape, so that either alone tells it apart."""
 
     role: str
-    """Colour role."""
     shape: str
-    """Shape of its marker."""
     label: str
     """Name, short enough for a chart."""
     tag: str

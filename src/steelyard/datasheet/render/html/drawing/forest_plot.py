@@ -37,7 +37,6 @@ class IntervalRow:
     interval: tuple[float | None, float | None] | None
     """Ends of the error bar, None for an open end; None for no error bar."""
     role: str
-    """Colour role."""
     shape: str = "circle"
     hollow: bool = False
     inner: tuple[float, float] | None = None
@@ -97,7 +96,6 @@ def forest_plot(
 
 
 def _row(row: IntervalRow, x: Scale, y: float) -> list[SvgElement]:
-    """The error bars, an arrow for each open end, the marker and the text."""
     drawn: list[SvgElement] = []
     for ends, width in ((row.interval, 1.8), (row.inner, 5)):
         if ends is not None:

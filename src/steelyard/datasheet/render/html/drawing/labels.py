@@ -19,16 +19,11 @@ LIFTS = (
 
 @dataclass(frozen=True)
 class PlacedLabel:
-    """Where a text stands."""
-
     text: str
-    """What is written."""
     x: float
-    """Anchor in pixels."""
     y: float
     """Middle of the line in pixels, from the top."""
     align: str
-    """`left`, `center` or `right` of the anchor."""
     far: bool
     """True where a thin line should lead back to the point."""
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import atan2, degrees, hypot
 
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, ROOT_TICKS, Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import (
-    Chart,
-    Panel,
     SeriesStyle,
-    all_judges,
-    aria_label,
-    data_cell,
     interval_ends,
-    number_legend,
-    omission_note,
-    series_styles,
 )
 from steelyard.datasheet.render.html.drawing.labels import place_labels
 from steelyard.datasheet.render.html.drawing.svg import (
@@ -30,39 +22,27 @@ from steelyard.datasheet.render.html.drawing.svg import (
     draw_text,
     error_bar,
 )
-from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 430, 380
-"""Pixels of the plane."""
 
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One marker: two rates with their intervals."""
-
     label: str
-    """What is written beside it."""
     x: Estimate
-    """Rate on the horizontal axis."""
     y: Estimate
-    """Rate on the vertical axis."""
     style: SeriesStyle
-    """Colour and shape."""
     size: float = 110.0
     """Area of the marker in square pixels."""
     baseline: bool = False
     """True for baselines: small, grey, no error bars."""
     hollow: bool = False
-    """True for a protocol other than base."""
     protocol: str = "base"
-    """Protocol whose rates these are."""
 
     @property
     def values(self) -> tuple[float, float]:
-        """The two values."""
         return self.x.value or 0.0, self.y.value or 0.0
 
 
@@ -76,20 +56,16 @@ class RatePlane:
 
     @cached_property
     def x(self) -> Scale:
-        """The horizontal scale."""
         return Scale(0, 1, WIDTH, root=self.root)
 
     @cached_property
     def y(self) -> Scale:
-        """The vertical scale."""
         return Scale(0, 1, HEIGHT, upward=True, root=self.root)
 
     def at(self, values: tuple[float, float]) -> PixelPoint:
-        """The pixels of two rates."""
         return self.x(values[0]), self.y(values[1])
 
     def draw(self, elements: Sequence[SvgElement], *, title: str, label: str) -> str:
-        """The elements over both axes as SVG."""
         ticks = ROOT_TICKS if self.root else QUARTERS
         axes = {"x": Axis(self.x, self.x_title, ticks), "y": Axis(self.y, self.y_title, ticks)}
         return draw(elements, width=WIDTH, height=HEIGHT, title=title, label=label, **axes)
@@ -104,11 +80,9 @@ class LimitLines:
 
     @classmethod
     def of(cls, points: Sequence[ScatterPoint]) -> LimitLines:
-        """The limits of the first points that have one."""
         return cls(_limit([point.x for point in points]), _limit([point.y for point in points]))
 
     def elements(self, plane: RatePlane) -> list[SvgElement]:
-        """A dashed line for each limit, with its value."""
         drawn: list[SvgElement] = []
         if self.x is not None:
             x = plane.x(self.x)
@@ -175,7 +149,6 @@ def draw_labels(
 
 
 def arrow(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[SvgElement]:
-    """A line between two points with a head in its middle."""
     (x, y), (x2, y2) = plane.at(start.values), plane.at(end.values)
     role = start.style.role
     # The head points up; it is rotated clockwise, in pixels.
@@ -211,49 +184,3 @@ def _bar_boxes(bars: Sequence[SvgElement]) -> list[Box]:
         else Box(box.left - 2, box.top, box.right + 2, box.bottom)
         for box in (bar.box for bar in bars)
     ]
-
-
-@dataclass(frozen=True)
-class JudgeScatter:
-    """Judges by two of their figures, with the data behind the markers."""
-
-    summary: Summary
-    """Whose judges they are."""
-    header: tuple[str, ...]
-    """Column names: the judge, the horizontal figure, the vertical figure, and others."""
-    points: list[ScatterPoint]
-    """Judges that have both figures."""
-    rows: tuple[tuple[str, ...], ...]
-    """The data table."""
-    omitted: tuple[str, ...]
-    """Judges that lack one, and why."""
-
-    @classmethod
-    def of(
-        cls,
-        summary: Summary,
-        header: tuple[str, ...],
-        find: Callable[[str], Sequence[Estimate | None]],
-        size: Callable[[Estimate | None], float] = lambda _: ScatterPoint.size,
-    ) -> JudgeScatter:
-        """Every judge at its first two estimates; the last one may set the size of its marker."""
-        styles, points, rows, omitted = series_styles(summary), [], [], []
-        for judge in all_judges(summary):
-            estimates = find(judge.name)
-            x, y = estimates[:2]
-            rows.append((judge.name, *(data_cell(summary, estimate) for estimate in estimates)))
-            if numbers.defined(x) and numbers.defined(y):
-                style = styles[judge.name]
-                points.append(
-                    ScatterPoint(style.tag, x, y, style, size(estimates[-1]), baseline=judge.baseline)
-                )
-            else:
-                omitted.append(omission_note(judge.name, zip(header[1:3], (x, y), strict=True)))
-        return cls(summary, header, points, tuple(rows), tuple(omitted))
-
-    def chart(self, title: str, caption: str, plane: RatePlane, elements: Sequence[SvgElement]) -> Chart:
-        """The chart with these elements; without a judge to draw, its words and data alone."""
-        label = aria_label(self.header, self.rows)
-        panels = (Panel(plane.draw(elements, title=title, label=label)),) if self.points else ()
-        legend = number_legend(self.summary)
-        return Chart(title, caption, panels, self.header, self.rows, legend, self.omitted)

@@ -10,7 +10,6 @@ from math import ceil, sqrt
 PixelPoint = tuple[float, float]
 """Pixels from the left and from the top."""
 MARGIN = 4
-"""Pixels around a drawing."""
 ROLES = (
     *("ink", "muted", "grid", "paper", "accent"),
     *(f"series-{number}" for number in range(1, 9)),
@@ -44,15 +43,12 @@ _SHAPES: dict[str, tuple[PixelPoint, ...]] = {
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle in pixels."""
-
     left: float
     top: float
     right: float
     bottom: float
 
     def overlap(self, other: Box) -> float:
-        """Area shared with another box."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(0.0, width) * max(0.0, height)
@@ -114,12 +110,10 @@ def number(value: float) -> str:
 
 
 def point(x: float, y: float) -> str:
-    """A point as SVG writes it."""
     return f"{number(x)},{number(y)}"
 
 
 def text_width(text: str, size: float) -> float:
-    """About how many pixels a text takes."""
     narrow, wide, other = _LETTER_WIDTHS
     return size * sum(narrow if c in _NARROW else wide if c in _WIDE else other for c in text)
 
