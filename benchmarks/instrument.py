@@ -19,9 +19,15 @@ from scipy.optimize import brentq, minimize
 from threadpoolctl import threadpool_limits
 
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
-from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, pattern_scores
+from steelyard.metrics.instrument.likelihood import (
+    NAMES,
+    Patterns,
+    Rows,
+    answer_rates,
+    pattern_scores,
+    patterns_of,
+)
 from steelyard.metrics.instrument.model import fit_test
-from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of
 from steelyard.metrics.instrument.profile import reaches
 
 STANDARD = {0: 60, 1: 50, 2: 40, 3: 30, 4: 20, 5: 10}

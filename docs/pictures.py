@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from steelyard.review.review_writer import start_review
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import under_review, write_stimuli
+from steelyard.review.votes import start_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
@@ -33,8 +33,14 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.changes import changes
-from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import (
+    Block,
+    ToolCall,
+    Transcript,
+    Turn,
+    changes,
+    render_transcript,
+)
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from steelyard.metrics.instrument.fit import best_fit, fit
-from steelyard.metrics.instrument.likelihood import NAMES, answer_rates
+from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, patterns_of, rows_of
 from steelyard.metrics.instrument.model import InstrumentFit
-from steelyard.metrics.instrument.patterns import patterns_of, rows_of
 from steelyard.metrics.instrument.profile import cluster_spread
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.decision_model import Parameters

@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp
 
 from authoring_server import TASK, AuthorRequest, items, obey
-from steelyard.review.review_writer import start_review
 from steelyard.review.stimuli_file import under_review, write_stimuli
+from steelyard.review.votes import start_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import Brief, flip_label
-from steelyard.stimuli.authored.rejection import OTHER_SCORE, Rejection
+from steelyard.stimuli.authored.checks import Rejection
 from steelyard.stimuli.original import original_of
 from steelyard.web.server import Server
 
@@ -45,7 +45,11 @@ def authored(count: int, probes: tuple[str, ...] = (FLIP, PARAPHRASE)) -> list[A
             stimulus = Brief(probe, item, 0, probe, expected).to_stimulus(
                 str(obey(asked)), TASK, "openai/writer"
             )
-            tries = (Rejection(OTHER_SCORE, "the text earns 1, expected 0"),) if not made else ()
+            tries = (
+                (Rejection("validator gave another score", "the text earns 1, expected 0"),)
+                if not made
+                else ()
+            )
             made.append(AuthoredStimulus(stimulus, tries))
     return made
 

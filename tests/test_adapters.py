@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
-from steelyard.stimuli.surface import rewrite_range
+from steelyard.stimuli.rubric_edits import rewrite_range
 from steelyard.study.study_file import load_config
 from steelyard.tasks.adapters import ADAPTERS, Adapter
-from steelyard.tasks.adapters.layouts import category, human_majority_vote
+from steelyard.tasks.adapters.adapter import category, human_majority_vote
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise

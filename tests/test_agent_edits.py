@@ -33,9 +33,17 @@ from steelyard.stimuli.pack_stimuli import is_in_pack, pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import AGENT_TASK, FAILS, PASSES, agent_pack
 from steelyard.tasks.item import Item
-from steelyard.tasks.transcripts.changes import TurnChange, changed_words, changes, unedited
 from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import (
+    Block,
+    Transcript,
+    Turn,
+    TurnChange,
+    changed_words,
+    changes,
+    render_transcript,
+    unedited,
+)
 
 
 def call(number: int, tool: str, **arguments: Any) -> dict[str, Any]:

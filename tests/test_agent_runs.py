@@ -28,8 +28,7 @@ from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.stimuli.expectation import Label
-from steelyard.tasks.transcripts.changes import TurnChange
-from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, TurnChange
 from steelyard.verdicts.observations import Observation, Observations
 
 LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"

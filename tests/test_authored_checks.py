@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.authored.brief import (
     AMBIGUOUS,
     GOALS,
@@ -19,8 +19,17 @@ from steelyard.stimuli.authored.brief import (
     SHORT,
     Brief,
 )
-from steelyard.stimuli.authored.checks import check_text, is_refusal, shared_pairs, words
-from steelyard.stimuli.authored.similarity import closest, crowd, local_vector, unit
+from steelyard.stimuli.authored.checks import (
+    Reason,
+    check_text,
+    closest,
+    crowd,
+    is_refusal,
+    local_vector,
+    shared_pairs,
+    unit,
+    words,
+)
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, pack
 
@@ -41,26 +50,26 @@ def reason(goal: str, text: str, response: str = SOURCE) -> str | None:
 @pytest.mark.parametrize("change", [str, str.upper, lambda t: f" {t}\n", lambda t: t.replace(",", " –")])
 def test_an_unchanged_text_is_a_copy_whatever_the_goal(goal: str, change: object) -> None:
     assert callable(change)
-    assert reason(goal, change(SOURCE)) == rejection.COPY
+    assert reason(goal, change(SOURCE)) == "copy"
 
 
 @pytest.mark.parametrize(
     ("goal", "text", "expected"),
     [
-        (PARAPHRASE, "", rejection.EMPTY),
-        (PARAPHRASE, "… !", rejection.EMPTY),
-        (PARAPHRASE, SOURCE.replace("came", "arrived"), rejection.COPY),
-        (PARAPHRASE, "Water.", rejection.TOO_SHORT),
-        (LONG, "In 1953 the barrier gave way, and people put up another.", rejection.TOO_SHORT),
-        (LONG, "water " * 70, rejection.TOO_LONG),
-        (SHORT, "the water rose and " * 5, rejection.TOO_LONG),
-        (SHORT, "In 1953.", rejection.TOO_SHORT),
-        (AMBIGUOUS, "Yes.", rejection.TOO_SHORT),
-        (PARAPHRASE, "I'm sorry, but I can't help with questions about water.", rejection.REFUSAL_TEXT),
-        (LABEL_FLIP, "By the rubric this gets nothing, since it says too little.", rejection.LEAK),
-        (LABEL_FLIP, "Here is the rewritten version: the water rose and nobody did a thing.", rejection.LEAK),
-        (LABEL_FLIP, "Score: 0. The water rose and nobody did a thing.", rejection.LEAK),
-        (ORDINAL, "Names the river, the year of the flood and what was done.", rejection.LEAK),
+        (PARAPHRASE, "", "empty"),
+        (PARAPHRASE, "… !", "empty"),
+        (PARAPHRASE, SOURCE.replace("came", "arrived"), "copy"),
+        (PARAPHRASE, "Water.", "too short"),
+        (LONG, "In 1953 the barrier gave way, and people put up another.", "too short"),
+        (LONG, "water " * 70, "too long"),
+        (SHORT, "the water rose and " * 5, "too long"),
+        (SHORT, "In 1953.", "too short"),
+        (AMBIGUOUS, "Yes.", "too short"),
+        (PARAPHRASE, "I'm sorry, but I can't help with questions about water.", "refusal phrase"),
+        (LABEL_FLIP, "By the rubric this gets nothing, since it says too little.", "talks about the task"),
+        (LABEL_FLIP, "Here is the rewritten version: the water rose again.", "talks about the task"),
+        (LABEL_FLIP, "Score: 0. The water rose and nobody did a thing.", "talks about the task"),
+        (ORDINAL, "Names the river, the year of the flood and what was done.", "talks about the task"),
     ],
 )  # fmt: skip
 def test_what_is_turned_down(goal: str, text: str, expected: str) -> None:
@@ -142,4 +151,4 @@ def test_a_cosine_is_a_share(first: str, second: str) -> None:
 
 @given(st.sampled_from(GOALS), st.text(max_size=300))
 def test_checks_never_raise_and_always_give_a_known_reason(goal: str, text: str) -> None:
-    assert reason(goal, text) in (None, *rejection.REASONS)
+    assert reason(goal, text) in (None, *get_args(Reason))

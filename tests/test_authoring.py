@@ -28,7 +28,6 @@ from steelyard.authoring.author import GenerationResult, author
 from steelyard.core.registry import Spec
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
@@ -102,7 +101,7 @@ def test_a_validator_that_always_agrees_cannot_let_copies_through(tmp_path: Path
     made = run(cast, study(*WRITTEN), tmp_path / "run")
     assert set(states(made).values()) == {"rejected"}
     assert cast.calls == {"writer": 4 * 4 * 3}
-    assert {reason for report in made.report for reason in report.rejected} == {rejection.COPY}
+    assert {reason for report in made.report for reason in report.rejected} == {"copy"}
     assert (
         made.stimuli[0].lineage.validation
     ) == "copy: the text is the given response, word for word (try 3 of 3)"
@@ -112,20 +111,20 @@ def test_a_flip_that_does_not_flip_is_rejected(tmp_path: Path) -> None:
     cast = Cast(write=lambda asked: asked.response.replace("most", "nearly all"))
     made = run(cast, study("label_flip"), tmp_path / "run")
     assert set(states(made).values()) == {"rejected"}
-    assert made.report[0].rejected == {rejection.OTHER_SCORE: 4}
+    assert made.report[0].rejected == {"validator gave another score": 4}
     assert made.report[0].usable == 0
-    assert made.report[0].turned_down == {rejection.OTHER_SCORE: 12}
+    assert made.report[0].turned_down == {"validator gave another score": 12}
     assert "4 rejected (validator gave another score 4)" in made.report[0].sentence()
 
 
 def test_a_text_of_another_meaning_is_rejected(tmp_path: Path) -> None:
     made = run(Cast(same=lambda a, b: False), study("semantic_paraphrase"), tmp_path / "run")
-    assert made.report[0].rejected == {rejection.MEANING_CHANGED: 4}
+    assert made.report[0].rejected == {"meaning changed": 4}
 
 
 def test_a_text_with_a_plain_score_is_not_at_the_border(tmp_path: Path) -> None:
     made = run(Cast(border=False), study("answer_ambiguity"), tmp_path / "run")
-    assert made.report[0].rejected == {rejection.NOT_AT_BORDER: 4}
+    assert made.report[0].rejected == {"not at the border": 4}
 
 
 def test_the_next_try_is_warmer_and_knows_what_was_wrong(tmp_path: Path) -> None:
@@ -145,7 +144,7 @@ def test_the_next_try_is_warmer_and_knows_what_was_wrong(tmp_path: Path) -> None
     assert [(b["seed"], b["max_tokens"]) for b in bodies] == [(40, 321), (41, 321)]
     grades = [r.body for r in cast.received if r.body["model"] == "checker"]
     assert {(b["temperature"], b["max_tokens"]) for b in grades} == {(0.0, 512)}
-    assert made.report[0].turned_down == {rejection.COPY: 1}
+    assert made.report[0].turned_down == {"copy": 1}
     assert made.report[0].rejected == {}
 
 
@@ -169,18 +168,18 @@ def test_a_fallback_is_asked_where_the_validator_gives_no_score(tmp_path: Path, 
         alone = author(study("label_flip"), roles(server), RunFolder(tmp_path / "alone"), QUICK)
     assert set(states(made).values()) == {None}
     assert made.stimuli[0].lineage.validation == "openai/second gave 0, as intended"
-    assert alone.report[0].rejected == {rejection.NO_VERDICT: 4}
+    assert alone.report[0].rejected == {"no validator verdict": 4}
 
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (says("I'm sorry, I can't help with that."), rejection.AUTHOR_REFUSED),
-        (says("", finish="content_filter"), rejection.AUTHOR_REFUSED),
-        (says("Here it is: the sky is red."), rejection.NO_TEXT),
-        (says("<text> The sky over", finish="length"), rejection.TRUNCATED),
-        (says("<text>\n \n</text>"), rejection.EMPTY),
-        (fails(400, "maximum context length exceeded"), rejection.CALL_FAILED),
+        (says("I'm sorry, I can't help with that."), "author refused"),
+        (says("", finish="content_filter"), "author refused"),
+        (says("Here it is: the sky is red."), "no text"),
+        (says("<text> The sky over", finish="length"), "cut off"),
+        (says("<text>\n \n</text>"), "empty"),
+        (fails(400, "maximum context length exceeded"), "call failed"),
     ],
 )
 def test_replies_without_a_text_have_reasons(tmp_path: Path, reply: Answer, reason: str) -> None:
@@ -313,7 +312,7 @@ def test_synthetic_texts_are_kept_apart(tmp_path: Path) -> None:
     made = run(
         Cast(write=monotonous), study("synthetic_ordinal", data=data, task=ORDINAL_TASK), tmp_path / "r"
     )
-    assert made.report[0].rejected[rejection.TOO_SIMILAR] >= 2
+    assert made.report[0].rejected["too similar"] >= 2
     told = next(s.lineage.validation for s in made.stimuli if s.lineage.review == "rejected")
     assert told is not None
     assert "too close to one that is there already (cosine 0.9" in told
@@ -324,7 +323,7 @@ def test_a_copy_of_an_original_is_too_similar(tmp_path: Path) -> None:
     texts = {item.label: item.responses[0] for item in data}
     cast = Cast(write=lambda asked: texts[asked.expected] + " Yes.")
     made = run(cast, study("synthetic_ordinal", data=data, task=ORDINAL_TASK), tmp_path / "r", attempts=1)
-    assert made.report[0].rejected == {rejection.TOO_SIMILAR: 25}
+    assert made.report[0].rejected == {"too similar": 25}
     assert cast.calls["checker"] == 0
 
 
@@ -459,7 +458,7 @@ def test_examples_and_comparisons_come_from_the_whole_file(tmp_path: Path) -> No
     texts = {item.label: item.responses[0] for item in undrawn}
     copies = Cast(write=lambda asked: texts.get(asked.expected, "mars and venus, mercury too") + " Yes.")
     copied = run(copies, made, tmp_path / "copied", attempts=1)
-    assert copied.report[0].rejected == {rejection.TOO_SIMILAR: 4}
+    assert copied.report[0].rejected == {"too similar": 4}
     assert {s.lineage.parent for s in written.stimuli} == {drawn[0].id}
 
 
@@ -533,7 +532,7 @@ def test_the_comparison_of_texts_can_be_left_out(tmp_path: Path) -> None:
         attempts=1,
         similarity="off",
     )
-    assert rejection.TOO_SIMILAR not in made.report[0].rejected
+    assert "too similar" not in made.report[0].rejected
     assert made.report[0].usable == 25
 
 

@@ -24,15 +24,7 @@ from steelyard.authoring.questions import (
 )
 from steelyard.authoring.validation import COMPARED, Diversity, originals
 from steelyard.stimuli.authored.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
-from steelyard.stimuli.authored.rejection import (
-    AUTHOR_REFUSED,
-    EMPTY,
-    NO_TEXT,
-    TOO_SIMILAR,
-    TRUNCATED,
-    Rejection,
-)
-from steelyard.stimuli.authored.similarity import LOCAL_LIMIT, closest, crowd, local_vector
+from steelyard.stimuli.authored.checks import LOCAL_LIMIT, Rejection, closest, crowd, local_vector
 from steelyard.stimuli.stimulus import REJECTED
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
@@ -68,13 +60,13 @@ def study(*data: Item, undrawn: tuple[Item, ...] = (), seed: int = 7) -> Study:
         ("<think>maybe <text>no</text></think><text>yes</text>", "stop", "yes"),
         ("<text>one</text> and <text>two</text>", "stop", "one</text> and <text>two"),
         ("<text>whole</text> and more", "length", "whole"),
-        ("<text>cut", "length", TRUNCATED),
-        ("<text>cut", "stop", NO_TEXT),
-        ("a text without marks", "stop", NO_TEXT),
-        ("<text> \n </text>", "stop", EMPTY),
-        ("I'm sorry, but I can't help with that.", "stop", AUTHOR_REFUSED),
-        ("<text>whole</text>", "refusal", AUTHOR_REFUSED),
-        ("<text>whole</text>", "filter", AUTHOR_REFUSED),
+        ("<text>cut", "length", "cut off"),
+        ("<text>cut", "stop", "no text"),
+        ("a text without marks", "stop", "no text"),
+        ("<text> \n </text>", "stop", "empty"),
+        ("I'm sorry, but I can't help with that.", "stop", "author refused"),
+        ("<text>whole</text>", "refusal", "author refused"),
+        ("<text>whole</text>", "filter", "author refused"),
     ],
 )
 def test_the_text_of_a_reply_or_why_there_is_none(text: str, finish: str, expected: str) -> None:
@@ -208,13 +200,13 @@ def test_a_draft_that_was_turned_down_says_how_often_and_why() -> None:
     made = draft(text="a text")
     assert made.open
     assert made.feedback == ""
-    made.reject(Rejection(NO_TEXT, "nothing there"))
-    made.reject(Rejection(EMPTY, "still nothing"))
+    made.reject(Rejection("no text", "nothing there"))
+    made.reject(Rejection("empty", "still nothing"))
     assert made.feedback == "still nothing"
     written = made.written()
-    assert written.stimulus.lineage.validation == f"{EMPTY}: still nothing (try 2 of 2)"
+    assert written.stimulus.lineage.validation == "empty: still nothing (try 2 of 2)"
     assert written.stimulus.lineage.review == REJECTED
-    assert [each.reason for each in written.tries] == [NO_TEXT, EMPTY]
+    assert [each.reason for each in written.tries] == ["no text", "empty"]
 
 
 def test_an_accepted_draft_keeps_what_the_validator_found() -> None:
@@ -256,16 +248,16 @@ def checked(drafts: list[str], there: list[str], limit: float = LOCAL_LIMIT) -> 
 def test_texts_are_compared_with_originals_accepted_ones_and_each_other() -> None:
     kettle, tyre, bread, again = LONG_TEXTS
     assert checked([tyre, bread], [kettle]) == [None, None]
-    assert checked([again], [kettle]) == [TOO_SIMILAR]
-    assert checked([again], [tyre, kettle]) == [TOO_SIMILAR]
-    assert checked([kettle, again], [tyre]) == [None, TOO_SIMILAR]
-    assert checked([again, kettle], [tyre]) == [None, TOO_SIMILAR]
+    assert checked([again], [kettle]) == ["too similar"]
+    assert checked([again], [tyre, kettle]) == ["too similar"]
+    assert checked([kettle, again], [tyre]) == [None, "too similar"]
+    assert checked([again, kettle], [tyre]) == [None, "too similar"]
 
 
 def test_what_is_turned_down_stands_in_nobodys_way() -> None:
     """The third is close to the second alone, which is out because of the first."""
     kettle, tyre, _, again = LONG_TEXTS
-    assert checked([kettle, again, tyre], []) == [None, TOO_SIMILAR, None]
+    assert checked([kettle, again, tyre], []) == [None, "too similar", None]
     assert checked([kettle, kettle], [], limit=1.1) == [None, None]
 
 
@@ -278,7 +270,7 @@ def test_kept_texts_lie_apart_and_every_other_one_is_close_to_a_kept_one(
     kept: list[str] = []
     for text, reason in zip(drafts, reasons, strict=True):
         near = max((closest(local_vector(text), crowd([local_vector(one)])) for one in kept), default=0.0)
-        assert (reason == TOO_SIMILAR) == (near > limit)
+        assert (reason == "too similar") == (near > limit)
         if reason is None:
             kept.append(text)
 

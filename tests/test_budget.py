@@ -14,7 +14,6 @@ from steelyard.errors import BudgetError, ConfigError
 from steelyard.runner.budget import (
     CHARACTERS_PER_TOKEN,
     Budget,
-    call_cost,
     check_prices,
     max_cost,
     reply_cost,
@@ -55,7 +54,6 @@ def test_tokens_of_the_server_count_and_characters_where_it_counted_none(
     expected = (prompt or characters // 3) + (answer or text // 3)
     assert reply_cost(DOLLAR, reply, characters) == pytest.approx(expected)
     assert reply_cost(None, reply, characters) == 0
-    assert call_cost(DOLLAR, call(2), Reply("", usage=Usage(0, 7))) == pytest.approx(2 + 7)
 
 
 # Keeping the limit
@@ -64,15 +62,15 @@ def test_tokens_of_the_server_count_and_characters_where_it_counted_none(
 async def make(budget: Budget, most: int, costs: int, flying: list[int], *, fail: bool = False) -> bool:
     """One call; False where the budget refused it."""
     try:
-        async with budget.reserve(DOLLAR, call(0, most)) as hold:
+        async with budget.reserve([max_cost(DOLLAR, call(0, most))]):
             flying.append(most)
             await asyncio.sleep(0)
             assert budget.limit is None or budget.spent + sum(flying) <= budget.limit + 1e-9
             flying.remove(most)
             if fail:
                 raise ConnectionError("gone")
-            hold.spend(Reply("", usage=Usage(0, costs)))
-            assert hold.spent == pytest.approx(costs) or not costs
+            dollars = budget.pay(DOLLAR, call(0, most), Reply("", usage=Usage(0, costs)))
+            assert dollars == pytest.approx(costs)
     except BudgetError:
         return False
     except ConnectionError:
@@ -119,22 +117,22 @@ def test_a_call_waits_for_one_in_flight_that_may_turn_out_cheap() -> None:
         started, release = asyncio.Event(), asyncio.Event()
 
         async def slow() -> None:
-            async with budget.reserve(DOLLAR, call(0, 8)) as hold:
+            async with budget.reserve([max_cost(DOLLAR, call(0, 8))]):
                 started.set()
                 await release.wait()
-                hold.spend(Reply("", usage=Usage(0, 1)))
+                budget.pay(DOLLAR, call(0, 8), Reply("", usage=Usage(0, 1)))
                 order.append("cheap after all")
 
         async def waiting() -> None:
             await started.wait()
             release.set()
-            async with budget.reserve(DOLLAR, call(0, 8)) as hold:
+            async with budget.reserve([max_cost(DOLLAR, call(0, 8))]):
                 order.append("then this one")
-                hold.spend(Reply("", usage=Usage(0, 8)))
+                budget.pay(DOLLAR, call(0, 8), Reply("", usage=Usage(0, 8)))
 
         await asyncio.gather(slow(), waiting())
         with pytest.raises(BudgetError, match=r"the budget of \$10 is reached"):
-            async with budget.reserve(DOLLAR, call(0, 2)):
+            async with budget.reserve([max_cost(DOLLAR, call(0, 2))]):
                 pass
         return budget.spent, order
 
@@ -144,8 +142,8 @@ def test_a_call_waits_for_one_in_flight_that_may_turn_out_cheap() -> None:
 def test_what_costs_nothing_is_asked_on_an_empty_budget() -> None:
     async def run() -> bool:
         budget = Budget(0.0)
-        async with budget.reserve(None, call(5, 5)) as hold:
-            hold.spend(Reply("x"))
+        async with budget.reserve([max_cost(None, call(5, 5))]):
+            budget.pay(None, call(5, 5), Reply("x"))
         return budget.spent == 0
 
     assert asyncio.run(run())
@@ -156,9 +154,9 @@ def test_a_call_that_breaks_off_gives_its_money_back() -> None:
         budget = Budget(5.0)
         for _ in range(3):
             with pytest.raises(ConnectionError, match="gone"):
-                async with budget.reserve(DOLLAR, call(0, 5)):
+                async with budget.reserve([max_cost(DOLLAR, call(0, 5))]):
                     raise ConnectionError("gone")
-        async with budget.reserve(DOLLAR, call(0, 5)):
+        async with budget.reserve([max_cost(DOLLAR, call(0, 5))]):
             pass
         assert budget.spent == 0
 

@@ -24,7 +24,6 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
-from steelyard.providers.chat.reply import read_reply
 from steelyard.providers.chat.servers import SERVERS as NAMED
 from steelyard.providers.chat.servers import OpenAI
 from steelyard.providers.http.endpoint import Endpoint
@@ -580,8 +579,9 @@ bodies = st.fixed_dictionaries(
 
 @given(bodies | json_values | st.fixed_dictionaries({"choices": st.lists(json_values)}))
 def test_any_body_is_a_reply_that_can_be_kept_or_garbled(body: Any) -> None:
+    provider = ChatCompletions(judge(base_url="http://judge.example/v1"))
     with suppress(TransientError):
-        reply = read_reply(body, "here")
+        reply = provider.parse_checked(body)
         canonical_json(reply)
         reply.text.encode()
 

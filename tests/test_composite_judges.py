@@ -17,7 +17,7 @@ from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.counting import BY_CONSTRUCTION
+from steelyard.metrics.pairs.columns import BY_CONSTRUCTION
 from steelyard.metrics.remedies.mitigations import MitigatedFigure, mitigated_judges
 from steelyard.metrics.remedies.targets import target_figures
 from steelyard.metrics.run.cost import _of_the_prompt

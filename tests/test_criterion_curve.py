@@ -18,11 +18,12 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.criterion import CORRECT, TIES, arm_shift
+from steelyard.metrics.pairs.criterion import CORRECT, TIES, protocol_shift
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
-from steelyard.providers.planted.planted import Planted, expected_rates
+from steelyard.providers.planted.decision_model import expected_rates
+from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.server import start
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
@@ -272,8 +273,8 @@ def test_a_shift_by_hand() -> None:
     # Base: both calls right on all 8 pairs. Strict: one right, one tie. Sensitivity 16/16 → 8/16, ties 0 → 8.
     base = make(["12"] * 8, tasks=8, kind="prefix", delta=1.0, better=1)
     strict = make(["1t"] * 8, tasks=8, kind="prefix", delta=1.0, better=1)
-    cost = arm_shift(HEADING, CORRECT, base, strict, "strict")
-    ties = arm_shift(HEADING, TIES, base, strict, "strict")
+    cost = protocol_shift(HEADING, CORRECT, base, strict)
+    ties = protocol_shift(HEADING, TIES, base, strict)
     assert (cost.value, cost.numerator, cost.denominator) == (-0.5, -8, 16)
     assert (ties.value, ties.numerator) == (0.5, 8)
     # All eight tasks changed the same way: p = 2 / 2⁸.
@@ -287,6 +288,6 @@ def test_arms_that_do_not_differ_are_told_apart_in_at_most_five_percent() -> Non
     for _ in range(300):
         answers = ["".join(row) for row in signs[generator.integers(0, 3, (80, 2))]]
         base, arm = (make(half, tasks=8) for half in (answers[:40], answers[40:]))
-        note = arm_shift(HEADING, TIES, base, arm, "strict").note or ""
+        note = protocol_shift(HEADING, TIES, base, arm).note or ""
         found += float(note.split("change p = ")[1].split(" ")[0]) <= 0.05
     assert found / 300 <= 0.05 + 3 * sqrt(0.05 * 0.95 / 300)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from review_sessions import lines, written_folder
-from steelyard.review import review_writer
+from steelyard.review import votes
 from steelyard.review.debouncer import Debouncer
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.votes import UNDONE
@@ -99,14 +99,14 @@ def test_a_vote_that_comes_while_the_file_is_written_is_not_taken_for_an_edit_by
     folder = written_folder(tmp_path / "run", 2)
     session = ReviewSession(folder.path)
     name, item = next(iter(session.items().items()))
-    written = review_writer.write_stimuli
+    written = votes.write_stimuli
 
     def slow(path: Path, stimuli: Iterable[Stimulus]) -> None:
         written(path, stimuli)
         session.log.append(Choice(name, item.base, "Ada", UNDONE, undoes=1))
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(review_writer, "write_stimuli", slow)
+        meanwhile.setattr(votes, "write_stimuli", slow)
         session.decide(item, "Ada", VoteRequest(REJECTED, reason="says nothing"), 0)
     assert lines(folder)[name]["lineage"]["review"] == REJECTED
     session.publish()

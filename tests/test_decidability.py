@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.length import LENGTH_LEAN, length_lean, padded_longer
+from steelyard.metrics.pairs.length import LENGTH_LEAN, length_lean
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe import Design, Showing
@@ -106,4 +106,4 @@ def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
 def test_a_judge_without_a_preference_takes_11_filler_pairs(pairs: int, word: str) -> None:
     columns = make(["tt"] * pairs, tasks=pairs, kind="filler")
     heading = EstimateContext.for_protocol("j", "ladder", "base", 7)
-    assert length_lean(heading, columns, padded_longer(columns), "no pairs", 2).status == word
+    assert length_lean(heading, columns, np.full(len(columns), 2), "no pairs", 2).status == word

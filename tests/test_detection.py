@@ -19,13 +19,12 @@ from steelyard.metrics.instrument.detection import (
     limit_of_detection,
     needed_drive,
 )
-from steelyard.metrics.instrument.estimates import arm_estimates
+from steelyard.metrics.instrument.estimates import protocol_estimates
 from steelyard.metrics.instrument.likelihood import cell_rates
 from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted.decision_model import Parameters
-from steelyard.providers.planted.rates import expected_rates
+from steelyard.providers.planted.decision_model import Parameters, expected_rates
 
 quiet = settings(max_examples=40)
 thetas = st.tuples(
@@ -35,7 +34,7 @@ thetas = st.tuples(
 
 def estimate(pairs: Pairs) -> Estimate:
     heading = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
-    rows = arm_estimates(heading, pairs, fit_instrument(pairs, 7, 0))
+    rows = protocol_estimates(heading, pairs, fit_instrument(pairs, 7, 0))
     return next(row for row in rows if row.metric == "limit_of_detection")
 
 

@@ -18,7 +18,7 @@ from docs_pages import PAGES, ROOT, blocks, name
 from steelyard.commands.gate.policy import SHIPPED, find_policy
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Design, Showing
-from steelyard.stimuli.composition import compose
+from steelyard.stimuli.ladder import compose
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study_file import load_config
 from steelyard.study.task_config import TaskConfig

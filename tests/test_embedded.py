@@ -181,7 +181,7 @@ def tiny_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tiny(tiny_path: Path) -> LanguageModel:
-    return load_model(tiny_path)[0]
+    return load_model(tiny_path).model
 
 
 PROMPT = tuple(int(token) for token in np.random.default_rng(1).integers(6, len(VOCABULARY), 40))
@@ -219,7 +219,7 @@ def reading(path: Path, work: Callable[[InferenceEngine], Awaitable[T]]) -> T:
     """Work with a reader that knows nothing yet."""
 
     async def session() -> T:
-        reader = InferenceEngine(load_model(path)[0], cores=4)
+        reader = InferenceEngine(load_model(path).model, cores=4)
         try:
             return await work(reader)
         finally:

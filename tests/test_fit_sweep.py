@@ -12,7 +12,7 @@ from commands import Command
 from planted_pairs import STANDARD, constant, simulate
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.instrument.estimates import INSTRUMENT, arm_estimates
+from steelyard.metrics.instrument.estimates import INSTRUMENT, protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
@@ -57,7 +57,7 @@ def sound(estimate: Estimate) -> bool:
 
 def check(pairs: Pairs, case: object, refits: int = 0) -> None:
     found = fit_instrument(pairs, 7, refits)
-    estimates = arm_estimates(HEADING, pairs, found)
+    estimates = protocol_estimates(HEADING, pairs, found)
     assert [estimate.metric for estimate in estimates] == [metric.id for metric in INSTRUMENT]
     for estimate in (*estimates, ratio_estimate(HEADING, found, found)):
         assert sound(estimate), (case, estimate)

@@ -19,7 +19,7 @@ from steelyard.commands.gate.ruling import apply_policy
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
-from steelyard.importing.pairs import VERDICTS, CallLine
+from steelyard.importing.pairs import PAIR_MODEL, VERDICTS
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
@@ -459,7 +459,7 @@ def test_calls_survive_the_way_to_the_file_and_back(tmp_path_factory, lines: lis
     second = sorted_calls(write(path, [call.to_json() for call in first]))
     assert [call.to_json() for call in first] == [call.to_json() for call in second]
     assert len(first) == len(lines)
-    assert all(CallLine.model_validate(call.to_json()) for call in first)
+    assert all(PAIR_MODEL.model_validate(call.to_json()) for call in first)
 
 
 def test_a_page_of_natural_pairs_links_only_to_what_it_has(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import agent_pack
 from steelyard.tasks.sources.inspect_log import transcript_of_sample
 from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, TEXT, TOOL, Block, ToolCall, Turn
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Turn
 
 inspect_log = pytest.importorskip("inspect_ai.log")
 
@@ -151,11 +151,14 @@ def test_verdicts_that_are_none_are_unscored(tmp_path: Path, command: Command) -
 
 def test_every_kind_of_block_is_kept_or_named() -> None:
     turns = (
-        Turn(ASSISTANT, (Block(REASONING, "", {"reasoning": "x9", "redacted": True}), Block(TEXT, "Look."))),
-        Turn(ASSISTANT, (Block(TEXT, "a"), Block("image", "", {"image": "data:image/png;base64,AA=="}))),
-        Turn(ASSISTANT, (Block("document", "", {"strange": 1}), Block("tool_use", "", {}))),
-        Turn(ASSISTANT, (), (ToolCall("c", "f", {"arguments": "{"}, "not valid JSON"),)),
-        Turn(TOOL, (), call="c", function="f", error="timed out"),
+        Turn(
+            "assistant",
+            (Block("reasoning", "", {"reasoning": "x9", "redacted": True}), Block("text", "Look.")),
+        ),
+        Turn("assistant", (Block("text", "a"), Block("image", "", {"image": "data:image/png;base64,AA=="}))),
+        Turn("assistant", (Block("document", "", {"strange": 1}), Block("tool_use", "", {}))),
+        Turn("assistant", (), (ToolCall("c", "f", {"arguments": "{"}, "not valid JSON"),)),
+        Turn("tool", (), call="c", function="f", error="timed out"),
     )
     first, image, strange, call, result = chat_messages(turns)
     assert (first.content[0].redacted, first.content[0].reasoning) == (True, "x9")

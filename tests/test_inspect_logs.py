@@ -146,7 +146,7 @@ def test_a_score_keeps_its_history_and_nan_is_unscored(tmp_path: Path) -> None:
     path = tmp_path / "nan.json"
     path.write_text(text.replace('"NAN"', "NaN"), "utf-8")
     grader, other = _run(items_of(path)[0]).scores
-    assert (grader.original.value, grader.original.author) == ("C", None)
+    assert (grader.history[0].value, grader.history[0].author) == ("C", None)
     assert (grader.current.value, grader.current.author, grader.current.reason) == (
         "I",
         "ada",

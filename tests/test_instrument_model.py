@@ -17,15 +17,13 @@ from scipy.stats import norm
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.instrument.estimates import TOO_LITTLE, arm_estimates
+from steelyard.metrics.instrument.estimates import TOO_LITTLE, protocol_estimates
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
-from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores
+from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
 from steelyard.metrics.instrument.model import fit_instrument, sandwich
-from steelyard.metrics.instrument.patterns import patterns_of, rows_of
 from steelyard.metrics.instrument.profile import ClusterSpread, held_at, reaches
 from steelyard.metrics.pairs.columns import Answer, Pairs
-from steelyard.providers.planted.decision_model import Parameters
-from steelyard.providers.planted.rates import expected_pair_rates
+from steelyard.providers.planted.decision_model import Parameters, expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
 HEADING = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
@@ -35,7 +33,7 @@ few = settings(max_examples=6)
 
 
 def estimates(pairs: Pairs, refits: int = 0) -> dict[str, Estimate]:
-    return {e.metric: e for e in arm_estimates(HEADING, pairs, fit_instrument(pairs, 7, refits))}
+    return {e.metric: e for e in protocol_estimates(HEADING, pairs, fit_instrument(pairs, 7, refits))}
 
 
 @cache
@@ -348,6 +346,8 @@ def test_every_protocol_is_held_against_base(steelyard, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["estimates"]
     held = {row["group"]["protocol"]: row["note"] for row in rows if row["metric"] == "resolution_ratio"}
-    assert held == dict.fromkeys(("strict", "loose"), "the base arm is too small for the joint fit")
+    assert held == dict.fromkeys(
+        ("strict", "loose"), "too few pairs under the base protocol for the joint fit"
+    )
     fitted = {row["group"]["protocol"] for row in rows if row["metric"] == "resolution"}
     assert fitted == {"base", "strict", "loose"}

@@ -14,8 +14,8 @@ from scipy import special as oracle
 from scipy.stats import betabinom
 
 from steelyard.metrics.stats.distributions import (
-    beta_probability,
     beta_quantile,
+    beta_sides,
     binomial_probability,
     normal_probabilities,
     normal_probability,
@@ -83,6 +83,10 @@ SIZES = [10.0**power for power in (-3, -2, -1, -0.3, 0, 0.5, 1, 1.7, 2.5, 3.5, 5
 SHARES = (1e-100, 1e-12, 1e-3, 0.025, 0.05, 0.3, 0.5, 0.8, 0.95, 0.975, 1 - 1e-9)
 sizes = st.floats(-3, 6).map(lambda power: 10.0**power)
 chances = st.floats(1e-9, 1 - 1e-9)
+
+
+def beta_probability(a: float, b: float, value: float) -> float:
+    return beta_sides(a, b, value, 1 - value)[0]
 
 
 def apart(value: float, wanted: float) -> float:

@@ -10,17 +10,18 @@ from scipy.special import logsumexp
 
 from planted_pairs import PLANTED, simulate, vector
 from steelyard.metrics.instrument.fit import STARTS, best_fit, fit, starts_of
-from steelyard.metrics.instrument.likelihood import answer_rates, pattern_scores
-from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
-from steelyard.metrics.instrument.patterns import (
+from steelyard.metrics.instrument.likelihood import (
     FEW_CALLS,
     NODES,
     Patterns,
+    answer_rates,
     node_counts,
+    pattern_scores,
     patterns_of,
     rows_of,
     surface_nodes,
 )
+from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
 from steelyard.metrics.instrument.profile import held_at
 
 SMALL = {0: 25, 1: 15, 2: 15, 4: 15}

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from steelyard.metrics.instrument import model
-from steelyard.metrics.instrument.likelihood import answer_rates
-from steelyard.metrics.instrument.patterns import Rows
+from steelyard.metrics.instrument.likelihood import Rows, answer_rates
 from steelyard.metrics.pairs import flips
 from steelyard.metrics.pairs.flips import Flips, relabelling_p
 from steelyard.runner.planner import count_calls, make_plan

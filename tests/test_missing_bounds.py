@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import criterion_shift
+from steelyard.metrics.pairs.criterion import TIES, protocol_shift
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import natural_estimates
@@ -116,13 +116,13 @@ def test_ratios_of_decided_calls(rows: list[str]) -> None:
 def test_the_shift_between_two_arms(rows: list[str]) -> None:
     def shift(filled: list[str]) -> float:
         whole: Pairs = make(["1t", *["t1"] * (len(filled) - 1)], tasks=2)
-        found = criterion_shift(EstimateContext("J", "criterion", {}, 7), whole, make(filled, tasks=2))
+        found = protocol_shift(EstimateContext("J", "criterion", {}, 7), TIES, whole, make(filled, tasks=2))
         assert found.value is not None
         assert found.bounds is not None
         return found.value
 
     whole = make(["1t", *["t1"] * (len(rows) - 1)], tasks=2)
-    bounds = criterion_shift(EstimateContext("J", "criterion", {}, 7), whole, make(rows, tasks=2)).bounds
+    bounds = protocol_shift(EstimateContext("J", "criterion", {}, 7), TIES, whole, make(rows, tasks=2)).bounds
     values = [shift(filled) for filled in completions(rows)]
     assert bounds == (pytest.approx(min(values)), pytest.approx(max(values)))
 

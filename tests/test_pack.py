@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import correlation
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from steelyard.core.content_hash import content_hash
 from steelyard.tasks.item import Item
@@ -69,8 +69,15 @@ def sentences(text: str) -> Iterator[str]:
             yield " ".join(words(sentence))
 
 
+def content(value: object) -> object:
+    """A model as `content_hash` has a dataclass: its fields, and the name of its class."""
+    if isinstance(value, BaseModel):
+        return {"type": type(value).__name__, **{name: content(each) for name, each in value}}
+    return [content(each) for each in value] if isinstance(value, tuple) else value
+
+
 def test_the_pack_is_frozen() -> None:
-    assert content_hash(TASKS) == FROZEN
+    assert content_hash(content(TASKS)) == FROZEN
 
 
 def test_helpers_by_hand() -> None:

@@ -21,11 +21,10 @@ from sklearn.isotonic import IsotonicRegression
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import missing_rates
+from steelyard.metrics.pairs.columns import Pairs, missing_rates
 from steelyard.metrics.pairs.decomposition import chance_lines, decompose
 from steelyard.metrics.pairs.dprime import separation, slot_counts
-from steelyard.metrics.pairs.equals import dark_currents, direction_estimates
+from steelyard.metrics.pairs.equals import direction_estimates, vacuum_estimates
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.ladder import padded_preference
 from steelyard.metrics.pairs.natural import natural_estimates
@@ -486,7 +485,7 @@ def test_natural_pairs_by_looking_at_each(rows: list[Row]) -> None:
 @given(tables(), st.lists(st.sampled_from(["empty", "blank", "same"]), min_size=8, max_size=8))
 def test_dark_current_pooled_is_the_sum_of_its_kinds(rows: list[Row], kinds: list[str]) -> None:
     pairs = replace(columns(rows), kind=np.array([kinds[row.pair] for row in rows], dtype=np.str_))
-    whole, *parts = dark_currents(HEADING, pairs)
+    whole, *parts, _, _ = vacuum_estimates(HEADING, pairs)
     verdicts = [answer for answer in answers_of(rows) if answer in READ]
     check(whole, sum(a in DECIDED for a in verdicts), len(verdicts))
     assert {str(part.group["kind"]) for part in parts} == {kinds[row.pair] for row in rows}

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import builtin_key
-from steelyard.providers.planted.planted import (
-    MODELS,
-    PAIRWISE_MODELS,
+from steelyard.providers.planted.decision_model import (
     Parameters,
-    Planted,
     decide,
     expected_pair_rates,
     expected_rates,
     surface_effect,
 )
+from steelyard.providers.planted.planted import MODELS, Planted
+from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS
 from steelyard.providers.planted.server import serve, start
 from steelyard.providers.provider import Provider, connect
 from steelyard.stimuli.expectation import NoPreference

@@ -23,11 +23,12 @@ from servers import Answer, Received, ScriptedServer, hang, says
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
 from steelyard.providers.planted.planted import Planted
+from steelyard.providers.provider import HasEndpoint, connect
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.engine import Local, engine_of
+from steelyard.runner.engine import engine_of
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
-from steelyard.runner.ray_engine import RayEngine, RemoteProvider, Worker
+from steelyard.runner.ray_engine import RemoteProvider, Worker
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Presentation
@@ -51,13 +52,14 @@ def test_an_engine_that_is_none(name: str) -> None:
 def test_only_judges_that_wait_or_need_cores_travel() -> None:
     told: list[str] = []
     judges = study("http://127.0.0.1:9/v1", "planted/tie", "embedded/smollm2-135m").judges
-    connected = [engine_of("ray", 120.0, told.append).connect(judge) for judge in judges[:3]]
-    assert [type(each).__mro__[1].__name__ for each in connected[:1]] == [RemoteProvider.__name__]
+    connected = [engine_of("ray", 120.0, told.append)(judge) for judge in judges[:3]]
+    assert isinstance(connected[0], RemoteProvider)
+    assert isinstance(connected[0], HasEndpoint)
     assert isinstance(connected[1], Planted)
     assert isinstance(connected[2], RemoteProvider)
+    assert not isinstance(connected[2], HasEndpoint)
     assert told == ["judge planted/tie: its calls are made in this process; the cluster is not for it"]
-    assert isinstance(engine_of("ray:10.0.0.1:6379", 120.0, print), RayEngine)
-    assert isinstance(engine_of("local", 120.0, print), Local)
+    assert engine_of("local", 120.0, print) is connect
 
 
 def test_an_error_is_itself_after_a_journey() -> None:
@@ -414,8 +416,8 @@ def test_an_embedded_judge_thinks_on_every_node(nodes: Any) -> None:
         workers = getattr(provider, "_workers", ())
         return set(await asyncio.gather(*(worker.__ray_call__.remote(place) for worker in workers)))
 
-    far, where = asyncio.run(texts(engine_of("ray", 900.0, print).connect(judge)))
-    near, _ = asyncio.run(texts(Local().connect(judge)))
+    far, where = asyncio.run(texts(engine_of("ray", 900.0, print)(judge)))
+    near, _ = asyncio.run(texts(connect(judge)))
     assert far == near
     assert len(where) == 2
 

@@ -17,9 +17,13 @@ from recorded_calls import Call, observations_of, sorted_calls
 from steelyard.core.arrays import Ints
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import Answer, collect
-from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
+from steelyard.metrics.pairs.decomposition import (
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+    decompose,
+)
 from steelyard.metrics.pairs.flips import count_flips
-from steelyard.probes.position import Position
+from steelyard.probes.unchanged_items import Position
 from steelyard.verdicts.observations import Observations
 from strategies import find
 
@@ -92,7 +96,7 @@ def test_every_subset_of_llmbar_has_the_published_cells() -> None:
         calls = llmbar()[row["subset"], row["judge"], row["prompt"]]
         parts = decompose(collect(observations_of(calls)))
         seen = {
-            "consistent": parts.stable.sum(),
+            "consistent": parts.cell(STABLE_CROSS_SENSITIVITY).sum(),
             "flip_first": parts.in_slot(POSITIONAL_FALSE_PREFERENCE, 1).sum(),
             "flip_second": parts.in_slot(POSITIONAL_FALSE_PREFERENCE, 2).sum(),
             "pair_invalid": (~parts.complete).sum(),

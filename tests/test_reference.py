@@ -21,7 +21,7 @@ from steelyard.metrics.scores.against_labels import ORDINAL, ordinal_figures
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.probes.self_preference import SelfPreference
+from steelyard.probes.unchanged_items import SelfPreference
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore
 from test_unlabelled import figures

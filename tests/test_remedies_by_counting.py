@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.remedies.mitigations import MitigatedFigure, MitigatedJudge, mitigated_judges
-from steelyard.metrics.remedies.remedy import AS_MEASURED, BASE, Remedy, remedies
+from steelyard.metrics.remedies.mitigations import (
+    AS_MEASURED,
+    BASE,
+    MitigatedFigure,
+    MitigatedJudge,
+    Remedy,
+    mitigated_judges,
+    remedies,
+)
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import average

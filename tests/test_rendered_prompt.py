@@ -7,7 +7,7 @@ import hashlib
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,9 @@ from steelyard.store.rows import PORTIONS, insert
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Decoding, Message, Presentation
-from steelyard.trials.prompt import PromptTemplate
-from steelyard.trials.rendered_prompt import PromptInputs, RenderedPrompt, render_prompt
+from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import replicate_of
+from steelyard.trials.trial import Trial, replicate_of
 
 leaves = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -102,7 +101,21 @@ def test_a_trial_key_is_the_hash_of_its_parts() -> None:
     for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
         parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
         assert trial.key == content_hash([*parts, trial.prompt_hash])
-        assert replicate_of(trial.with_prompt(), trial.replicate) == trial
+        assert replicate_of(trial, trial.replicate) == trial
+
+
+def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
+    for trial in make_plan(study("planted/tie", profile="quick")).trials[:4]:
+        question = trial.without_prompt()
+        for known in (trial, question):
+            judge = replace(known.judge, model="first")
+            stimulus = replace(known.stimulus, request="another")
+            for copy in (replace(known, judge=judge), replace(known, stimulus=stimulus)):
+                parts = copy.judge, copy.protocol, copy.stimulus, copy.task, copy.order, copy.replicate
+                assert copy.key == Trial(*parts).key != known.key
+                assert copy.prompt_hash == Trial(*parts).prompt_hash
+        with pytest.raises(ValueError, match="_known"):
+            replace(trial, _known=trial._known)
 
 
 def test_an_error_names_the_judge_whose_template_it_is() -> None:

@@ -144,10 +144,10 @@ def why(base: InstrumentFit | None, other: InstrumentFit | None) -> str | None:
 
 def test_bounds_have_no_ratio() -> None:
     perfect, blind = arm(constant("tt", "12")), arm(simulate(Parameters(resolution=0), 4))
-    assert why(sound(), perfect) == "the resolution of the strict arm is only a bound"
-    assert why(perfect, sound()) == "the resolution of the base arm is only a bound"
-    assert why(blind, sound()) == "the resolution of the base arm can not be told from zero"
-    assert why(sound(), None) == "the strict arm is too small for the joint fit"
+    assert why(sound(), perfect) == "the resolution under the strict protocol is only a bound"
+    assert why(perfect, sound()) == "the resolution under the base protocol is only a bound"
+    assert why(blind, sound()) == "the resolution under the base protocol cannot be told from zero"
+    assert why(sound(), None) == "too few pairs under the strict protocol for the joint fit"
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from authoring_server import TASK, Cast, items, true_score
 from browsers import chromium, complaints, opened, overflow
 from review_sessions import authored, cut_lines, lines, serving, written_folder
 from servers import Answer, ScriptedServer, hang
-from steelyard.review.review_writer import add_arrival, start_review
 from steelyard.review.session import ReviewSession, VoteRequest
+from steelyard.review.votes import add_arrival, start_review
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.web.pages import as_browser_text

@@ -23,8 +23,14 @@ from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.tasks.transcripts.changes import changes
-from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import (
+    Block,
+    ToolCall,
+    Transcript,
+    Turn,
+    changes,
+    render_transcript,
+)
 from steelyard.web.review.app import ReviewPages
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from commands import Command
 from review_sessions import Client, authored, is_released, lines, serving, written_folder
 from servers import ScriptedServer
 from steelyard.errors import ConfigError, SteelyardError, StoreError
-from steelyard.review.review_writer import add_arrival
 from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
-from steelyard.review.votes import BY_HAND, in_order
+from steelyard.review.votes import BY_HAND, add_arrival, in_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError

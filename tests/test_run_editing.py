@@ -12,7 +12,6 @@ import pytest
 from commands import Command, Done
 from editing_server import Cast, Question, edit, last_message, plan, write_study
 from servers import Answer, ScriptedServer, fails, says
-from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.stimulus import Stimulus
 
@@ -74,7 +73,7 @@ def test_an_edit_that_the_verifier_does_not_confirm_is_rejected(
     cast.verifier = lambda transcript, low, high: 1
     write_study(tmp_path, server, ["agent_perturbation"], count=1)
     made = rejected(tmp_path, command)
-    assert (made.lineage.validation or "").startswith(rejection.OTHER_SCORE)
+    assert (made.lineage.validation or "").startswith("validator gave another score")
     assert cast.calls["judge"] == 0
     assert cast.calls["planner"] == 2  # the second try is planned anew
     assert "the text earns 1, expected 0" in cast.prompts("planner")[1]
@@ -96,7 +95,7 @@ def test_an_error_of_the_verifier_is_no_pass(
 ) -> None:
     cast.verifier = lambda transcript, low, high: answer
     write_study(tmp_path, server, ["agent_perturbation"], count=1)
-    assert (rejected(tmp_path, command).lineage.validation or "").startswith(rejection.NO_VERDICT)
+    assert (rejected(tmp_path, command).lineage.validation or "").startswith("no validator verdict")
 
 
 def test_a_plan_is_cleaned_and_the_cleaning_told(
@@ -136,14 +135,14 @@ def test_a_plan_is_cleaned_and_the_cleaning_told(
 
 
 WEAK_PLANS = {
-    "no plan": ('{"steps": [], "why": "the run is too short"}', rejection.NO_PLAN),
-    "only others": ('{"thesis": "t", "steps": [{"message": 3, "goal": "g"}]}', rejection.NO_PLAN),
-    "empty": ("", rejection.UNREADABLE),
-    "prose": ("I would edit the last message.", rejection.UNREADABLE),
-    "broken": ('{"thesis": "t", "steps": [{"message": 4,', rejection.UNREADABLE),
-    "no list": ('{"thesis": "t", "steps": "message 4"}', rejection.UNREADABLE),
-    "twice": ('{"steps": []} {"steps": []}', rejection.UNREADABLE),
-    "refusing": ("I'm sorry, I can't help with that.", rejection.AUTHOR_REFUSED),
+    "no plan": ('{"steps": [], "why": "the run is too short"}', "no plan"),
+    "only others": ('{"thesis": "t", "steps": [{"message": 3, "goal": "g"}]}', "no plan"),
+    "empty": ("", "unreadable reply"),
+    "prose": ("I would edit the last message.", "unreadable reply"),
+    "broken": ('{"thesis": "t", "steps": [{"message": 4,', "unreadable reply"),
+    "no list": ('{"thesis": "t", "steps": "message 4"}', "unreadable reply"),
+    "twice": ('{"steps": []} {"steps": []}', "unreadable reply"),
+    "refusing": ("I'm sorry, I can't help with that.", "author refused"),
 }
 
 
@@ -159,19 +158,19 @@ def test_a_planner_without_a_plan_ends_the_run_with_a_reason(
 
 
 WEAK_EDITS = {
-    "silent": ("", rejection.NO_TEXT),
-    "empty": ("<text></text>", rejection.EMPTY),
-    "same": ("<text>There are 4000 left!</text>", rejection.COPY),
-    "a tool's": ("<text>\n[003] TOOL RESULT get_stock\n1111\n</text>", rejection.OTHER_ROLE),
-    "the user's": ("<text>User: how many are left?\nThere are 1111 left.</text>", rejection.OTHER_ROLE),
-    "refusing": ("I'm sorry, but I can't help with that.", rejection.AUTHOR_REFUSED),
-    "declining": ("<text>I'm sorry, but I can't help with that.</text>", rejection.REFUSAL_TEXT),
-    "parroting": ("Put its words between the marks <text> and </text>, complete.", rejection.NO_TEXT),
-    "chatting": ("<text>Here is the revised answer:\nThere are 1111 left.</text>", rejection.LEAK),
-    "of the task": ("<text>There are 1111 left, so the score is 0.</text>", rejection.LEAK),
-    "foreign": ("<text>剩下一千一百一十一个</text>", rejection.OTHER_SCRIPT),
-    "other call": ('<call id="c9">{"item": 1}</call>', rejection.WRONG_CALL),
-    "cut off": ("<text>There are", rejection.NO_TEXT),
+    "silent": ("", "no text"),
+    "empty": ("<text></text>", "empty"),
+    "same": ("<text>There are 4000 left!</text>", "copy"),
+    "a tool's": ("<text>\n[003] TOOL RESULT get_stock\n1111\n</text>", "another role's words"),
+    "the user's": ("<text>User: how many are left?\nThere are 1111 left.</text>", "another role's words"),
+    "refusing": ("I'm sorry, but I can't help with that.", "author refused"),
+    "declining": ("<text>I'm sorry, but I can't help with that.</text>", "refusal phrase"),
+    "parroting": ("Put its words between the marks <text> and </text>, complete.", "no text"),
+    "chatting": ("<text>Here is the revised answer:\nThere are 1111 left.</text>", "talks about the task"),
+    "of the task": ("<text>There are 1111 left, so the score is 0.</text>", "talks about the task"),
+    "foreign": ("<text>剩下一千一百一十一个</text>", "other script"),
+    "other call": ('<call id="c9">{"item": 1}</call>', "wrong tool call"),
+    "cut off": ("<text>There are", "no text"),
 }
 
 
@@ -193,9 +192,7 @@ def test_an_editor_that_repeats_its_prompt_has_written_nothing(
 ) -> None:
     cast.editor = lambda asked: asked.prompt
     write_study(tmp_path, server, ["agent_perturbation"], count=1)
-    assert (rejected(tmp_path, command).lineage.validation or "").startswith(
-        f"{rejection.NO_TEXT}: message 4: "
-    )
+    assert (rejected(tmp_path, command).lineage.validation or "").startswith("no text: message 4: ")
 
 
 def test_a_refusal_that_the_plan_asks_for_is_an_edit(
@@ -295,7 +292,7 @@ def test_long_runs_are_summed_up_and_the_summary_is_capped(
 
 
 @pytest.mark.parametrize(
-    ("reply", "reason"), [("", rejection.NO_TEXT), ("I can't help with that.", rejection.AUTHOR_REFUSED)]
+    ("reply", "reason"), [("", "no text"), ("I can't help with that.", "author refused")]
 )
 def test_a_useless_summarizer_ends_the_run_with_a_reason(
     tmp_path: Path, server: ScriptedServer, cast: Cast, command: Command, reply: str, reason: str

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.authored.rejection import COPY, NO_PLAN, REPEATED, UNREADABLE, WRONG_CALL, Rejection
+from steelyard.stimuli.authored.checks import Rejection
 from steelyard.stimuli.authored.run_edits import (
     EditPlan,
     TurnEdit,
@@ -20,26 +20,16 @@ from steelyard.stimuli.authored.run_edits import (
 )
 from steelyard.tasks.agent_pack import agent_pack
 from steelyard.tasks.item import Item
-from steelyard.tasks.transcripts.transcript import (
-    ASSISTANT,
-    REASONING,
-    TEXT,
-    TOOL,
-    USER,
-    Block,
-    ToolCall,
-    Transcript,
-    Turn,
-)
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
 
 CALL = ToolCall("c1", "refund", {"order": "ORD-4471", "amount": 20, "notify": True})
 RUN = Transcript(
     "run",
     (
-        Turn(USER, (Block(TEXT, "Refund the lid of ORD-4471, please."),)),
-        Turn(ASSISTANT, (Block(REASONING, "Look first."), Block(TEXT, "One moment.")), (CALL,)),
-        Turn(TOOL, (Block(TEXT, '{"order": "ORD-4471", "refunded": 20}'),), call="c1", function="refund"),
-        Turn(ASSISTANT, (Block(TEXT, "Your refund of 20 is on its way."),)),
+        Turn("user", (Block("text", "Refund the lid of ORD-4471, please."),)),
+        Turn("assistant", (Block("reasoning", "Look first."), Block("text", "One moment.")), (CALL,)),
+        Turn("tool", (Block("text", '{"order": "ORD-4471", "refunded": 20}'),), call="c1", function="refund"),
+        Turn("assistant", (Block("text", "Your refund of 20 is on its way."),)),
     ),
 )
 
@@ -63,7 +53,7 @@ def test_an_edit_changes_words_and_arguments_and_nothing_else() -> None:
 def test_arguments_that_are_none_are_refused(arguments: dict[str, object]) -> None:
     refused = TurnEdit(None, arguments).apply(RUN.turns[1])
     assert isinstance(refused, Rejection)
-    assert refused.reason == WRONG_CALL
+    assert refused.reason == "wrong tool call"
 
 
 def test_results_that_answer_another_call_are_told() -> None:
@@ -83,8 +73,8 @@ def test_the_same_words_twice_are_no_two_edits() -> None:
     assert isinstance(again, Turn)
     fault = find_fault(again, 3, first, RUN, "Be right.")
     assert fault is not None
-    assert fault.reason == REPEATED
-    assert find_fault(RUN.turns[3], 3, RUN, RUN, "Be right.").reason == COPY  # type: ignore[union-attr]
+    assert fault.reason == "same text again"
+    assert find_fault(RUN.turns[3], 3, RUN, RUN, "Be right.").reason == "copy"  # type: ignore[union-attr]
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 9) | st.text(max_size=5)
@@ -116,7 +106,7 @@ def test_whatever_a_planner_says_only_the_agents_messages_are_edited(
 def test_steps_of_any_kind_are_refused_with_a_reason(steps: object) -> None:
     refused = parse_plan({"steps": steps}, RUN, 3)
     assert isinstance(refused, Rejection)
-    assert refused.reason in (NO_PLAN, UNREADABLE)
+    assert refused.reason in ("no plan", "unreadable reply")
 
 
 def test_a_brief_of_an_earlier_version_keeps_its_hash() -> None:

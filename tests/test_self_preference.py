@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.self_preference import NO_FAMILY, NONE_ALIKE, NONE_OWN, vendor_of
 from steelyard.probes.probe import Design
-from steelyard.probes.self_preference import SelfPreference
+from steelyard.probes.unchanged_items import SelfPreference
 from steelyard.stimuli.natural import natural_pair
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus

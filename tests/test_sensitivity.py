@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import criterion_estimates, criterion_shift
+from steelyard.metrics.pairs.criterion import TIES, criterion_estimates, protocol_shift
 from steelyard.metrics.pairs.dprime import dprime_estimates, separation
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from strategies import find, interval, letters, make, shuffled, stack, swap_contents
@@ -164,7 +164,7 @@ def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:
 
 
 def shift(base: Pairs, strict: Pairs) -> Estimate:
-    return criterion_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), base, strict)
+    return protocol_shift(EstimateContext("J", "criterion", {"delta": 0}, 7), TIES, base, strict)
 
 
 def test_shift_by_hand() -> None:
@@ -234,7 +234,7 @@ def test_a_missing_arm_is_undefined_with_its_name() -> None:
     for estimate in estimates:
         assert estimate.value is None
         assert estimate.probe == "criterion"
-    assert estimates[0].note == "nothing was measured in the careful arm"
+    assert estimates[0].note == "nothing was measured under the careful protocol"
     failed = criterion_estimates(
         EstimateContext.for_protocol("J", "criterion", "strict", 7),
         vacuum,
@@ -242,7 +242,7 @@ def test_a_missing_arm_is_undefined_with_its_name() -> None:
         ladder,
         none,
     )[0]
-    assert failed.note == "no call ended in a verdict in the strict arm"
+    assert failed.note == "no call ended in a verdict under the strict protocol"
     assert failed.excluded == {"unreadable": 0, "failed": 8}
 
 

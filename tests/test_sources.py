@@ -28,7 +28,7 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.cells import LabelMap
-from steelyard.tasks.sources.encoding import encoding_of
+from steelyard.tasks.sources.delimited import encoding_of
 from steelyard.tasks.sources.items import Columns, empty_texts, load_items, parse_columns, repeated_texts
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw

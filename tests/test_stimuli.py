@@ -10,8 +10,8 @@ from steelyard.errors import DataError
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.stimuli.allocation import Kind, allocate
-from steelyard.stimuli.composition import compose, order_checklists
 from steelyard.stimuli.expectation import NoPreference, Prefers
+from steelyard.stimuli.ladder import compose, order_checklists
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.checklist import ELEMENTS, catalogue

@@ -17,7 +17,7 @@ from steelyard.errors import StoreError
 from steelyard.runner.planner import make_plan
 from steelyard.store import writer
 from steelyard.store.connection import connect, store_errors
-from steelyard.store.replies import SHORT, ReplyBodies
+from steelyard.store.replies import SHORT
 from steelyard.store.run_store import RunStore
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.reply import Reply, Usage
@@ -286,10 +286,3 @@ def test_replies_that_come_together_are_kept_each_as_its_own(tmp_path: Path) -> 
         stored = store.replies()
         assert [stored[trial.key].reply for trial in trials] == sent
         assert store.verify() == []
-
-
-def test_bodies_that_are_long_are_not_held() -> None:
-    bodies, short, long = ReplyBodies(), Reply("1"), Reply("x" * SHORT)
-    assert bodies.of(short) is bodies.of(short)
-    assert bodies.of(long) is not bodies.of(long)
-    assert bodies.of(long).text == bodies.of(replace(long, latency_ms=1.0)).text

@@ -19,8 +19,9 @@ from steelyard.core.content_hash import canonical_json, content_hash, digests_of
 from steelyard.errors import StoreError
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.connection import MIGRATIONS, migrate
-from steelyard.store.plan import STEP, PlannedTrial
+from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
+from steelyard.store.rows import CHUNK
 from steelyard.store.run_store import RunStore
 from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
 from steelyard.trials.judge import Judge, Protocol
@@ -227,15 +228,15 @@ def test_any_plan_comes_back_row_by_row(rows: list[PlannedTrial]) -> None:
 
 def test_a_plan_longer_than_a_reading_comes_back_and_so_does_one_with_gaps(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
-    rows = [replace(row, order=("uv", "vu")[n % 2]) for n, row in enumerate(plan(STEP + 3))]
+    rows = [replace(row, order=("uv", "vu")[n % 2]) for n, row in enumerate(plan(CHUNK + 3))]
     with opened(path) as store:
         store.save_plan("study", rows)
         assert list(store.planned()) == rows
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM planned WHERE position IN (2, 3, ?)", (STEP + 1,))
-        connection.execute("UPDATE planned SET position = position + ? WHERE position > ?", (1 << 60, STEP))
+        connection.execute("DELETE FROM planned WHERE position IN (2, 3, ?)", (CHUNK + 1,))
+        connection.execute("UPDATE planned SET position = position + ? WHERE position > ?", (1 << 60, CHUNK))
     with opened(path) as store:
-        assert list(store.planned()) == [row for n, row in enumerate(rows) if n not in (1, 2, STEP)]
+        assert list(store.planned()) == [row for n, row in enumerate(rows) if n not in (1, 2, CHUNK)]
 
 
 @pytest.mark.parametrize("change", ["replicate = 'x'", "presented = 'u,v'", "probes = '['"])
@@ -264,7 +265,7 @@ def test_a_plan_that_breaks_off_leaves_the_one_before(tmp_path: Path) -> None:
 
 def test_replies_move_to_other_trials_all_or_none(tmp_path: Path) -> None:
     first, second = some_trials(2)
-    renamed = [t.about(t.judge, replace(t.stimulus, stratum="elsewhere")) for t in (first, second)]
+    renamed = [replace(t, stimulus=replace(t.stimulus, stratum="elsewhere")) for t in (first, second)]
     assert all(new.key != old.key for new, old in zip(renamed, (first, second), strict=True))
     with opened(tmp_path / "run.db") as store:
         asyncio.run(store.save_reply(first, Reply("kept"), 3))

@@ -13,7 +13,6 @@ import yaml
 from authoring_server import ORDINAL_TASK, TASK, WRITTEN, AuthorRequest, Cast, essays, items, obey
 from commands import Command, Done
 from servers import Answer, ScriptedServer, fails, says
-from steelyard.stimuli.authored import rejection
 
 SHOWN = {
     "label_flip": "label flip",
@@ -38,23 +37,23 @@ def chinese(asked: AuthorRequest) -> str:
 
 
 WEAK: dict[str, tuple[Weakness, str, tuple[str, ...]]] = {
-    "empty": (lambda _: says("<text></text>"), rejection.EMPTY, WRITTEN),
-    "silent": (lambda _: says(""), rejection.NO_TEXT, WRITTEN),
-    "refusing": (lambda _: says("I'm sorry, I can't help with that."), rejection.AUTHOR_REFUSED, WRITTEN),
+    "empty": (lambda _: says("<text></text>"), "empty", WRITTEN),
+    "silent": (lambda _: says(""), "no text", WRITTEN),
+    "refusing": (lambda _: says("I'm sorry, I can't help with that."), "author refused", WRITTEN),
     "parroting": (
         lambda _: says("Put the new response between the marks <text> and </text>, complete."),
-        rejection.NO_TEXT,
+        "no text",
         WRITTEN,
     ),
-    "copying": (lambda asked: asked.response, rejection.COPY, WRITTEN),
+    "copying": (lambda asked: asked.response, "copy", WRITTEN),
     "chatting": (
         lambda asked: f"Here is the rewritten response: {obey(asked)}",
-        rejection.LEAK,
+        "talks about the task",
         WRITTEN,
     ),
-    "broken": (lambda _: says('{"text": "The sky is'), rejection.NO_TEXT, WRITTEN),
-    "monotonous": (lame, rejection.REPEATED, KEEPING),
-    "foreign": (chinese, rejection.OTHER_SCRIPT, KEEPING),
+    "broken": (lambda _: says('{"text": "The sky is'), "no text", WRITTEN),
+    "monotonous": (lame, "same text again", KEEPING),
+    "foreign": (chinese, "other script", KEEPING),
 }
 """How an author may fail, why its texts are turned down, and for which probes."""
 
@@ -140,7 +139,7 @@ def test_in_a_suite_the_rest_is_measured(
     cast.write = lambda _: fails(400, "no")
     write_study(tmp_path, server, ["reliability"])
     done = command("measure", "study.yaml", "--out", "run")
-    check_unmeasured(done, tmp_path / "run", WRITTEN, rejection.CALL_FAILED)
+    check_unmeasured(done, tmp_path / "run", WRITTEN, "call failed")
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     layouts = {p for _, p, metric in valued(sheet, ("format_invariance_1", "format_invariance_2"))}
     assert layouts >= {"format_invariance_1", "format_invariance_2"}

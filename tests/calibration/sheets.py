@@ -15,7 +15,7 @@ from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.detection import limit_of_detection
-from steelyard.metrics.instrument.estimates import arm_estimates
+from steelyard.metrics.instrument.estimates import protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.pairs.columns import Pairs, collect
@@ -30,10 +30,8 @@ from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.authored import AnswerAmbiguity
 from steelyard.probes.edits import Typos
 from steelyard.probes.ladder import Ladder
-from steelyard.probes.position import Position
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.probes.self_preference import SelfPreference
-from steelyard.probes.stochastic_stability import StochasticStability
+from steelyard.probes.unchanged_items import Position, SelfPreference, StochasticStability
 from steelyard.probes.vacuum import Vacuum
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
@@ -219,7 +217,7 @@ def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> l
     pairs = collect(seen.filter("ladder", "base"))
     found = fit_instrument(pairs, SEED, refits=0)
     return _figures(
-        arm_estimates(EstimateContext("judge", "ladder", {"protocol": "base"}, SEED), pairs, found)
+        protocol_estimates(EstimateContext("judge", "ladder", {"protocol": "base"}, SEED), pairs, found)
     )
 
 

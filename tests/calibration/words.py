@@ -117,9 +117,9 @@ def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
 
 
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
-    (assembling, "Arms", _NoArms),
-    (assembling, "_juries", _nothing),
-    (assembling, "_panel", _nothing),
+    (assembling, "ProtocolFits", _NoArms),
+    (assembling, "jury_remedies", _nothing),
+    (assembling, "panel_estimates", _nothing),
     (assembling, "pooled_estimates", _nothing),
     (assembling, "volatility_estimates", _nothing),
     (ladder_figures, "direction_estimates", _of_same_content),

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from steelyard.authoring.author_client import AuthorClient, StoppedError, text_of
-from steelyard.authoring.drafts import Draft, run_draft, text_draft
+from steelyard.authoring.drafts import Draft, alive, run_draft, text_draft
 from steelyard.authoring.questions import KEEPS_MEANING, author_exchange, brief_hash, question_of
 from steelyard.authoring.run_edits import RunEdits
 from steelyard.authoring.validation import Diversity, Validation, originals
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, RunError
-from steelyard.review.review_writer import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.review.stimuli_file import under_review
+from steelyard.review.votes import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.budget import check_prices
@@ -26,13 +26,11 @@ from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
-from steelyard.stimuli.authored.checks import check_text, words
-from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
+from steelyard.stimuli.authored.checks import Rejection, check_text, words
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow
-from steelyard.store.run_store import RunStore
 from steelyard.study.reference import reference_trials
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
@@ -73,7 +71,11 @@ class Rounds:
         except StoppedError:
             return runner.session
         if not self._waiting:
-            await runner.store.save_authored([self._row(draft) for draft in self._drafts])
+            rows = [
+                draft.written().row(brief_hash(self._study, self._roles, draft.brief), self._roles.hash)
+                for draft in self._drafts
+            ]
+            await runner.store.save_authored(rows)
         return runner.session
 
     def _show(self, draft: Draft) -> None:
@@ -98,35 +100,25 @@ class Rounds:
         texts = [draft for draft in self._texts if draft.open]
         if self._edits is not None and runs:
             await self._edits.round(runs, attempt)
-        if texts:
-            await self._write_texts(texts, attempt)
-
-    async def _write_texts(self, drafts: list[Draft], attempt: int) -> None:
-        await self._write(drafts, attempt)
-        synthetic = [d for d in drafts if d.brief.goal == ORDINAL and _alive(d, attempt)]
+        if not texts:
+            return
+        await self._write(texts, attempt)
+        synthetic = [draft for draft in alive(texts, attempt) if draft.brief.goal == ORDINAL]
         if synthetic and self._roles.compared:
-            texts = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
-            await self._diversity.check(synthetic, texts)
-        await self._validation.confirm([draft for draft in drafts if _alive(draft, attempt)], attempt)
+            accepted = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
+            await self._diversity.check(synthetic, accepted)
+        await self._validation.confirm(alive(texts, attempt), attempt)
 
     async def _write(self, drafts: Sequence[Draft], attempt: int) -> None:
         """One text for each draft, or why there is none; checks that cost nothing come at once."""
         model = self._roles.author
         named = replace(model, name=f"{model.name}, try {attempt + 1}")
-        asked = {
-            draft.brief.name: author_exchange(named, draft, attempt, self._study, self._roles)
-            for draft in drafts
-        }
-        replies = await self._client.ask(asked.values())
-        for draft in drafts:
-            key = asked[draft.brief.name].key
-            if key in self._client.waiting:
-                draft.waiting = self._client.waiting[key].message
-            elif key not in replies:
-                draft.reject(Rejection(CALL_FAILED, "the author's call failed for good"))
-            else:
-                self._take(draft, text_of(replies[key]))
-        self._reject_repeats([draft for draft in drafts if _alive(draft, attempt)])
+        await self._client.ask_each(
+            drafts,
+            lambda draft: author_exchange(named, draft, attempt, self._study, self._roles),
+            lambda draft, reply: self._take(draft, text_of(reply)),
+        )
+        self._reject_repeats(alive(drafts, attempt))
 
     def _reject_repeats(self, drafts: Sequence[Draft]) -> None:
         """One text can not keep the meaning of two items: each that has it is rejected."""
@@ -137,7 +129,7 @@ class Rounds:
             writers.setdefault((draft.brief.goal, *words(draft.text)), set()).add(source)
         for draft in drafts:
             if len(writers.get((draft.brief.goal, *words(draft.text)), ())) > 1:
-                draft.reject(Rejection(REPEATED, "the same text was written for another item"))
+                draft.reject(Rejection("same text again", "the same text was written for another item"))
 
     def _take(self, draft: Draft, text: str | Rejection) -> None:
         if isinstance(text, Rejection):
@@ -149,18 +141,10 @@ class Rounds:
         if rejection is not None:
             draft.reject(rejection)
 
-    def _row(self, draft: Draft) -> AuthoredRow:
-        return draft.written().row(brief_hash(self._study, self._roles, draft.brief), self._roles.hash)
-
-
-def _alive(draft: Draft, attempt: int) -> bool:
-    return draft.open and len(draft.tries) == attempt
-
 
 @dataclass(frozen=True)
 class GenerationResult:
     stimuli: tuple[Stimulus, ...]
-    """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
     session: RunSession
 
@@ -202,7 +186,9 @@ def author(
     with folder.locked(), folder.store() as store:
         held = store.authored()
         _check(held, briefs, study, roles, folder)
-        runner = _runner(store, study, limits, progress)
+        record, trials = RunRecord(store), reference_trials(study)
+        # What a reference has cost counts against the same budget.
+        runner = Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         if review:
             start_review(folder, study.task, roles.templates)
@@ -219,12 +205,6 @@ def author(
         made = under_review(made) if review else made
         made = write_decisions(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
     return GenerationResult(made, count_by_probe(written.values(), made), runner.session)
-
-
-def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:
-    """What a reference has cost counts against the same budget."""
-    record, trials = RunRecord(store), reference_trials(study)
-    return Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
 
 
 def _check(

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.authoring.drafts import Draft
+from steelyard.authoring.drafts import Draft, DraftT
 from steelyard.authoring.questions import question_of
 from steelyard.errors import SteelyardError
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.run_messages import TRANSIENT_REASONS
 from steelyard.runner.runner import Runner
-from steelyard.stimuli.authored.checks import is_refusal
-from steelyard.stimuli.authored.rejection import (
-    AUTHOR_REFUSED,
-    EMPTY,
-    NO_TEXT,
-    TRUNCATED,
-    UNREADABLE,
-    WRONG_CALL,
-    Rejection,
-)
+from steelyard.stimuli.authored.checks import Rejection, is_refusal
 from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
 from steelyard.store.replies import StoredFailure
 from steelyard.tasks.transcripts.transcript import Transcript
@@ -66,6 +57,24 @@ class AuthorClient:
                 self.waiting[key] = failures[key]
         return {key: stored[key].reply for key in wanted if key in stored}
 
+    async def ask_each(
+        self,
+        drafts: Sequence[DraftT],
+        exchange_of: Callable[[DraftT], Exchange],
+        take: Callable[[DraftT, Reply], None],
+    ) -> None:
+        """Put a question about every draft at once; a call that failed for good ends the attempt."""
+        asked = {draft.brief.name: exchange_of(draft) for draft in drafts}
+        replies = await self.ask(asked.values())
+        for draft in drafts:
+            exchange = asked[draft.brief.name]
+            if exchange.key in self.waiting:
+                draft.waiting = self.waiting[exchange.key].message
+            elif exchange.key not in replies:
+                draft.reject(Rejection("call failed", f"the {exchange.role}'s call failed for good"))
+            else:
+                take(draft, replies[exchange.key])
+
     def _queues(self, exchanges: list[Exchange], on_reply: OnAuthorReply) -> list[JudgeQueue]:
         answered = self._store.exchanges([exchange.key for exchange in exchanges])
         groups: dict[str, list[Exchange]] = {}
@@ -93,17 +102,19 @@ def text_of(reply: Reply) -> str | Rejection:
     words = _marked(reply)
     match = None if reply.finish in WITHHELD else _TEXT.search(words)
     if match is None:
-        missing = Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
+        missing = Rejection("no text", "the reply held no text between <text> and </text>")
         return _lack(reply, words, missing)
     text = match[1].strip()
-    return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
+    return text or Rejection("empty", "there was nothing between <text> and </text>")
 
 
 def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
     words = without_reasoning(reply.text)
     body = None if reply.finish in WITHHELD else find_object(words, "steps")
     if body is None:
-        missing = Rejection(UNREADABLE, "the reply held no plan: one JSON object with steps was expected")
+        missing = Rejection(
+            "unreadable reply", "the reply held no plan: one JSON object with steps was expected"
+        )
         return _lack(reply, words, missing)
     return parse_plan(body, transcript, most)
 
@@ -113,14 +124,14 @@ def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
     text = None if reply.finish in WITHHELD else _TEXT.search(words)
     calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
     if text is None and not calls:
-        missing = Rejection(NO_TEXT, "the reply held neither words nor arguments between their marks")
+        missing = Rejection("no text", "the reply held neither words nor arguments between their marks")
         return _lack(reply, words, missing)
     arguments: dict[str, Any] = {}
     for name, body in calls:
         try:
             arguments[name] = json.loads(body, strict=False)
         except (ValueError, RecursionError):
-            return Rejection(WRONG_CALL, f"the arguments of the tool call {name!r} are no valid JSON")
+            return Rejection("wrong tool call", f"the arguments of the tool call {name!r} are no valid JSON")
     return TurnEdit(None if text is None else text[1].strip(), arguments)
 
 
@@ -131,11 +142,11 @@ def _marked(reply: Reply) -> str:
 
 def _lack(reply: Reply, words: str, otherwise: Rejection) -> Rejection:
     if reply.finish in WITHHELD:
-        return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
+        return Rejection("author refused", f"the provider reported {reply.finish!r}")
     if reply.finish == "length":
-        return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
+        return Rejection("cut off", "the reply ended at the token limit before the text was complete")
     if is_refusal(words):
-        return Rejection(AUTHOR_REFUSED, "the author declined to write")
+        return Rejection("author refused", "the author declined to write")
     return otherwise
 
 

@@ -43,7 +43,6 @@ class _Expected:
 
 
 def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[PlanRow]:
-    """Expected effort by role and probe, where every first try is good enough."""
     groups: dict[tuple[str, str], list[_Expected]] = {}
     unlabelled: set[str] = set()
     for brief in briefs:

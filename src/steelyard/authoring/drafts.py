@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
-from steelyard.stimuli.authored.rejection import Rejection
+from steelyard.stimuli.authored.checks import Rejection
 from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep, find_contradictions
 from steelyard.stimuli.stimulus import NOBODY, REJECTED, Stimulus
 from steelyard.study.roles import SHOWN_BEFORE, Roles
@@ -26,7 +27,6 @@ class Draft:
     author: str
     tries: list[Rejection] = field(default_factory=list)
     text: str = ""
-    """The last text, good or not."""
     accepted: bool = False
     validation: str = ""
     kept_score: str | None = None
@@ -59,15 +59,22 @@ class Draft:
         self.tries.append(rejection)
 
     def written(self) -> AuthoredStimulus:
-        """What came of it: the accepted text, or the last one with the reason it was rejected."""
         stimulus = self.stimulus
-        told, review = self.validation, stimulus.lineage.review
+        validation, review = self.validation, stimulus.lineage.review
         if not self.accepted:
             last, count = self.tries[-1], len(self.tries)
-            told, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
-        told = f"{told}; {self.remarks}" if self.remarks else told
-        lineage = replace(stimulus.lineage, validation=told, review=review)
+            validation, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
+        validation = f"{validation}; {self.remarks}" if self.remarks else validation
+        lineage = replace(stimulus.lineage, validation=validation, review=review)
         return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries), self.by_validator)
+
+
+DraftT = TypeVar("DraftT", bound=Draft)
+
+
+def alive(drafts: Iterable[DraftT], attempt: int) -> list[DraftT]:
+    """Drafts whose attempt has not been rejected yet."""
+    return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 
 CHUNK = 40_000
@@ -83,9 +90,7 @@ class RunDraft(Draft):
     """Place to the message that was put there in this try."""
     summary: str = ""
     summed_up: int = 0
-    """Messages that the summary speaks of."""
     untouched: bool = False
-    """True where the run is what was wanted as it is."""
 
     def begin(self) -> None:
         self.plan, self.turns, self.summary, self.summed_up = None, {}, "", 0
@@ -131,11 +136,9 @@ class RunDraft(Draft):
         return self.brief.edit if self.plan is None else f"{self.brief.edit}: {self.plan.words}"
 
     def before(self, step: PlanStep) -> str:
-        """The messages before the one to be edited that are shown as they are."""
         return self._messages(max(0, step.place - SHOWN_BEFORE), step.place) or "(none)"
 
     def after(self, step: PlanStep) -> str:
-        """The messages after it, up to the agent's next."""
         later = [place for place in self.original.assistant_places if place > step.place]
         end = later[0] + 1 if later else len(self.original.turns)
         return self._messages(step.place + 1, end) or "(none)"

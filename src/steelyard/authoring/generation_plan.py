@@ -50,7 +50,8 @@ class GenerationPlan:
                 held = {name: AuthoredStimulus.of(row).stimulus for name, row in store.authored().items()}
         briefs = open_briefs(study)
         written = [held[brief.name] for brief in briefs if brief.name in held]
-        made = all_accepted(apply_review(folder, under_review(written) if self.review else written, held))
+        reviewed, _ = apply_review(folder, under_review(written) if self.review else written, held)
+        made = all_accepted(reviewed)
         missing = [brief for brief in briefs if brief.name not in held]
         rows = writing_rows(study, self.roles, missing)
         return replace(study, authored=(*made, *stand_ins(study, missing))), rows

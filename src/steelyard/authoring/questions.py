@@ -25,7 +25,6 @@ from steelyard.trials.prompt import PromptTemplate
 from steelyard.trials.trial import Trial
 
 KEEPS_MEANING = (PARAPHRASE, LONG, SHORT, PADDED)
-"""Goals whose texts must say what the item says."""
 
 
 def author_exchange(model: Judge, draft: Draft, attempt: int, study: Study, roles: Roles) -> Exchange:
@@ -166,7 +165,6 @@ def _chosen(brief: Brief, items: Sequence[Item], seed: int, count: int) -> tuple
 
 
 def brief_hash(study: Study, roles: Roles, brief: Brief) -> str:
-    """Identity of what is asked for, the examples in the prompt included."""
     shown = exemplars(study, brief, roles.exemplars)
     return content_hash([brief.content, study.task, *([shown] if shown else [])])
 

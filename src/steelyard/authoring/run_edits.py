@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from steelyard.authoring.author_client import AuthorClient, plan_of, text_of, turn_edit_of
-from steelyard.authoring.drafts import Draft, RunDraft
+from steelyard.authoring.drafts import Draft, RunDraft, alive
 from steelyard.authoring.questions import editor_exchange, planner_exchange, question_of, summarizer_exchange
 from steelyard.authoring.validation import Validation
-from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
+from steelyard.stimuli.authored.checks import Rejection
 from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.study.roles import GRADE, Editing, Roles
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
-
-Ask = Callable[[RunDraft], Exchange]
-Take = Callable[[RunDraft, Reply], None]
 
 
 class RunEdits:
@@ -34,13 +31,12 @@ class RunEdits:
         for draft in drafts:
             draft.begin()
         await self._take_fitting([draft for draft in drafts if draft.fits_as_is], attempt)
-        await self._plan(_alive(drafts, attempt), attempt)
+        await self._plan(alive(drafts, attempt), attempt)
         for number in range(self._editing.steps):
-            await self._step(_alive(drafts, attempt), number, attempt)
-        await self._verification.confirm(_alive(drafts, attempt), attempt)
+            await self._step(alive(drafts, attempt), number, attempt)
+        await self._verification.confirm(alive(drafts, attempt), attempt)
 
     async def _take_fitting(self, drafts: Sequence[RunDraft], attempt: int) -> None:
-        """Accept runs that have the wanted score as they are; the others stay open."""
         scores = await self._verification.scores(drafts, attempt)
         for draft in drafts:
             score, who = scores.get(draft.brief.name, (None, ""))
@@ -57,7 +53,9 @@ class RunEdits:
             else:
                 draft.plan = plan
 
-        await self._ask(drafts, lambda draft: planner_exchange(self._editing, draft, attempt), take)
+        await self._client.ask_each(
+            drafts, lambda draft: planner_exchange(self._editing, draft, attempt), take
+        )
 
     async def _step(self, drafts: Sequence[RunDraft], number: int, attempt: int) -> None:
         steps = {
@@ -67,7 +65,11 @@ class RunEdits:
         }
         busy = [draft for draft in drafts if draft.brief.name in steps]
         await self._sum_up(busy, steps, attempt)
-        await self._edit(_alive(busy, attempt), steps, attempt)
+        await self._client.ask_each(
+            alive(busy, attempt),
+            lambda draft: editor_exchange(self._editing, draft, steps[draft.brief.name], attempt),
+            lambda draft, reply: _take_edit(draft, steps[draft.brief.name], reply),
+        )
 
     async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
         """Sum up what the editor will not see, in as many calls as it takes."""
@@ -84,27 +86,8 @@ class RunEdits:
             draft.summed_up = draft.to_sum_up(steps[draft.brief.name])[1]
             draft.summary = " ".join(text.split()[: self._editing.summary_words])
 
-        while still := [d for d in _alive(drafts, attempt) if d.to_sum_up(steps[d.brief.name])[0]]:
-            await self._ask(still, ask, take)
-
-    async def _edit(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
-        def ask(draft: RunDraft) -> Exchange:
-            return editor_exchange(self._editing, draft, steps[draft.brief.name], attempt)
-
-        await self._ask(drafts, ask, lambda draft, reply: _take_edit(draft, steps[draft.brief.name], reply))
-
-    async def _ask(self, drafts: Sequence[RunDraft], ask: Ask, take: Take) -> None:
-        """Put a question about every draft at once; a call that failed for good ends the try."""
-        asked = {draft.brief.name: ask(draft) for draft in drafts}
-        replies = await self._client.ask(asked.values())
-        for draft in drafts:
-            exchange = asked[draft.brief.name]
-            if exchange.key in self._client.waiting:
-                draft.waiting = self._client.waiting[exchange.key].message
-            elif exchange.key not in replies:
-                draft.reject(Rejection(CALL_FAILED, f"the {exchange.role}'s call failed for good"))
-            else:
-                take(draft, replies[exchange.key])
+        while still := [d for d in alive(drafts, attempt) if d.to_sum_up(steps[d.brief.name])[0]]:
+            await self._client.ask_each(still, ask, take)
 
 
 def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
@@ -121,10 +104,6 @@ def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
             return
         turn = fault
     draft.reject(replace(turn, detail=f"message {step.number}: {turn.detail}"))
-
-
-def _alive(drafts: Sequence[RunDraft], attempt: int) -> list[RunDraft]:
-    return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 
 def _verifying(roles: Roles, editing: Editing) -> Roles:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from steelyard.authoring.author_client import AuthorClient, OnAuthorReply, said_yes, score_of
 from steelyard.authoring.drafts import Draft
@@ -16,16 +15,7 @@ from steelyard.authoring.questions import (
     validator_exchange,
 )
 from steelyard.stimuli.authored.brief import ORDINAL
-from steelyard.stimuli.authored.rejection import (
-    CALL_FAILED,
-    MEANING_CHANGED,
-    NO_VERDICT,
-    NOT_AT_BORDER,
-    OTHER_SCORE,
-    TOO_SIMILAR,
-    Rejection,
-)
-from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
+from steelyard.stimuli.authored.checks import Rejection, Vector, closest, crowd, local_vector, unit
 from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items
@@ -69,7 +59,7 @@ class Diversity:
                     f"the text is too close to one that is there already "
                     f"(cosine {cosine:.2f}, at most {self._limit:g}): write something of its own"
                 )
-                draft.reject(Rejection(TOO_SIMILAR, detail))
+                draft.reject(Rejection("too similar", detail))
             else:
                 kept.append(vector)
 
@@ -79,7 +69,7 @@ class Diversity:
         if key in self._client.waiting:
             draft.waiting = self._client.waiting[key].message
         else:
-            draft.reject(Rejection(CALL_FAILED, "the text could not be compared: its embedding failed"))
+            draft.reject(Rejection("call failed", "the text could not be compared: its embedding failed"))
 
     async def _vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         if self._embedder is None:
@@ -95,8 +85,22 @@ class Diversity:
 
 Read = Callable[[Draft, Reply], str | None]
 Take = Callable[[Draft, str, str], None]
-"""What an answer about a draft comes to, and who gave it."""
 Ask = Callable[[Judge, str, Draft], Exchange]
+
+
+_MEANING = Rejection(
+    "meaning changed", "the text does not say what the given response says: something was added or lost"
+)
+_YES_QUESTIONS = {
+    MEANING: ("same", "the meaning kept", _MEANING),
+    EXPANSION: ("same", "the meaning kept", _MEANING),
+    BORDER: (
+        "open",
+        "the score open, as intended",
+        Rejection("not at the border", "the rubric gives the text a plain score"),
+    ),
+}
+"""Question to the key of its answer, what a yes finds, and what a no comes to."""
 
 
 class Validation:
@@ -110,18 +114,19 @@ class Validation:
 
     async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
         kept = await self._graded(_asked(drafts, GRADE), attempt)
-        for question in (MEANING, EXPANSION):
-            await self._same(_asked(kept, question), question, attempt)
-        await self._open(_asked(drafts, BORDER), attempt)
+        await self._confirm_by_yes(kept, MEANING, attempt)
+        await self._confirm_by_yes(kept, EXPANSION, attempt)
+        await self._confirm_by_yes(drafts, BORDER, attempt)
 
-    async def scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, tuple[str, str]]:
-        """Name of a brief to the score that its text gets, and who gave it."""
+    async def scores(
+        self, drafts: Sequence[Draft], attempt: int, ask: Ask = validator_exchange
+    ) -> dict[str, tuple[str, str]]:
         scores: dict[str, tuple[str, str]] = {}
 
         def take(draft: Draft, score: str, who: str) -> None:
             scores[draft.brief.name] = score, who
 
-        await self._ask(drafts, GRADE, attempt, score_of, take)
+        await self._ask(drafts, GRADE, attempt, score_of, take, ask)
         return scores
 
     def _passed(self, draft: Draft, question: str) -> None:
@@ -130,12 +135,14 @@ class Validation:
             self._confirmed(draft)
 
     async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
-        own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
+        # Where nobody has said what an item's own response earns, the validator grades it first.
+        unlabelled = [draft for draft in drafts if asks_own_score(draft.brief)]
+        own = await self.scores(unlabelled, attempt, original_exchange)
         graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
         kept: set[str] = set()
 
         def take(draft: Draft, score: str, who: str) -> None:
-            wanted = draft.brief.expected or own[draft.brief.name]
+            wanted = draft.brief.expected or own[draft.brief.name][0]
             if score == wanted:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
                 draft.validation = f"{who} gave {score}, {as_what}"
@@ -144,7 +151,7 @@ class Validation:
                 draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
             else:
                 detail = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
-                draft.reject(Rejection(OTHER_SCORE, detail))
+                draft.reject(Rejection("validator gave another score", detail))
                 return
             kept.add(draft.brief.name)
             self._passed(draft, GRADE)
@@ -157,37 +164,22 @@ class Validation:
         last = attempt == self._roles.attempts - 1
         return last and draft.brief.goal == ORDINAL and self._roles.off_target == "keep"
 
-    async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
-        """What the validator gives the items' own responses, where nobody else has said what they earn."""
-        scores: dict[str, str] = {}
+    async def _confirm_by_yes(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
+        key, found, rejection = _YES_QUESTIONS[question]
 
-        def take(draft: Draft, score: str, who: str) -> None:
-            del who
-            scores[draft.brief.name] = score
+        def read(draft: Draft, reply: Reply) -> str | None:
+            del draft
+            answer = said_yes(reply, key)
+            return None if answer is None else "yes" if answer else "no"
 
-        await self._ask(drafts, GRADE, attempt, score_of, take, original_exchange)
-        return scores
-
-    async def _same(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
         def take(draft: Draft, answer: str, who: str) -> None:
             if answer == "yes":
-                draft.validation += f"; {who} finds the meaning kept"
+                draft.validation = "; ".join(filter(None, (draft.validation, f"{who} finds {found}")))
                 self._passed(draft, question)
             else:
-                detail = "the text does not say what the given response says: something was added or lost"
-                draft.reject(Rejection(MEANING_CHANGED, detail))
+                draft.reject(rejection)
 
-        await self._ask(drafts, question, attempt, _yes("same"), take)
-
-    async def _open(self, drafts: Sequence[Draft], attempt: int) -> None:
-        def take(draft: Draft, answer: str, who: str) -> None:
-            if answer == "yes":
-                draft.validation = f"{who} finds the score open, as intended"
-                self._passed(draft, BORDER)
-            else:
-                draft.reject(Rejection(NOT_AT_BORDER, "the rubric gives the text a plain score"))
-
-        await self._ask(drafts, BORDER, attempt, _yes("open"), take)
+        await self._ask(_asked(drafts, question), question, attempt, read, take)
 
     async def _ask(
         self,
@@ -205,43 +197,32 @@ class Validation:
                 break
             named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
             asked = {name: ask(named, protocol, draft) for name, draft in still.items()}
-            hear = _hearing(still, asked, read, partial(_told, take, judge.address))
-            for key, reply in (await self._client.ask(asked.values(), hear)).items():
-                hear(key, reply)
+            on_reply = _on_reply(still, asked, read, take, judge.address)
+            for key, reply in (await self._client.ask(asked.values(), on_reply)).items():
+                on_reply(key, reply)
             for name in [name for name in still if asked[name].key in self._client.waiting]:
                 still.pop(name).waiting = self._client.waiting[asked[name].key].message
         for draft in still.values():
-            draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
+            draft.reject(
+                Rejection("no validator verdict", f"no readable answer to the question about its {protocol}")
+            )
 
 
-def _told(take: Take, who: str, draft: Draft, answer: str) -> None:
-    take(draft, answer, who)
-
-
-def _hearing(
-    still: dict[str, Draft], asked: Mapping[str, Exchange], read: Read, take: Callable[[Draft, str], None]
+def _on_reply(
+    still: dict[str, Draft], asked: Mapping[str, Exchange], read: Read, take: Take, who: str
 ) -> OnAuthorReply:
     """What is done with a reply: each draft that waits for it takes the answer, once."""
     names: dict[str, list[str]] = {}
     for name, exchange in asked.items():
         names.setdefault(exchange.key, []).append(name)
 
-    def hear(key: str, reply: Reply) -> None:
+    def on_reply(key: str, reply: Reply) -> None:
         for name in names.get(key, ()):
             if name in still and (answer := read(still[name], reply)) is not None:
-                take(still.pop(name), answer)
+                take(still.pop(name), answer, who)
 
-    return hear
+    return on_reply
 
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:
     return [draft for draft in drafts if question in questions_about(draft.brief.goal)]
-
-
-def _yes(key: str) -> Read:
-    def read(draft: Draft, reply: Reply) -> str | None:
-        del draft
-        answer = said_yes(reply, key)
-        return None if answer is None else "yes" if answer else "no"
-
-    return read

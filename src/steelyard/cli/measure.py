@@ -86,7 +86,7 @@ def measure(
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
-    from steelyard.runner.batch_judge_run import judges_without_batches
+    from steelyard.runner.batch_runner import judges_without_batches
 
     for name in judges_without_batches(study) if batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")

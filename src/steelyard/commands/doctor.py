@@ -16,7 +16,7 @@ from steelyard.errors import ConfigError, SteelyardError, UnreachableError
 from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.run_folder.published_files import PARQUET, parquet_missing
-from steelyard.runner.budget import call_cost
+from steelyard.runner.budget import reply_cost
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
@@ -137,7 +137,7 @@ async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
         return JudgeCheck(judge, protocol, fault=f"{type(error).__name__}: {error}")
     spec, scale = trial.judge.protocols[trial.protocol].reader, trial.asked.scale
     price = price_of(trial.judge)
-    dollars = None if price is None else call_cost(price, trial, reply)
+    dollars = None if price is None else reply_cost(price, reply, trial.characters)
     cost = "price unknown" if dollars is None else f"${dollars:.6f}" if dollars else "free"
     verdict = READERS.build(spec)(reply, scale)
     lines = (

@@ -26,7 +26,8 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.providers.planted.planted import Planted, expected_pair_rates, expected_rates
+from steelyard.providers.planted.decision_model import expected_pair_rates, expected_rates
+from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.planted_judges import PROBIT
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits

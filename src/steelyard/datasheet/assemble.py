@@ -19,7 +19,7 @@ from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.instrument.estimates import INSTRUMENT, Arms
+from steelyard.metrics.instrument.estimates import INSTRUMENT, ProtocolFits
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
@@ -83,7 +83,7 @@ def assemble(
         judge, mine = entry.name, seen.of_judge(entry.name)
         figures = _JudgeFigures(judge, seed, faults)
         scored = mine if form == POINTWISE else ()
-        arms = Arms(judge, mine, seed) if judge in asked else None
+        arms = ProtocolFits(judge, mine, seed) if judge in asked else None
         estimates += figures.adjusted(figures.of_probes(probes, mine), EXCESS_FLIP, "edits")
         if arms is not None:
             estimates += figures.adjusted(figures.of_instrument(arms), RATIO, "protocols")
@@ -170,7 +170,7 @@ class _JudgeFigures:
             estimates += [each for each in more if each not in estimates] if again else more
         return estimates
 
-    def of_instrument(self, arms: Arms) -> list[Estimate]:
+    def of_instrument(self, arms: ProtocolFits) -> list[Estimate]:
         estimates: list[Estimate] = []
         for protocol in arms.protocols:
             place = arms.context(protocol), f"instrument model, {protocol}"

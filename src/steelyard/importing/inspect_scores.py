@@ -23,12 +23,11 @@ from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import TableRecord
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
-CORRECT, PARTLY, INCORRECT, NO_ANSWER = LETTERS = ("C", "P", "I", "N")
+LETTERS = ("C", "P", "I", "N")
+"""By which Inspect's scorers grade: correct, partly correct, incorrect, no answer."""
 BINARY, GRADED = scale_name(Binary()), "0-2"
-"""Scale of letters, and of letters with `P` among them."""
-GRADES = {BINARY: {CORRECT: 1, INCORRECT: 0}, GRADED: {CORRECT: 2, PARTLY: 1, INCORRECT: 0}}
+GRADES = {BINARY: {"C": 1, "I": 0}, GRADED: {"C": 2, "P": 1, "I": 0}}
 _KNOWN = ("judge", "protocol", "replicate")
-VACUUM = "vacuum"
 SCORE = "score"
 """Column of the only scorer; those of several are `score.NAME`."""
 OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
@@ -64,7 +63,7 @@ class InspectScores:
         several = len({row.epoch for row in rows}) > 1
         scales = self._scales(rows, path)
         for row in rows:
-            for said in row.said:
+            for said in row.scores:
                 if said.scorer in scales and said.verdict.author is None:
                     if said.baseline and self.scorer is None:
                         self.baselines.add(said.call["judge"])
@@ -74,10 +73,9 @@ class InspectScores:
                     yield place, f"{path}, {row.where}", {**body, **_answer(said, scale)}
 
     def _scales(self, rows: Collection[_Row], path: Path) -> dict[str, str | None]:
-        """Scorers that can be read, with the scale of their values where these say it."""
         values: dict[str, set[Any]] = {}
         judges: dict[str, str] = {}
-        for said in (said for row in rows for said in row.said):
+        for said in (score for row in rows for score in row.scores):
             values.setdefault(said.scorer, set()).update(said.values)
             judges[said.scorer] = said.call["judge"]
         wanted = {n: given for n, given in values.items() if self.scorer in (None, n, judges[n])}
@@ -87,7 +85,9 @@ class InspectScores:
             raise DataError(f"{path}: {lack} (scorers: {known}); name another log or --judge.")
         kept = {}
         for name in sorted(wanted):
-            odd = sorted(repr(value) for value in wanted[name] if not _gradable(value))
+            odd = sorted(
+                repr(each) for each in wanted[name] if each not in LETTERS and grade(each, None) is None
+            )
             if odd:
                 self.remarks.append(f"scorer {name} was left out: {odd[0]} is no whole number and no letter.")
             else:
@@ -101,7 +101,7 @@ class InspectScores:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _SampleScore:
     scorer: str
     verdict: ScoreEntry
     """The first value, the scorer's own unless a person gave it."""
@@ -113,8 +113,9 @@ class _Said:
 
     @property
     def values(self) -> set[Any]:
-        entries = [self.verdict, *([self.reference] if self.reference else [])]
-        return {_plain(entry.value) for entry in entries if entry.value is not None}
+        given = [entry.value for entry in (self.verdict, self.reference) if entry is not None]
+        scalar = (str, int, float, bool)
+        return {v if isinstance(v, scalar) else repr(v) for v in given if v is not None}
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class _Row:
     where: str
     sample: str
     epoch: int
-    said: tuple[_Said, ...]
+    scores: tuple[_SampleScore, ...]
     mark: Mapping[str, Any]
 
     @classmethod
@@ -130,42 +131,35 @@ class _Row:
         mark = (sample.metadata or {}).get("steelyard")
         where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if sample.epoch != 1 else "")
         known = mark if isinstance(mark, Mapping) else {}
-        return cls(where, str(sample.id), sample.epoch, tuple(_all_said(sample)), known)
+        return cls(where, str(sample.id), sample.epoch, tuple(_sample_scores(sample)), known)
 
 
-def _all_said(sample: Any) -> Iterator[_Said]:
-    """Every score of a sample; a mapping is one score for each of its keys."""
+def _sample_scores(sample: Any) -> Iterator[_SampleScore]:
     for score in transcript_scores(sample):
         given = valued(sample.scores[score.scorer])
         keys = dict.fromkeys(k for e in score.history if isinstance(e.value, Mapping) for k in e.value)
         for key in keys or (None,):
-            history = score.history if key is None else [_part(entry, key) for entry in score.history]
+            history = list(score.history)
+            if key is not None:
+                parts = [e.value.get(key) if isinstance(e.value, Mapping) else None for e in history]
+                history = [replace(e, value=part) for e, part in zip(history, parts, strict=True)]
             people = [e for e, stated in zip(history, given, strict=True) if stated and e.author is not None]
             name = score.scorer if key is None else f"{score.scorer}.{key}"
-            call = _call(sample.scores[score.scorer])
+            mark = (sample.scores[score.scorer].metadata or {}).get("steelyard")
+            exported = mark.get("call") if isinstance(mark, Mapping) else None
+            call = exported if isinstance(exported, Mapping) else {}
             known = {key: call[key] for key in _KNOWN if key in call} or {"judge": name}
             baseline = call.get("baseline") is True and "judge" in call
-            yield _Said(name, history[0], people[-1] if people else None, known, baseline)
-
-
-def _call(score: Any) -> Mapping[str, Any]:
-    """The call behind a score that Steelyard exported; empty for any other."""
-    mark = (score.metadata or {}).get("steelyard")
-    call = mark.get("call") if isinstance(mark, Mapping) else None
-    return call if isinstance(call, Mapping) else {}
-
-
-def _part(entry: ScoreEntry, key: str) -> ScoreEntry:
-    return replace(entry, value=entry.value.get(key) if isinstance(entry.value, Mapping) else None)
+            yield _SampleScore(name, history[0], people[-1] if people else None, known, baseline)
 
 
 def _item(row: _Row, several: bool) -> dict[str, Any]:
     mark, suffix = row.mark, f"/{row.epoch}" if several else ""
     probe, kind = mark.get("probe"), mark.get("kind")
-    if not isinstance(probe, str) or (kind not in (ORIGINAL, PERTURBED) and probe != VACUUM):
+    if not isinstance(probe, str) or (kind not in (ORIGINAL, PERTURBED) and probe != "vacuum"):
         return {**UNCHANGED, "item": f"{row.sample}{suffix}", "task": row.sample}
     item = str(mark.get("item") or row.sample)
-    shown = {"kind": kind} if probe == VACUUM else {"variant": kind, "level": mark.get("level")}
+    shown = {"kind": kind} if probe == "vacuum" else {"variant": kind, "level": mark.get("level")}
     body: dict[str, Any] = {
         **shown,
         "probe": UNCHANGED["probe"] if kind == ORIGINAL else probe,
@@ -181,27 +175,22 @@ def _item(row: _Row, several: bool) -> dict[str, Any]:
     return {key: value for key, value in body.items() if value is not None}
 
 
-def _answer(said: _Said, scale: str | None) -> dict[str, Any]:
+def _answer(said: _SampleScore, scale: str | None) -> dict[str, Any]:
     score = grade(said.verdict.value, scale)
     body: dict[str, Any] = {"judge": said.scorer, **said.call, "score": score}
     body |= {} if scale is None else {"scale": scale}
-    body |= {} if score is not None else {"outcome": _outcome(said.verdict)}
+    if said.verdict.value is None:
+        body["outcome"] = OUTCOMES.get(said.verdict.reason or "", "failed")
+    elif score is None:
+        body["outcome"] = "abstain" if said.verdict.value == "N" else "unreadable"
     if said.reference is not None:
         body["expected"] = grade(said.reference.value, scale)
     return body
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool)) else repr(value)
-
-
-def _gradable(value: Any) -> bool:
-    return value in LETTERS or grade(value, None) is not None
-
-
 def _scale_of(values: Collection[Any]) -> str | None:
     """The scale that values show: letters and yes or no have one, numbers none but 0 and 1."""
-    if PARTLY in values:
+    if "P" in values:
         return GRADED
     lettered = any(value in LETTERS or isinstance(value, bool) for value in values)
     return BINARY if lettered or {grade(value, None) for value in values} <= {0, 1} else None
@@ -216,12 +205,6 @@ def grade(value: Any, scale: str | None) -> int | None:
     return int(value) if whole else None
 
 
-def _outcome(entry: ScoreEntry) -> str:
-    if entry.value is None:
-        return OUTCOMES.get(entry.reason or "", "failed")
-    return "abstain" if entry.value == NO_ANSWER else "unreadable"
-
-
 @dataclass(frozen=True)
 class MappedLog:
     """Scores of a log by a map of columns: `--columns score=score.NAME,stratum=category`.
@@ -234,7 +217,6 @@ class MappedLog:
     scale: str | None = None
     remarks: list[str] = field(default_factory=list)
     baselines: tuple[str, ...] = ()
-    """None: whose score is named is who is measured."""
     scores: bool = True
 
     @classmethod

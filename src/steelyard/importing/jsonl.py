@@ -15,14 +15,12 @@ from steelyard.errors import DataError
 Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
-"""A file to its lines as objects, each with where it stands."""
 _BLOCK = 1 << 22
 EXPORTED = {"baseline", "verdict", "right"}
 """Keys that every line of a run's results has, and no line of recorded verdicts."""
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be a name: no line breaks, no outer spaces."""
     return text.isprintable() and (" " not in text or text == " ".join(text.split())) and bool(text)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,14 +16,12 @@ from steelyard.importing.jsonl import Body
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
 from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.sources.table import TableRecord
 
 SCORED = ("item", "score", "expected", "scale")
 COMPARED = ("pair", "answer", "first", "better")
 UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}
-"""What a score in a table is of: the item as it is, perhaps several times."""
 NATURAL = {"probe": "position", "kind": "natural"}
-"""What a verdict in a table is of: a pair as it is."""
 WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
 """The text that is better, by its number; the first text is u."""
@@ -46,7 +44,6 @@ class RecordedColumns(BaseModel):
     judge: str | None = Field(default=None, min_length=1)
     """Name of the judge; without it, the file is of one judge."""
     task: str | None = Field(default=None, min_length=1)
-    """What rows share, so that they are not independent."""
     stratum: str | None = Field(default=None, min_length=1)
     protocol: str | None = Field(default=None, min_length=1)
     replicate: str | None = Field(default=None, min_length=1)
@@ -80,18 +77,12 @@ class MappedTable:
     """The judge of rows that name none; that of the file unless given."""
     scale: str | None = None
     """`binary` or a range such as `1-6`; taken from the scores unless given."""
+    remarks: ClassVar[tuple[str, ...]] = ()
+    baselines: ClassVar[tuple[str, ...]] = ()
 
     @property
     def scores(self) -> bool:
         return self.columns.score is not None
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def baselines(self) -> tuple[str, ...]:
-        return ()
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         if self.scale is not None:
@@ -103,20 +94,17 @@ class MappedTable:
         for record in table.records:
             where = f"{table.name}, {record.where}"
             body = self._scored(record, where) if self.scores else self._compared(record, where)
-            yield where, self._common(body, record, where, table, repeats)
-
-    def _common(
-        self, body: Body, record: TableRecord, where: str, table: Table, repeats: Counter[tuple[object, ...]]
-    ) -> Body:
-        body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
-        for part in ("task", "stratum", "protocol"):
-            if text := self._text(part, record):
-                body[part] = text
-        key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
-        number = self._text("replicate", record)
-        body["replicate"] = repeats[key] if number is None else _whole(number, where, self.columns.replicate)
-        repeats[key] += 1
-        return body
+            body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
+            for part in ("task", "stratum", "protocol"):
+                if text := self._text(part, record):
+                    body[part] = text
+            key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
+            number = self._text("replicate", record)
+            body["replicate"] = (
+                repeats[key] if number is None else _whole(number, where, self.columns.replicate)
+            )
+            repeats[key] += 1
+            yield where, body
 
     def _scored(self, record: TableRecord, where: str) -> Body:
         score = self._number("score", record, where)
@@ -132,12 +120,12 @@ class MappedTable:
         }
 
     def _compared(self, record: TableRecord, where: str) -> Body:
-        shown = self._slot("first", record, where) or "1"
+        first = self._slot("first", record, where) or "1"
         better = self._slot("better", record, where)
         return {
             **NATURAL,
             "pair": self._text("pair", record) or str(record.number),
-            "first": BETTER[shown],
+            "first": BETTER[first],
             "answer": self._slot("answer", record, where) or "unreadable",
             "better": None if better is None else BETTER[better],
         }
@@ -169,7 +157,6 @@ class MappedTable:
 
 
 def _whole(cell: Any, where: str, column: str | None) -> int:
-    """A whole number, or a word for one end of a binary scale."""
     text = normal(cell)
     word = BINARY_WORDS.get(text, text)
     if not word.isdigit() or not word.isascii():

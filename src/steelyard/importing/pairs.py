@@ -14,20 +14,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.json import Decoder
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.core.arrays import Ints
 from steelyard.core.dictionary_encoding import encode_values
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
-from steelyard.importing.reader import Outcome, RecordedLine, read_recorded_calls
+from steelyard.importing.reader import Outcome, RecordedLine, line_model, read_recorded_calls
 from steelyard.importing.recorded_table import Members, RecordedTable
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
@@ -90,48 +90,22 @@ class RecordedPair:
 
 FACTS = tuple(f.name for f in fields(RecordedPair))
 _facts = attrgetter(*FACTS)
-Level = Annotated[float, Meta(ge=0)]
+Level = Annotated[float, Meta(ge=0), Field(ge=0, allow_inf_nan=False)]
 
 
 class PairCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
-    """One call, as msgspec decodes it; `CallLine` words what is wrong with a line."""
+    """One call; msgspec decodes it, and the pydantic model of the same fields words what is wrong with it."""
 
     first: Literal["u", "v"]
     answer: Answer
-    probe: Literal["vacuum", "ladder", "position"]
-    pair: str
-    kind: str
-    task: str | UnsetType | None = UNSET
-    stratum: str | UnsetType | None = UNSET
-    delta: Level | UnsetType | None = UNSET
-    base_level: Level | UnsetType | None = UNSET
-    better: Literal["u", "v", "tie"] | UnsetType | None = UNSET
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class CallLine(_Strict):
-    judge: Name
     probe: Literal["vacuum", "ladder", "position"]
     pair: Name
     kind: str
-    first: Literal["u", "v"]
-    answer: Answer
-    protocol: Name = "base"
-    task: Name | None = None
-    stratum: Name | None = None
-    delta: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    base_level: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    better: Literal["u", "v", "tie"] | None = None
-    replicate: int = Field(default=0, ge=0, le=1_000_000)
-
-    @model_validator(mode="after")
-    def _agree(self) -> CallLine:
-        if fault := disagreement(self):
-            raise ValueError(fault)
-        return self
+    task: Name | UnsetType | None = UNSET
+    stratum: Name | UnsetType | None = UNSET
+    delta: Level | UnsetType | None = UNSET
+    base_level: Level | UnsetType | None = UNSET
+    better: Literal["u", "v", "tie"] | UnsetType | None = UNSET
 
 
 def disagreement(line: Any) -> str | None:
@@ -151,6 +125,13 @@ def disagreement(line: Any) -> str | None:
             "expected delta 0 and better null; correct it."
         )
     return None
+
+
+PAIR_MODEL = line_model(PairCall, disagreement)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class BothOrdersLine(_Strict):
@@ -200,7 +181,12 @@ class PairFormat:
             return _runs(where, body)
         if any(key.startswith(VERDICT) for key in body):
             return _one_order(where, body)
-        return iter([_call(where, body)])
+        if {"item", "score", "variant"} & set(body):
+            raise DataError(
+                f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
+                "import scores from files of their own."
+            )
+        return iter([PairCall(**dict(parse(PAIR_MODEL, where, body)))])
 
     def agrees(self, line: PairCall) -> bool:
         names = (line.judge, line.protocol, line.pair, line.task, line.stratum)
@@ -228,15 +214,6 @@ class PairFormat:
             f"pair {subject.pair!r} has {field} {value!r}, expected {first!r} as in {where}; name the pairs "
             "apart, or correct one."
         )
-
-
-def _call(where: str, body: Body) -> PairCall:
-    if {"item", "score", "variant"} & set(body):
-        raise DataError(
-            f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
-            "import scores from files of their own."
-        )
-    return PairCall(**dict(parse(CallLine, where, body)))
 
 
 def _both_orders(where: str, body: Body) -> Iterator[PairCall]:
@@ -293,7 +270,6 @@ def _natural(name: str, task: str | None, gold: str | None) -> Body:
 class PairTable(RecordedTable[RecordedPair]):
     @property
     def first(self) -> Ints:
-        """Index into `FIRSTS`: the text in slot 1 of each call."""
         return self.of_outcomes(lambda outcome: FIRSTS.index(outcome[0]))
 
     @property
@@ -343,15 +319,10 @@ def pair_stimulus(pair: RecordedPair) -> Stimulus:
         request="",
         texts=("", ""),
         expectation=_expectation(pair.better, natural=pair.probe == "position"),
-        lineage=_lineage(pair.task or pair.pair),
+        lineage=Lineage(parent=pair.task or pair.pair, edit="recorded elsewhere", author=RECORDED),
         delta=pair.delta,
         base_level=pair.base_level,
     )
-
-
-@lru_cache(maxsize=1024)
-def _lineage(parent: str) -> Lineage:
-    return Lineage(parent=parent, edit="recorded elsewhere", author=RECORDED)
 
 
 @cache

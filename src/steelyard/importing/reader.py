@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_args, get_type_hints
 
 import numpy as np
-from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, structs
 from msgspec.structs import astuple
-from msgspec.structs import replace as changed
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from steelyard.core.arrays import Ints, in_order
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Body, Lines, parse_object, text_lines
+from steelyard.importing.jsonl import Body, Lines, Name, parse_object, text_lines
 
 BASE = "base"
 HEAD = 5
@@ -32,9 +32,34 @@ WIDTH = 6
 class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
     """What every line holds: a call; two fields of its outcome and those of its subject follow."""
 
-    judge: str
-    protocol: str | UnsetType = UNSET
-    replicate: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
+    judge: Name
+    protocol: Name | UnsetType = UNSET
+    replicate: Annotated[int, Meta(ge=0, le=1_000_000), Field(ge=0, le=1_000_000)] | UnsetType = UNSET
+
+
+def line_model(line: type[RecordedLine], disagreement: Callable[[Any], str | None]) -> type[BaseModel]:
+    """The fields of a line as a pydantic model, which words what is wrong with one.
+
+    `disagreement` is the sentence about fields that do not agree with each other.
+    """
+
+    class Line(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True)
+
+        @model_validator(mode="after")
+        def _agree(self) -> Self:
+            if fault := disagreement(self):
+                raise ValueError(fault)
+            return self
+
+    members: dict[str, Any] = {}
+    hints = get_type_hints(line, include_extras=True)
+    for field in sorted(structs.fields(line), key=lambda field: not field.required):
+        parts = get_args(hints[field.name]) if UnsetType in get_args(hints[field.name]) else ()
+        kind = Union[tuple(part for part in parts if part is not UnsetType)] if parts else hints[field.name]  # noqa: UP007
+        default = {"protocol": BASE, "replicate": 0}.get(field.name)
+        members[field.name] = kind, (... if field.required else default)
+    return create_model(line.__name__, __base__=Line, **members)
 
 
 class RecordedSubject(Protocol):
@@ -238,8 +263,8 @@ class _Reader(Generic[Subject]):
         subject, probe = np.array(self._subject_of)[said], np.array(self._probe_of)[said]
         slot = np.array(list(map(self._form.slot, self._outcomes)))[outcome]
         trial = [judge, protocol, subject, replicate, slot]
-        first = _first_rows(trial)
-        told = first if len(self._probes) == 1 else _first_rows([*trial, probe])
+        first = first_rows(trial)
+        told = first if len(self._probes) == 1 else first_rows([*trial, probe])
         wrong = (told != np.arange(len(judge))) | (outcome != outcome[first])
         if not wrong.any():
             return
@@ -279,18 +304,16 @@ def _number(numbers: dict[Any, int], value: Any) -> int:
 
 
 def _given(values: Collection[object]) -> int:
-    """How many of the values stand in the line."""
     return sum(value is not UNSET for value in values)
 
 
 def _filled(line: RecordedLine) -> RecordedLine:
     """The line with None for each field that is left out."""
     values = zip(line.__struct_fields__, astuple(line), strict=True)
-    return changed(line, **{name: None for name, value in values if value is UNSET})
+    return structs.replace(line, **{name: None for name, value in values if value is UNSET})
 
 
-def _first_rows(columns: Sequence[Ints]) -> Ints:
-    """For each row the first that is equal to it in every column."""
+def first_rows(columns: Sequence[Ints]) -> Ints:
     order = in_order(columns)
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)

@@ -21,7 +21,6 @@ TEMPLATE = "{{ request }}\n1: {{ first }}\n2: {{ second }}"
 """A recorded judge is not prompted; this is the record of what it stands for."""
 
 Place = tuple[str, str, str, int]
-"""Protocol, stimulus, order, replicate."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from steelyard.verdicts.observations import Observations
 
 
 def score_probes(table: ScoreTable) -> list[Probe]:
-    """Registered probes for the base protocol, pooled figures for other names and other protocols."""
     wide = len(table.probes)
     codes = distinct(table.protocol * wide + table.probe).tolist()
     conditions = [(table.protocols[code // wide], table.probes[code % wide]) for code in codes]

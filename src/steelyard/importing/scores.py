@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.json import Decoder
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field
 
-from steelyard.core.arrays import Ints, distinct
+from steelyard.core.arrays import distinct
 from steelyard.core.dictionary_encoding import encode_values, spell
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
 from steelyard.importing.pairs import REASON
-from steelyard.importing.reader import Outcome, RecordedLine, read_recorded_calls
+from steelyard.importing.reader import Outcome, RecordedLine, first_rows, line_model, read_recorded_calls
 from steelyard.importing.recorded_table import Members, RecordedTable
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -61,7 +61,6 @@ class ScoredText:
     scale: str | None = None
     """`binary` or a range; None where the file leaves it to the scores."""
     failing: int | None = None
-    """Answer that says that the text or run fails; None where nobody has said."""
     words: int | None = None
     run: bool | None = None
     """True for a run of an agent; None where the file does not say so."""
@@ -88,14 +87,12 @@ class ScoredText:
 
     @cached_property
     def sort_key(self) -> tuple[str, ...]:
-        """The name as texts that sort as its parts do."""
         return tuple(f"{part:020.6f}" if isinstance(part, float) else part for part in self.name)
 
 
 _FACTS = tuple(f.name for f in fields(ScoredText))
 _facts = attrgetter(*_FACTS)
 FACTS = (*(name for name in _FACTS if name != "probe"), "kind")
-"""What a line says of a text beside the probe, in its order."""
 
 
 @lru_cache(maxsize=256)
@@ -114,61 +111,32 @@ def _scale(text: str) -> str:
     return text
 
 
-Score = Annotated[int, Field(ge=0, le=999_999)]
-Whole = Annotated[int, Meta(ge=0, le=999_999)]
+Whole = Annotated[int, Meta(ge=0, le=999_999), Field(ge=0, le=999_999)]
+Share = Annotated[float, Meta(ge=0, le=1), Field(ge=0, le=1)]
+Level = Annotated[float, Field(allow_inf_nan=False)]
+ScaleName = Annotated[str, AfterValidator(_scale)]
 
 
 class ScoreCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
-    """One call, as msgspec decodes it; `ScoreLine` words what is wrong with a line."""
+    """One call; msgspec decodes it, and the pydantic model of the same fields words what is wrong with it."""
 
     score: Whole | UnsetType | None = UNSET
     outcome: Literal["abstain", "unreadable", "failed"] | UnsetType | None = UNSET
-    scale: str | UnsetType | None = UNSET
-    probe: str
-    item: str
+    scale: ScaleName | UnsetType | None = UNSET
+    probe: Name
+    item: Name
     expected: Whole | UnsetType | None = UNSET
     variant: Literal["original", "perturbed"] | UnsetType | None = UNSET
     kind: str | UnsetType | None = UNSET
     edit: str | UnsetType | None = UNSET
-    level: float | UnsetType | None = UNSET
-    task: str | UnsetType | None = UNSET
-    stratum: str | UnsetType | None = UNSET
+    level: Level | UnsetType | None = UNSET
+    task: Name | UnsetType | None = UNSET
+    stratum: Name | UnsetType | None = UNSET
     failing: Whole | UnsetType | None = UNSET
     words: Whole | UnsetType | None = UNSET
     run: bool | UnsetType | None = UNSET
-    change_depth: Annotated[float, Meta(ge=0, le=1)] | UnsetType | None = UNSET
+    change_depth: Share | UnsetType | None = UNSET
     changed_words: Whole | UnsetType | None = UNSET
-
-
-class ScoreLine(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    judge: Name
-    probe: Name
-    item: Name
-    score: Score | None = None
-    outcome: Literal["abstain", "unreadable", "failed"] | None = None
-    expected: Score | None = None
-    variant: Literal["original", "perturbed"] | None = None
-    kind: str | None = None
-    protocol: Name = "base"
-    edit: str | None = None
-    level: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    task: Name | None = None
-    stratum: Name | None = None
-    scale: Annotated[str, AfterValidator(_scale)] | None = None
-    failing: Score | None = None
-    words: Score | None = None
-    run: bool | None = None
-    change_depth: Annotated[float, Field(ge=0, le=1)] | None = None
-    changed_words: Score | None = None
-    replicate: int = Field(default=0, ge=0, le=1_000_000)
-
-    @model_validator(mode="after")
-    def _agree(self) -> ScoreLine:
-        if fault := disagreement(self):
-            raise ValueError(fault)
-        return self
 
 
 def disagreement(line: Any) -> str | None:
@@ -193,12 +161,15 @@ def disagreement(line: Any) -> str | None:
     return None
 
 
+SCORE_MODEL = line_model(ScoreCall, disagreement)
+
+
 class ScoreFormat:
     def __init__(self) -> None:
         self.decode: Callable[[str], RecordedLine] = Decoder(ScoreCall).decode
 
     def parse(self, where: str, body: Body) -> Iterator[ScoreCall]:
-        yield ScoreCall(**dict(parse(ScoreLine, where, body)))
+        yield ScoreCall(**dict(parse(SCORE_MODEL, where, body)))
 
     def agrees(self, line: ScoreCall) -> bool:
         names = (line.judge, line.protocol, line.probe, line.item, line.task, line.stratum)
@@ -237,7 +208,6 @@ class ScoreFormat:
 
 
 def holds_scores(path: Path) -> bool:
-    """True where the first line of a file is a recorded score; whatever is wrong is told when it is read."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
             line = next((line for line in stream if line.strip()), "")
@@ -272,8 +242,15 @@ class ScoreTable(RecordedTable[ScoredText]):
     def observations(self) -> Observations:
         """One per call, however many probes tell of it; texts, tokens and prompts are not known."""
         stimulus = coded([self.stimuli[shown].id for shown in self.subjects])[1]
-        verdicts, verdict = coded([_verdict(outcome) for outcome in self.outcomes])
-        rows = self._once()
+        verdicts, verdict = coded(
+            [
+                ABSENCES[absence or "failed"] if score is None else Decided(str(score))
+                for score, absence in self.outcomes
+            ]
+        )
+        # One row for each call, under whichever probe it is told.
+        first = first_rows((self.judge, self.protocol, self.subject, self.replicate))
+        rows = np.flatnonzero(first == np.arange(len(first)))
         return Observations.recorded(
             judges=self.judges,
             protocols=self.protocols,
@@ -287,13 +264,6 @@ class ScoreTable(RecordedTable[ScoredText]):
             verdict=verdict[self.outcome[rows]],
         ).in_order()
 
-    def _once(self) -> Ints:
-        keys = (self.replicate, self.subject, self.protocol, self.judge)
-        order = np.lexsort(keys)
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
-        return np.asarray(order[first])
-
     @cached_property
     def edited(self) -> set[str]:
         edited = np.array([shown.variant != ORIGINAL for shown in self.subjects], dtype=np.bool_)
@@ -301,11 +271,9 @@ class ScoreTable(RecordedTable[ScoredText]):
 
     @property
     def judged(self) -> list[ScoredText]:
-        """The texts in the order of their first calls."""
         return [self.subjects[number] for number in dict.fromkeys(self.subject.tolist())]
 
     def with_scale(self) -> tuple[ScoreTable, tuple[str, ...]]:
-        """The table with the scale of every text, and what had to be assumed of it, in sentences."""
         without = np.array([text.scale is None for text in self.subjects], dtype=np.bool_)
         if not without.any():
             return self, ()
@@ -347,13 +315,9 @@ def refuse_mixed(texts: Iterable[ScoredText], where: str) -> None:
             )
 
 
-def _verdict(outcome: Outcome) -> Verdict:
-    score, absence = outcome
-    return ABSENCES[absence or "failed"] if score is None else Decided(str(score))
-
-
 def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
     kind = shown.variant
+    recorded = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
     name = {ORIGINAL: f"{shown.item}/{ORIGINAL}", PERTURBED: f"{shown.item}/{shown.probe}/{number}"}
     return Stimulus(
         id=name.get(kind, f"{shown.item}/{shown.probe}/{kind}-{number}"),
@@ -368,13 +332,8 @@ def text_stimulus(shown: ScoredText, number: int = 0) -> Stimulus:
         scale=shown.scale,
         level=shown.level,
         failing=None if shown.failing is None else str(shown.failing),
-        recorded=_recorded(shown),
+        recorded=None if recorded == RecordedText() else recorded,
     )
-
-
-def _recorded(shown: ScoredText) -> RecordedText | None:
-    told = RecordedText(shown.words, bool(shown.run), shown.change_depth, shown.changed_words)
-    return None if told == RecordedText() else told
 
 
 def _expectation(shown: ScoredText) -> Expectation:

@@ -19,7 +19,7 @@ from steelyard.runner.record import RunRecord
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.tasks.transcripts.transcript import ASSISTANT, TEXT, USER, Block, Turn
+from steelyard.tasks.transcripts.transcript import Block, Turn
 from steelyard.verdicts.call_answers import reason_of
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided
@@ -28,7 +28,6 @@ NO_MODEL = "none/none"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 Scores = dict[str, dict[str, Any]]
-"""Id of a stimulus to its scores by scorer."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,6 @@ def _scores(run: RunFolder) -> Scores:
 
 
 def _scorer(seen: Observation) -> str:
-    """The judge, with its protocol and repeat where they are not the first."""
     protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
     repeat = f", repeat {seen.replicate + 1}" if seen.replicate else ""
     return f"{seen.judge}{protocol}{repeat}"
@@ -147,7 +145,6 @@ def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datet
 
 
 def _results(samples: Iterable[Any]) -> list[Any]:
-    """The mean score of every scorer, as a log has it; what is unscored does not count."""
     from inspect_ai.log import EvalMetric, EvalScore
 
     values: dict[str, list[Any]] = {}
@@ -169,7 +166,7 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
 
     turns = stimulus.transcript.turns if stimulus.transcript is not None else _spoken(stimulus)
     messages = chat_messages(turns, [c.after for c in stimulus.changes or () if c.after is not None])
-    last = next((m for m in reversed(messages) if m.role == ASSISTANT), None)
+    last = next((m for m in reversed(messages) if m.role == "assistant"), None)
     output = ModelOutput() if last is None else ModelOutput.from_message(last)
     return EvalSample(
         id=stimulus.id,
@@ -184,8 +181,8 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
 
 
 def _spoken(stimulus: Stimulus) -> tuple[Turn, ...]:
-    asked = (Turn(USER, (Block(TEXT, stimulus.request),)),) if stimulus.request else ()
-    return (*asked, Turn(ASSISTANT, (Block(TEXT, stimulus.texts[0]),)))
+    asked = (Turn("user", (Block("text", stimulus.request),)),) if stimulus.request else ()
+    return (*asked, Turn("assistant", (Block("text", stimulus.texts[0]),)))
 
 
 def _metadata(stimulus: Stimulus) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from steelyard.errors import ConfigError
-from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, SYSTEM, TEXT, TOOL, USER, Block, Turn
+from steelyard.tasks.transcripts.transcript import Block, Turn
 from steelyard.verdicts.verdict import Abstained, Unreadable
 
 UNSCORED = {Abstained: "refusal", Unreadable: "invalid_response_format"}
@@ -24,7 +24,6 @@ def require_inspect(wanted: str) -> None:
 
 
 def chat_messages(turns: Collection[Turn], edited: Collection[Turn] = ()) -> list[Any]:
-    """The messages, each with an id; those that an edit made say so in their metadata."""
     return [
         _message(turn, turn.id or f"message-{number}", {MARK: {"edited": True}} if turn in edited else None)
         for number, turn in enumerate(turns, start=1)
@@ -32,20 +31,15 @@ def chat_messages(turns: Collection[Turn], edited: Collection[Turn] = ()) -> lis
 
 
 def _message(turn: Turn, name: str, metadata: dict[str, Any] | None) -> Any:
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageSystem,
-        ChatMessageTool,
-        ChatMessageUser,
-    )
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageTool, ChatMessageUser
 
-    plain = {SYSTEM: ChatMessageSystem, USER: ChatMessageUser}
+    plain = {"system": ChatMessageSystem, "user": ChatMessageUser}
     common: dict[str, Any] = {"id": name, "content": _content(turn), "metadata": metadata}
-    if turn.role == TOOL:
+    if turn.role == "tool":
         return ChatMessageTool(
             **common, tool_call_id=turn.call, function=turn.function, error=_error(turn.error)
         )
-    if turn.role == ASSISTANT:
+    if turn.role == "assistant":
         return ChatMessageAssistant(**common, tool_calls=_calls(turn) or None, model=turn.model)
     return plain[turn.role](**common)
 
@@ -54,7 +48,7 @@ def _content(turn: Turn) -> Any:
     if not turn.blocks:
         return ""
     lone = turn.blocks[0]
-    if len(turn.blocks) == 1 and lone.kind == TEXT and lone.body is None:
+    if len(turn.blocks) == 1 and lone.kind == "text" and lone.body is None:
         return lone.text
     return [_block(block) for block in turn.blocks]
 
@@ -63,16 +57,15 @@ def _block(block: Block) -> Any:
     from inspect_ai.model import ContentReasoning, ContentText
 
     body = dict(block.body or {})
-    if block.kind == TEXT:
+    if block.kind == "text":
         return _fitting(ContentText, {**body, "text": block.text}) or ContentText(text=block.text)
-    if block.kind == REASONING:
+    if block.kind == "reasoning":
         words = {} if body.get("redacted") and "reasoning" in body else {"reasoning": block.text}
         return _fitting(ContentReasoning, {**body, **words}) or ContentReasoning(reasoning=block.text)
     return _other(block) or ContentText(text=f"[{block.kind.replace('_', ' ')}]")
 
 
 def _other(block: Block) -> Any:
-    """A block that is no words, where Inspect knows its form; None where it does not."""
     from inspect_ai import model
 
     kind = "".join(part.capitalize() for part in block.kind.split("_"))
@@ -81,7 +74,6 @@ def _other(block: Block) -> Any:
 
 
 def _fitting(kind: Any, body: dict[str, Any]) -> Any:
-    """A block of this kind; None where the body is not of its form."""
     try:
         return kind(**{key: value for key, value in body.items() if key in kind.model_fields})
     except ValueError:

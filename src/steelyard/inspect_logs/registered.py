@@ -16,11 +16,9 @@ def judge(
     runs: bool = True,
     attempts: int = 3,
 ) -> Scorer:
-    """A judge of Steelyard; the arguments are those of `steelyard.inspect_scorer`."""
     from steelyard.inspect_logs.scorer import judge_call, scoring
 
     return scoring(judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts))
 
 
 SCORER = scorer(metrics=[mean(), stderr()], name="judge")(judge)
-"""The same as Inspect knows it."""

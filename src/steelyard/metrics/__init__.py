@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.metrics.estimate_context import EstimateContext
     from steelyard.metrics.metric import Limit, Metric, ShownAs
-    from steelyard.metrics.pairs.columns import Answer, Pairs, collect, decided, neither, readable
-    from steelyard.metrics.pairs.counting import (
+    from steelyard.metrics.pairs.columns import (
+        Answer,
+        Pairs,
+        collect,
         count_answers,
         count_calls,
         count_wins,
+        decided,
         missing_rates,
+        neither,
+        readable,
         share_of_calls,
         tally,
     )
@@ -61,8 +66,8 @@ _HOMES = {
     "estimate": "Estimate Interval",
     "estimate_context": "EstimateContext",
     "metric": "Limit Metric ShownAs",
-    "pairs.columns": "Answer Pairs collect decided neither readable",
-    "pairs.counting": "count_answers count_calls count_wins missing_rates share_of_calls tally",
+    "pairs.columns": "Answer Pairs collect count_answers count_calls count_wins decided missing_rates "
+    "neither readable share_of_calls tally",
     "proportions": "proportion",
     "scores.columns": "Outcome Scores collect_scores",
     "stats.clusters": "Tally",

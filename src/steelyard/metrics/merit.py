@@ -28,8 +28,7 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, LimitTest, calls_total
-from steelyard.metrics.pairs.columns import Pairs, collect, neither, readable
-from steelyard.metrics.pairs.counting import excluded
+from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, readable
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table

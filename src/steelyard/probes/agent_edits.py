@@ -13,8 +13,8 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.edits import EditProbe
+from steelyard.probes.item_probe import GivenSample
 from steelyard.probes.probe import Design
-from steelyard.probes.sample import GivenSample
 from steelyard.stimuli.agent_edits import (
     FORMS,
     INSTRUCTIONS,
@@ -48,12 +48,9 @@ class RunEditProbe(EditProbe):
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
         """The edits of one run."""
 
-    def label(self, item: Item) -> str | None:
-        del item
-        return None
-
-    def labelled(self, item: Item) -> bool:
-        return item.label is not None
+    def reference(self, item: Item) -> tuple[str | None, bool]:
+        """Reference of an edited run where it is not the item's own, and whether it has one."""
+        return None, item.label is not None
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         transcript = item.transcript
@@ -61,6 +58,7 @@ class RunEditProbe(EditProbe):
             return
         item = replace(item, scale=item.scale or design.task.scale)
         rng = rng_for(design.seed, self.name, item.id)
+        label, labelled = self.reference(item)
         for number, edit in self.edit_run(item, transcript, rng):
             if edit is not None and edit.transcript.turns != transcript.turns:
                 yield edited_stimulus(
@@ -70,15 +68,13 @@ class RunEditProbe(EditProbe):
                     number,
                     render_transcript(edit.transcript),
                     edit.description,
-                    label=self.label(item),
-                    labelled=self.labelled(item),
+                    label=label,
+                    labelled=labelled,
                     transcript=edit.transcript,
                 )
 
 
 class RunBreakingProbe(RunEditProbe):
-    """Runs that pass, edited so that the rubric fails them; a subclass makes the edits."""
-
     keeps_label = False
     needs = "transcripts of agents that do not fail already"
     usual = FAIL
@@ -92,12 +88,8 @@ class RunBreakingProbe(RunEditProbe):
         if self.expected not in EXPECTED:
             raise ConfigError(f"probe {self.name!r}: expected is {expected!r}, expected fail or none.")
 
-    def label(self, item: Item) -> str | None:
-        return item.failing if self.expected == FAIL else None
-
-    def labelled(self, item: Item) -> bool:
-        del item
-        return self.expected == FAIL
+    def reference(self, item: Item) -> tuple[str | None, bool]:
+        return (item.failing, True) if self.expected == FAIL else (None, False)
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         if item.label is None or item.label != item.failing:
@@ -106,12 +98,9 @@ class RunBreakingProbe(RunEditProbe):
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The same figures; that a verdict moves is what such an edit is for, so no word blames it."""
         return [
-            replace(e, status=None, p=None) if e.metric in _MOVED else e
+            replace(e, status=None, p=None) if e.metric in (INVARIANCE.id, EXCESS_FLIP.id) else e
             for e in super().estimates(judge, observations, seed)
         ]
-
-
-_MOVED = (INVARIANCE.id, EXCESS_FLIP.id)
 
 
 class ReasoningRewrite(RunEditProbe):

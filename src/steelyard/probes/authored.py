@@ -1,67 +1,53 @@
-"""Probes whose texts an author model writes: paraphrase, label flip, longer, shorter, synthetic levels."""
+"""Probes whose texts an author model writes (paraphrase, flip, length, levels), or whose runs it edits."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.no_right_answer import METRICS as BORDER_METRICS
 from steelyard.metrics.scores.no_right_answer import border_estimates
-from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.probe import EDITS, POINTWISE, REPEATS, Design, Showing, pointwise
-from steelyard.probes.sample import GivenSample, parse_sample, sample_items
-from steelyard.probes.stochastic_stability import REPLICATES, check_replicates
+from steelyard.metrics.scores.probe import ACCURACY_CHANGE, METRICS
+from steelyard.probes.item_probe import GivenSample, ItemProbe
+from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
+from steelyard.probes.unchanged_items import REPLICATES, check_replicates
 from steelyard.stimuli.authored.brief import Brief, flip_label
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
-from steelyard.tasks.sources.sampling import Sample
 from steelyard.verdicts.observations import Observations
 
+_WITHOUT_INVARIANCE = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
 
-class AuthoredTextProbe:
-    name: str
-    question: str
-    metrics: tuple[Metric, ...] = METRICS
-    section = EDITS
-    keeps_label = True
-    forms = (POINTWISE,)
 
-    sample: Sample | None = None
-
-    def __init__(self, sample: GivenSample = None) -> None:
-        """`sample` is how many items to have texts written for; None is all of the study's."""
-        self.sample = parse_sample(self.name, sample)
-
-    def items(self, design: Design) -> tuple[Item, ...]:
-        return sample_items(design, self.sample)
+class AuthoredTextProbe(ItemProbe):
+    alone = False
+    """True where texts are compared with their targets, and not with the items they were made from."""
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A text for every item; where the item has a reference, the text must keep it."""
         for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, item.label)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         del protocols
         texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
-        parents = {stimulus.lineage.parent for stimulus in texts}
-        originals = [o for o in design.originals if o.lineage.parent in parents]
+        parents = set() if self.alone else {stimulus.lineage.parent for stimulus in texts}
+        originals = [o for o in design.originals if o.lineage.parent in parents] if parents else []
         return pointwise([*originals, *texts], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
+        shown = observations.filter(self.name) if self.alone else observations
+        return super().estimates(judge, shown, seed)
 
 
 class LabelFlip(AuthoredTextProbe):
     name = "label_flip"
     title = "Label flip"
     keeps_label = False
-    metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
+    metrics = _WITHOUT_INVARIANCE
     question = "Does the judge change its verdict when the response is changed so that it should?"
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 
@@ -100,14 +86,14 @@ class VerbosityPadding(AuthoredTextProbe):
 class SyntheticOrdinal(AuthoredTextProbe):
     name = "synthetic_ordinal"
     title = "Written levels"
-    metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
+    metrics = _WITHOUT_INVARIANCE
     keeps_label = False
+    alone = True  # a response for another level is no edit of the item's own
     whole = True
     question = "Does the judge give each level of the scale to responses written for that level?"
     needs = "an ordinal scale"
 
     def __init__(self, texts: int = 1, sample: GivenSample = None) -> None:
-        """`texts` is how many are written for each item and level."""
         super().__init__(sample)
         if isinstance(texts, bool) or not isinstance(texts, int) or texts < 1:
             raise ConfigError(f"probe {self.name!r}: texts is {texts!r}, expected a number from 1 on.")
@@ -119,15 +105,6 @@ class SyntheticOrdinal(AuthoredTextProbe):
             if isinstance(scale, Ordinal):
                 for number, level in enumerate(scale.answers * self.texts):
                     yield Brief(self.name, item, number, self.name, level)
-
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The written texts alone: a response for another level is no edit of the item's own."""
-        del protocols
-        texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
-        return pointwise(texts, "base", design.replicates)
-
-    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        return super().estimates(judge, observations.filter(self.name), seed)
 
 
 class AnswerAmbiguity(AuthoredTextProbe):
@@ -156,3 +133,81 @@ class AnswerAmbiguity(AuthoredTextProbe):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)
+
+
+class AuthoredRunProbe(AuthoredTextProbe):
+    transcripts = True
+    keeps_label = False
+    metrics = _WITHOUT_INVARIANCE
+    needs = "transcripts of agents"
+
+    def run_items(self, design: Design) -> Iterable[Item]:
+        for item in self.items(design):
+            if item.transcript is not None and item.failing is not None:
+                yield replace(item, scale=item.scale or design.task.scale)
+
+
+class TargetedRunProbe(AuthoredRunProbe):
+    """Runs that may be shown as they are: each is compared with its target, none with its original."""
+
+    metrics = tuple(metric for metric in AuthoredRunProbe.metrics if metric is not ACCURACY_CHANGE)
+    alone = True
+
+
+class AgentPerturbation(AuthoredRunProbe):
+    name = "agent_perturbation"
+    title = "Runs edited to fail"
+    question = "Does the judge fail a run of an agent that was edited so that it breaks the rubric?"
+    needs = "transcripts of agents that do not fail already"
+
+    def briefs(self, design: Design) -> Iterable[Brief]:
+        for item in self.run_items(design):
+            if item.label != item.failing:
+                yield Brief(self.name, item, 0, self.name, item.failing)
+
+
+class AgentPositives(TargetedRunProbe):
+    name = "agent_positives"
+    title = "Runs that pass"
+    question = "Does the judge pass a run of an agent that keeps the rubric?"
+
+    def briefs(self, design: Design) -> Iterable[Brief]:
+        for item in self.run_items(design):
+            yield Brief(self.name, item, 0, self.name, item.passing)
+
+
+class AgentLevels(TargetedRunProbe):
+    name = "agent_levels"
+    title = "Runs edited to each level"
+    whole = True
+    question = "Does the judge give each level of the scale to runs of agents edited for that level?"
+    needs = "transcripts of agents on an ordinal scale"
+
+    def __init__(self, targets: Sequence[int] | None = None, sample: GivenSample = None) -> None:
+        """`targets` are the scores that runs are edited for; None is every score of the scale."""
+        super().__init__(sample)
+        listed = targets is None or (
+            isinstance(targets, (list, tuple))
+            and len(targets) > 0
+            and all(isinstance(target, int) and not isinstance(target, bool) for target in targets)
+            and len(set(targets)) == len(targets)
+        )
+        if not listed:
+            raise ConfigError(
+                f"probe {self.name!r}: targets is {targets!r}, expected a list of scores, each once."
+            )
+        self.targets = None if targets is None else tuple(map(str, targets))
+
+    def briefs(self, design: Design) -> Iterable[Brief]:
+        for item in self.run_items(design):
+            if not isinstance(item.scale, Ordinal):
+                continue
+            for target in self.targets or ():
+                if target not in item.scale.answers:
+                    raise ConfigError(
+                        f"probe {self.name!r}: the target {target} is not on the scale "
+                        f"{item.scale.low}-{item.scale.high}; correct targets."
+                    )
+            for number, level in enumerate(item.scale.answers):
+                if self.targets is None or level in self.targets:
+                    yield Brief(self.name, item, number, self.name, level)

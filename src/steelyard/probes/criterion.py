@@ -21,7 +21,6 @@ from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.observations import Observations
 
 ARMS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
-"""Number of tie instructions to their names, from lenient to strict."""
 
 
 class Criterion:

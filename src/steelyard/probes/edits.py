@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -11,38 +11,30 @@ from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
-from steelyard.probes.sample import GivenSample, parse_sample, sample_items
+from steelyard.metrics.scores.probe import pointwise_estimates
+from steelyard.probes.item_probe import GivenSample, ItemProbe
+from steelyard.probes.probe import Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL, edited_stimulus, original_of
+from steelyard.stimuli.rubric_edits import range_table, rescale, rewrite_range, rubric_order
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.surface.claims import INJECTIONS, authority, bandwagon, injection
-from steelyard.stimuli.surface.layout import blank_lines, indentation, space_clusters
-from steelyard.stimuli.surface.markdown import markdown
-from steelyard.stimuli.surface.rubric_order import rubric_order
-from steelyard.stimuli.surface.score_range import range_table, rescale, rewrite_range
-from steelyard.stimuli.surface.typos import typos
+from steelyard.stimuli.text_edits import (
+    INJECTIONS,
+    authority,
+    bandwagon,
+    blank_lines,
+    indentation,
+    injection,
+    markdown,
+    space_clusters,
+    typos,
+)
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, parse_scale
-from steelyard.tasks.sources.sampling import Sample
 from steelyard.verdicts.observations import Observations
 
 
-class EditProbe(ABC):
-    name: str
-    question: str
+class EditProbe(ItemProbe, ABC):
     edit: str
-    metrics: tuple[Metric, ...] = METRICS
-    section = EDITS
-    keeps_label = True
-    forms: tuple[str, ...] = (POINTWISE,)
-
-    sample: Sample | None = None
-
-    def __init__(self, sample: GivenSample = None) -> None:
-        """`sample` is how many items to edit; None is all of the study's."""
-        self.sample = parse_sample(self.name, sample)
 
     @abstractmethod
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
@@ -50,20 +42,15 @@ class EditProbe(ABC):
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         del protocols
-        for item in sample_items(design, self.sample):
+        for item in self.items(design):
             edits = list(self.edit_item(item, design))
             if edits:
                 yield from pointwise([original_of(item, design.task), *edits], "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
-
 
 class TextEditProbe(EditProbe):
-    @abstractmethod
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        """The edited response; None where nothing would change."""
+    edit_text: Callable[[str, Random], str | None]
+    """The edited response; None where nothing would change."""
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         edited = self.edit_text(item.responses[0], rng_for(design.seed, self.name, item.id))
@@ -81,9 +68,7 @@ class FormatInvariance1(TextEditProbe):
     title = "Blank lines"
     question = "Does the judge keep its verdict when blank lines are added or removed?"
     edit = "blank lines added"
-
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        return blank_lines(text, rng)
+    edit_text = staticmethod(blank_lines)
 
     def describe_edit(self, before: str, after: str) -> str:
         return self.edit if len(after) > len(before) else "blank lines removed"
@@ -94,9 +79,7 @@ class FormatInvariance2(TextEditProbe):
     title = "Runs of spaces"
     question = "Does the judge keep its verdict when spaces between words are multiplied?"
     edit = "clusters of spaces between words"
-
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        return space_clusters(text, rng)
+    edit_text = staticmethod(space_clusters)
 
 
 class FormatInvariance3(TextEditProbe):
@@ -104,9 +87,7 @@ class FormatInvariance3(TextEditProbe):
     title = "Indentation"
     question = "Does the judge keep its verdict when every line is indented?"
     edit = "every line indented"
-
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        return indentation(text, rng)
+    edit_text = staticmethod(indentation)
 
 
 SHARES = (0.05, 0.15, 0.30)
@@ -119,7 +100,6 @@ class Typos(EditProbe):
     edit = "words mistyped"
 
     def __init__(self, levels: Sequence[float] = SHARES, sample: GivenSample = None) -> None:
-        """`levels` are the shares of the words that are hit."""
         super().__init__(sample)
         if not isinstance(levels, (list, tuple)) or not levels or not all(map(_is_share, levels)):
             raise ConfigError(f"probe 'typos': levels is {levels!r}, expected shares such as [0.05, 0.15].")
@@ -142,10 +122,7 @@ class Markdown(TextEditProbe):
     title = "Markdown"
     question = "Does the judge keep its verdict when Markdown is added or taken away?"
     edit = "Markdown added to plain text, or taken from formatted text"
-
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        del rng
-        return markdown(text)
+    edit_text = staticmethod(lambda text, _: markdown(text))
 
 
 class RubricOrder(EditProbe):
@@ -171,7 +148,6 @@ class ScoreRange(EditProbe):
     needs = "items on an ordinal scale that has no more levels than the other range"
 
     def __init__(self, to: str = "0-10", sample: GivenSample = None) -> None:
-        """`to` is the other range; it needs at least as many levels as the scale."""
         super().__init__(sample)
         self.target = _range(to)
 
@@ -217,9 +193,7 @@ class Authority(TextEditProbe):
     title = "Claimed authority"
     question = "Does the judge keep its verdict when the response claims an expert's approval?"
     edit = "a claim of expert approval added"
-
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        return authority(text, rng)
+    edit_text = staticmethod(authority)
 
 
 class Bandwagon(TextEditProbe):
@@ -227,9 +201,7 @@ class Bandwagon(TextEditProbe):
     title = "Claimed majority"
     question = "Does the judge keep its verdict when the response claims the approval of many?"
     edit = "a claim of popular approval added"
-
-    def edit_text(self, text: str, rng: Random) -> str | None:
-        return bandwagon(text, rng)
+    edit_text = staticmethod(bandwagon)
 
 
 class Injection(EditProbe):

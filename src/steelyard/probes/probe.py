@@ -12,7 +12,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.stimuli.allocation import Kind, Pair, allocate
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.composition import order_checklists
+from steelyard.stimuli.ladder import order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
@@ -126,7 +126,7 @@ PROBES: Registry[Probe] = Registry(
         "vacuum": "steelyard.probes.vacuum:Vacuum",
         "ladder": "steelyard.probes.ladder:Ladder",
         "criterion": "steelyard.probes.criterion:Criterion",
-        "position": "steelyard.probes.position:Position",
+        "position": "steelyard.probes.unchanged_items:Position",
         "label_flip": "steelyard.probes.authored:LabelFlip",
         "format_invariance_1": "steelyard.probes.edits:FormatInvariance1",
         "format_invariance_2": "steelyard.probes.edits:FormatInvariance2",
@@ -143,7 +143,7 @@ PROBES: Registry[Probe] = Registry(
         "bandwagon": "steelyard.probes.edits:Bandwagon",
         "injection": "steelyard.probes.edits:Injection",
         "synthetic_ordinal": "steelyard.probes.authored:SyntheticOrdinal",
-        "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
+        "stochastic_stability": "steelyard.probes.unchanged_items:StochasticStability",
         "answer_ambiguity": "steelyard.probes.authored:AnswerAmbiguity",
         "reasoning_rewrite": "steelyard.probes.agent_edits:ReasoningRewrite",
         "step_order": "steelyard.probes.agent_edits:StepOrder",
@@ -152,10 +152,10 @@ PROBES: Registry[Probe] = Registry(
         "invented_call": "steelyard.probes.agent_edits:InventedCall",
         "truncated_tail": "steelyard.probes.agent_edits:TruncatedTail",
         "evidence_deletion": "steelyard.probes.agent_edits:EvidenceDeletion",
-        "agent_perturbation": "steelyard.probes.authored_runs:AgentPerturbation",
-        "agent_positives": "steelyard.probes.authored_runs:AgentPositives",
-        "agent_levels": "steelyard.probes.authored_runs:AgentLevels",
-        "self_preference": "steelyard.probes.self_preference:SelfPreference",
+        "agent_perturbation": "steelyard.probes.authored:AgentPerturbation",
+        "agent_positives": "steelyard.probes.authored:AgentPositives",
+        "agent_levels": "steelyard.probes.authored:AgentLevels",
+        "self_preference": "steelyard.probes.unchanged_items:SelfPreference",
     },
 )
 

@@ -26,7 +26,6 @@ def installed_probes() -> Mapping[str, Callable[..., Probe]]:
 
 
 def title_of(name: str) -> str:
-    """A probe's title; its name in words where it gives none."""
     title: str = getattr(installed_probes().get(name), "title", "")
     return title or name.replace("_", " ").capitalize()
 
@@ -74,7 +73,6 @@ def metrics_of(name: str) -> Sequence[Metric]:
 
 
 def reading_order() -> tuple[str, ...]:
-    """Names of probes as a reader meets them, items as they are before their edits."""
     names = list(installed_probes())
     first = next((place for place, name in enumerate(names) if section_of(name)), len(names))
     return (*names[:first], ORIGINAL, *names[first:])

@@ -20,7 +20,6 @@ class Suite:
     name: str
     question: str
     probes: tuple[str, ...]
-    """Probes that fit every scale."""
     ordinal: tuple[str, ...] = ()
     """Further probes where an ordinal scale is among those measured."""
     built_in: tuple[str, ...] = ()
@@ -141,7 +140,6 @@ def asks_for_runs(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = 
 
 
 def _reject_misspelling(name: str) -> None:
-    """A name that is no probe and nearly a suite; other unknown names are the registry's to refuse."""
     close = [] if name in PROBES.names() else get_close_matches(name, [*SUITES, *PROBES.names()], n=1)
     if close and close[0] in SUITES:
         raise UnknownNameError(f"unknown probe {name!r}: did you mean the suite {close[0]!r}?")

@@ -33,7 +33,6 @@ PAIRS = (
     Kind((("blank", 0), ("blank", 1)), (2, 20, 48)),
     Kind((("identical", 0), ("identical", 1)), (2, 20, 48)),
 )
-"""Vacuum pairs by kind and text; an empty pair has one text."""
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
 KEYS = {"quick": 1, "standard": 2, "full": 8}
 """Responses per kind and request, at most; each request takes the next ones."""
@@ -62,7 +61,6 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 
 def responses(design: Design) -> Iterable[Stimulus]:
-    """Every kind on every chosen request; the texts of a kind go round the requests."""
     for number, item in enumerate(requests(design)):
         for kind, texts in TEXTS.items():
             count = min(len(texts), KEYS[design.profile])

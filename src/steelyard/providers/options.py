@@ -53,7 +53,6 @@ class Options(BaseModel):
 
     @classmethod
     def of(cls: type[Own], judge: Judge) -> Own:
-        """The options of a judge, checked again: a frozen study may have been edited."""
         return checked(cls, dict(judge.options), f"judge {judge.address}", under="options")
 
     def stored(self) -> dict[str, Any]:
@@ -64,7 +63,6 @@ class CallOptions(Options):
     owner = "judges behind HTTP"
 
     timeout: float | None = Field(default=None, gt=0)
-    """Seconds that a call may take."""
     input_price: float | None = Field(default=None, ge=0)
     """Dollars per million tokens of the prompt."""
     output_price: float | None = Field(default=None, ge=0)
@@ -92,11 +90,8 @@ class HttpOptions(CallOptions):
 
 
 TRANSPORT_OPTIONS = frozenset((*HttpOptions.model_fields, "path"))
-"""Options that say how to reach a model, whoever it is."""
 
 
 class Settings(Options):
-    """Keys of one protocol, beside its prompt and reader; by itself, none."""
-
     def applied(self, protocol: Protocol) -> Protocol:
         return replace(protocol, settings={**protocol.settings, **self.stored()})

@@ -82,7 +82,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "anthropic": "steelyard.providers.vendors.anthropic:Anthropic",
         "google": "steelyard.providers.vendors.google:Google",
         "bedrock": "steelyard.providers.vendors.bedrock:Bedrock",
-        "azure": "steelyard.providers.chat.azure:Azure",
+        "azure": "steelyard.providers.chat.servers:Azure",
         **{known.name: f"steelyard.providers.chat.servers:{known.name}" for known in KNOWN_SERVERS},
         "inspect": "steelyard.providers.vendors.inspect_bridge:InspectBridge",
         "python": "steelyard.providers.function.python_function:PythonFunction",

@@ -24,7 +24,6 @@ class JudgeExample:
     """A judge as people write it, and what it is."""
 
     judge: str
-    """`provider/model?key=value`; capitals stand for what the reader puts in."""
     meaning: str
 
     @property
@@ -43,34 +42,14 @@ class DoctorCheck:
 
 
 def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
-    """The built-in prompts, answered with a JSON object: of pairs from lenient to strict, of scores one."""
     del options
     if not isinstance(scale, Pairwise):
         return {"base": Protocol(POINTWISE_USER, POINTWISE_SYSTEM)}
     return {name: Protocol(text, PAIRWISE_SYSTEM) for name, text in GRADED_USER.items()}
 
 
-def unchanged_options(model: str, options: Any) -> Any:
-    """Options of a provider whose models add nothing to them."""
-    del model
-    return options
-
-
-def no_checks() -> Iterator[DoctorCheck]:
-    """Of a provider that needs nothing beside its environment variables."""
-    return iter(())
-
-
-def no_thinking_tokens(model: str, options: Mapping[str, Any]) -> int:
-    """Of models that answer without thinking first."""
-    del model, options
-    return 0
-
-
 @dataclass(frozen=True)
 class ProviderInfo:
-    """Capabilities, price and options of a provider; a model that differs has an entry in `models`."""
-
     free: bool = False
     """Calls cost nothing: they run on the user's own machine."""
     sequential: bool = False
@@ -93,7 +72,7 @@ class ProviderInfo:
     """Expected time of a call, for plans; where calls run side by side, the share of one."""
     options: type[Options] = CallOptions
     """Keys of its own."""
-    complete_options: Callable[[str, Any], Any] = unchanged_options
+    complete_options: Callable[[str, Any], Any] = lambda _, options: options
     """The options of a model with what it says of itself, such as a hash of its code."""
     settings: type[Settings] = Settings
     """Keys that a protocol of its judges may have beside prompt and reader."""
@@ -112,9 +91,9 @@ class ProviderInfo:
     """Calls can go through the vendor's batch API, for an answer within hours."""
     batch_price: float = 1.0
     """Share of the price that the vendor takes for calls in a batch."""
-    thinking_tokens: Callable[[str, Mapping[str, Any]], int] = no_thinking_tokens
+    thinking_tokens: Callable[[str, Mapping[str, Any]], int] = lambda _model, _options: 0
     """Tokens that a model with such options may spend on thoughts, beside its answer."""
-    checks: Callable[[], Iterator[DoctorCheck]] = no_checks
+    checks: Callable[[], Iterator[DoctorCheck]] = lambda: iter(())
     """What else has to be in place: weights, packages."""
     models: Mapping[str, ProviderInfo] = field(default_factory=dict)
     """Information about models that differ from the rest."""
@@ -128,11 +107,9 @@ class ProviderInfo:
             yield from info.examples
 
     def every_check(self) -> Iterator[DoctorCheck]:
-        """What has to be in place, then the environment variables that are set."""
         yield from self.checks()
         yield from (DoctorCheck(name, "ok", "set") for name in self.environment if os.environ.get(name))
 
     @property
     def missing_key(self) -> str | None:
-        """The variable of the key, which comes first, where nothing that the provider reads is set."""
         return None if any(map(os.environ.get, self.environment)) else next(iter(self.environment), None)

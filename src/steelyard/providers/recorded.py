@@ -19,7 +19,6 @@ class RecordedOptions(Options):
     owner = "recorded judges"
 
     judge: Name | None = None
-    """Name in the file; may be left out where there is only one."""
 
 
 class RecordedProvider:
@@ -45,7 +44,6 @@ class RecordedProvider:
         self._answers: dict[str, str] = {}
 
     def set_replies(self, answers: Mapping[str, str]) -> None:
-        """Take the recorded answers of trials that will be shown, by the hash in their presentation."""
         self._answers.update(answers)
 
     async def open(self) -> None:
@@ -55,7 +53,6 @@ class RecordedProvider:
         """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """The recorded answer as a reply; a call that was not recorded, or that failed, fails."""
         answer = self._answers.get(presentation.trial)
         if answer is None:
             raise PermanentError(

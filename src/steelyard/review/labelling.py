@@ -14,8 +14,7 @@ from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.review.progress import Agreement, agreement
-from steelyard.review.review_writer import task_words
-from steelyard.review.votes import UNDONE, by_stimulus, in_force
+from steelyard.review.votes import UNDONE, by_stimulus, in_force, task_words
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.natural import NATURAL
@@ -38,7 +37,6 @@ class Draw:
     """The chance of each item to be drawn: items drawn over items there are."""
     of: int
     seed: int
-    """Of the draw, and of the orders in which annotators see it."""
 
 
 class LabelSession:
@@ -50,20 +48,23 @@ class LabelSession:
                 f"{folder}: no stimuli.jsonl found, expected a run folder whose items are to be labelled; "
                 "name another."
             )
-        held = [s for s in StimulusSet.read(self.folder.stimuli) if s.kind in (ORIGINAL, NATURAL)]
-        self._items = {each.id: each for each in held if each.texts_known}
+        self._items = {
+            each.id: each
+            for each in StimulusSet.read(self.folder.stimuli)
+            if each.kind in (ORIGINAL, NATURAL) and each.texts_known
+        }
         if not self._items:
             raise ConfigError(
                 f"{folder}: holds no items of your own, so there is nothing to label; name another."
             )
         self.log = ReviewLog(folder / "labels.db")
         try:
-            self.draw = self._drawn(size, seed)
+            self.draw = self._load_draw(size, seed)
         except BaseException:
             self.log.close()
             raise
 
-    def _drawn(self, size: int | None, seed: int) -> Draw:
+    def _load_draw(self, size: int | None, seed: int) -> Draw:
         noted = self.log.noted(DRAW)
         if noted is not None:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
@@ -97,23 +98,19 @@ class LabelSession:
         return PAIR_ANSWERS if len(item.texts) == 2 else parse_scale(item.scale or "").answers
 
     def order(self, annotator: str) -> list[str]:
-        """The draw in an annotator's own order, the same whenever they come back."""
         names = list(self.draw.items)
         rng_for(self.draw.seed, "order", annotator).shuffle(names)
         return names
 
-    def swapped(self, annotator: str, name: str) -> bool:
-        """Whether an annotator sees the second text of a pair first."""
-        return bool(rng_for(self.draw.seed, "slots", annotator, name).randrange(2))
-
     def shown_texts(self, annotator: str, item: Stimulus) -> tuple[str, ...]:
-        return item.texts[::-1] if self._turned(annotator, item) else item.texts
+        return item.texts[::-1] if self._is_swapped(annotator, item) else item.texts
 
-    def _turned(self, annotator: str, item: Stimulus) -> bool:
-        return len(item.texts) == 2 and self.swapped(annotator, item.id)
+    def _is_swapped(self, annotator: str, item: Stimulus) -> bool:
+        """Whether an annotator sees the second text of a pair first."""
+        pair = len(item.texts) == 2
+        return pair and bool(rng_for(self.draw.seed, "slots", annotator, item.id).randrange(2))
 
     def said(self) -> dict[str, dict[str, Vote]]:
-        """Item to annotator to what stands."""
         return {
             name: {d.reviewer: d for d in in_force(group, self._items[name].hash)}
             for name, group in by_stimulus(self.log.votes()).items()
@@ -128,15 +125,9 @@ class LabelSession:
         """Keep a label, on disk when this returns; None skips the item. Slots are kept as contents."""
         item = self._items[name]
         word = SKIPPED if answer is None else LABELLED
-        self.log.append(
-            Choice(name, item.hash, annotator, word, None, self._content(annotator, item, answer), "", note)
-        )
-
-    def _content(self, annotator: str, item: Stimulus, answer: str | None) -> str | None:
-        if answer not in ("1", "2") or len(item.texts) == 1:
-            return answer
-        first = (answer == "1") != self._turned(annotator, item)
-        return "u" if first else "v"
+        if answer in ("1", "2") and len(item.texts) == 2:
+            answer = "u" if (answer == "1") != self._is_swapped(annotator, item) else "v"
+        self.log.append(Choice(name, item.hash, annotator, word, None, answer, "", note))
 
     def undo(self, annotator: str) -> str | None:
         mine = [d for group in self.said().values() for who, d in group.items() if who == annotator]

@@ -14,10 +14,9 @@ from steelyard.core.text import plural, pluralize
 from steelyard.metrics.stats.agreement import alpha, kappa, unit_coincidences
 from steelyard.review.session import ReviewSession
 from steelyard.review.votes import DECIDED, ReviewItem, ReviewStatus, apply_votes, members_of
-from steelyard.store.review_log import ReviewedSet, Vote
+from steelyard.store.review_log import ReviewedSet
 
 Ratings = Mapping[str, Mapping[str, str]]
-"""Stimulus to reviewer to what they said."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,22 @@ class Agreement:
 
     @property
     def sentence(self) -> str:
-        told = "undefined" if self.alpha is None else f"{self.alpha:.2f}"
+        value = "undefined" if self.alpha is None else f"{self.alpha:.2f}"
         pairs = "; ".join(
             f"{p.first} and {p.second} {p.same} of {p.both}"
             + (f", κ {p.kappa:.2f}" if p.kappa is not None else "")
             for p in self.pairs
         )
-        return f"Agreement on the {self.question} of {self.shared} shared texts: α {told} ({pairs})."
+        return f"Agreement on the {self.question} of {self.shared} shared texts: α {value} ({pairs})."
 
 
 def review_agreement(
     items: Mapping[str, ReviewItem], statuses: Mapping[str, ReviewStatus]
 ) -> list[Agreement]:
-    """Agreement on votes and, where labels were given, on labels; empty where nobody shares a text."""
-    votes = {name: _cast(statuses[name]) for name in items}
+    votes = {
+        name: {w: v for w, v in statuses[name].votes.items() if v.decision in DECIDED and not v.final}
+        for name in items
+    }
     decisions = {name: {who: vote.decision for who, vote in cast.items()} for name, cast in votes.items()}
     labels = {
         name: {
@@ -74,10 +75,6 @@ def agreement(question: str, ratings: Ratings) -> Agreement:
     raters = sorted({who for said in shared.values() for who in said})
     pairs = [_pair(first, second, shared, words) for first, second in combinations(raters, 2)]
     return Agreement(question, len(shared), _alpha(shared, words), tuple(p for p in pairs if p.both))
-
-
-def _cast(status: ReviewStatus) -> dict[str, Vote]:
-    return {who: vote for who, vote in status.votes.items() if vote.decision in DECIDED and not vote.final}
 
 
 def _pair(first: str, second: str, shared: Ratings, words: Sequence[str]) -> PairAgreement:
@@ -147,12 +144,14 @@ class ReviewProgress:
 
 
 def review_progress(session: ReviewSession) -> ReviewProgress:
-    """How far the review of a session is; what the checks rejected is no work."""
     items = session.items()
     statuses = session.statuses(items)
     work = {name: o for name, o in statuses.items() if items[name].waits or o.decided}
     voters = Counter(who for each in statuses.values() for who in each.votes)
-    sets = session.log.sets()
+    sets, pending = session.log.sets(), 0
+    if sets and session.folder.study.exists():
+        current = members_of(apply_votes(session.log, [item.made for item in items.values()]))
+        pending = sum(sets[-1].members.get(name) != part for name, part in current.items())
     return ReviewProgress(
         decided=sum(each.decided for each in work.values()),
         total=len(work),
@@ -160,10 +159,5 @@ def review_progress(session: ReviewSession) -> ReviewProgress:
         reviewers=dict(sorted(voters.items())),
         agreement=review_agreement(items, statuses),
         version=sets[-1] if sets else None,
-        pending=_pending(session, sets[-1]) if sets and session.folder.study.exists() else 0,
+        pending=pending,
     )
-
-
-def _pending(session: ReviewSession, version: ReviewedSet) -> int:
-    made = apply_votes(session.log, [item.made for item in session.items().values()])
-    return sum(version.members.get(name) != part for name, part in members_of(made).items())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, DataError, RunError
 from steelyard.review.debouncer import Debouncer
-from steelyard.review.review_writer import REVIEWED, TASK, task_words, write_decisions
 from steelyard.review.stimuli_file import (
     ArgumentsError,
     ReviewerEdit,
@@ -24,6 +24,8 @@ from steelyard.review.stimuli_file import (
 from steelyard.review.votes import (
     DEFERRED,
     REQUIRED,
+    REVIEWED,
+    TASK,
     UNDONE,
     ReviewItem,
     ReviewStatus,
@@ -36,6 +38,8 @@ from steelyard.review.votes import (
     in_order,
     required_of,
     review_status,
+    task_words,
+    write_decisions,
 )
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
@@ -47,7 +51,6 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.authoring import AuthoringCall
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.transcripts.transcript import Transcript
 
 Version = tuple[int, tuple[int, int, int], int, bool]
 """Texts of the run, stamp of the file, newest arrival, whether people are waited for."""
@@ -60,7 +63,6 @@ class RefusedError(Exception):
 @dataclass(frozen=True)
 class VoteRequest:
     decision: str
-    """`accepted`, `edited`, `rejected` or `deferred`."""
     text: str | None = None
     label: str | None = None
     turns: Mapping[int, ReviewerEdit] = field(default_factory=dict)
@@ -204,7 +206,7 @@ class ReviewSession:
         choice = self._choice(item, reviewer, request)
         active = in_force(self.log.votes(item.made.id), item.base)
         own = [vote for vote in active if vote.reviewer == reviewer]
-        if own and _same(own[-1], choice):
+        if own and all(getattr(own[-1], name) == value for name, value in vars(choice).items()):
             return False
         self.log.append(choice)
         return True
@@ -223,8 +225,7 @@ class ReviewSession:
         )
         if word == EDITED:
             choice = replace(choice, text=text, label=label)
-            _require_sense(item, choice)
-        elif word == ACCEPTED:
+        if word in (ACCEPTED, EDITED):
             _require_sense(item, choice)
         return choice
 
@@ -311,7 +312,6 @@ class ReviewSession:
 
 
 def _new_text(item: ReviewItem, request: VoteRequest) -> str | None:
-    """What takes the place of the text, a run as a run; None where it stays."""
     made = item.made
     if made.transcript is None:
         return request.text if request.text is not None and request.text != made.texts[0] else None
@@ -320,19 +320,9 @@ def _new_text(item: ReviewItem, request: VoteRequest) -> str | None:
     except ArgumentsError as error:
         raise RefusedError(str(error)) from error
     if request.text is not None and not request.turns:
-        run = _given_run(request.text, made.transcript)
+        with suppress(ValueError, KeyError, TypeError):  # the rendering of a run is no run
+            run = run_of(request.text)
     return run_text(run) if run != made.transcript else None
-
-
-def _given_run(text: str, own: Transcript) -> Transcript:
-    try:
-        return run_of(text)
-    except (ValueError, KeyError, TypeError):
-        return own  # the rendering of a run is no run
-
-
-def _same(vote: Vote, choice: Choice) -> bool:
-    return all(getattr(vote, name) == value for name, value in vars(choice).items())
 
 
 def _require_sense(item: ReviewItem, choice: Choice) -> None:

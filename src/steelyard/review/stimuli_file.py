@@ -11,13 +11,19 @@ from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import canonical_json
 from steelyard.errors import DataError
 from steelyard.stimuli.authored.brief import LABEL_FLIP
-from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.expectation import Label, reference_label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.transcripts.changes import TurnChange, changes
-from steelyard.tasks.transcripts.transcript import ToolCall, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import (
+    ToolCall,
+    Transcript,
+    Turn,
+    changes,
+    render_transcript,
+    unedited,
+)
 
 
 class ArgumentsError(Exception):
@@ -27,7 +33,6 @@ class ArgumentsError(Exception):
 @dataclass(frozen=True)
 class ReviewerEdit:
     text: str | None = None
-    """Its words; None where they stay."""
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -47,7 +52,6 @@ def run_text(run: Transcript) -> str:
 
 
 def edited_run(run: Transcript, edits: Mapping[int, ReviewerEdit]) -> Transcript:
-    """The run with what a person typed; a place that it has not is left alone."""
     places = {place: edit for place, edit in edits.items() if 0 <= place < len(run.turns)}
     return run.with_turns({place: _edited(run.turns[place], edit) for place, edit in places.items()})
 
@@ -75,26 +79,7 @@ def _called(call: ToolCall, arguments: str | None) -> ToolCall:
 def before_edit(made: Stimulus) -> Transcript:
     if made.transcript is None:
         raise ValueError(f"{made.id} is no run")
-    if not made.changes:
-        return made.transcript
-    return replace(made.transcript, turns=tuple(_before(made.transcript.turns, made.changes)))
-
-
-def _before(after: tuple[Turn, ...], found: tuple[TurnChange, ...]) -> list[Turn]:
-    by_place: dict[int, list[TurnChange]] = {}
-    for change in found:
-        by_place.setdefault(change.place, []).append(change)
-    turns: list[Turn] = []
-    here = 0
-    for place in range(found[0].of + 1):
-        own = by_place.get(place, [])
-        here += sum(change.after is not None for change in own)
-        olds = [change.before for change in own if change.before is not None]
-        turns += olds
-        if not olds and place < found[0].of:
-            turns.append(after[here])
-            here += 1
-    return turns
+    return unedited(made.transcript, made.changes or ())
 
 
 def under_review(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
@@ -118,7 +103,11 @@ def read_manual_edits(
             decided.append(_decided(made, held[made.id], where))
             original = held.get(f"{made.lineage.parent}/{ORIGINAL}")
             if not flips(decided[-1], original):
-                raise DataError(_not_flipped(decided[-1], where))
+                raise DataError(
+                    f"{where}: its label {reference_label(decided[-1].expectation)!r} is the item's own, so "
+                    'nothing was flipped; set "review" to "rejected", or write a text that deserves another '
+                    "label."
+                )
         elif made.id in known:
             raise DataError(
                 f"{path}: stimulus {made.id!r} is missing; restore its line, and to leave it out set its "
@@ -181,14 +170,6 @@ def flips(flip: Stimulus, original: Stimulus | None) -> bool:
     own = original.expectation if original is not None else None
     return (
         flip.probe != LABEL_FLIP or not flip.judged or not isinstance(own, Label) or flip.expectation != own
-    )
-
-
-def _not_flipped(flip: Stimulus, where: str) -> str:
-    own = flip.expectation.value if isinstance(flip.expectation, Label) else None
-    return (
-        f"{where}: its label {own!r} is the item's own, so nothing was flipped; "
-        'set "review" to "rejected", or write a text that deserves another label.'
     )
 
 

@@ -27,7 +27,6 @@ KEYS = (
     "at",
     "undone",
 )
-"""Every key of a line; the first two must be there."""
 
 
 @dataclass(frozen=True)

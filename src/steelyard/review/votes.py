@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,16 +21,17 @@ from steelyard.review.stimuli_file import (
     run_text,
     under_review,
     with_run,
+    write_stimuli,
 )
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.rejection import Rejection
-from steelyard.stimuli.authored.similarity import local_vector
+from steelyard.stimuli.authored.checks import Rejection, local_vector
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import Task
 
 DEFERRED = "deferred"
 """A reviewer has looked and will look again."""
@@ -38,7 +39,6 @@ DISPUTED = "disputed"
 """Reviewers disagree, and nobody has settled it."""
 UNDONE = "undone"
 DECIDED = (ACCEPTED, EDITED, REJECTED)
-STATUSES = (PENDING, DEFERRED, DISPUTED, *DECIDED)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ class ReviewStatus:
     status: str
     votes: Mapping[str, Vote]
     final_vote: Vote | None = None
-    """The vote that counts; None while the stimulus waits."""
     newest: int = 0
     """Last entry of the log about the stimulus, whatever became of it."""
 
@@ -112,9 +111,13 @@ def apply_vote(made: Stimulus, final_vote: Vote | None) -> Stimulus:
 
 
 BY_HAND = "stimuli.jsonl"
-"""Reviewer of what was changed in the file by hand."""
 UNSEEN = "--accept-all"
 REQUIRED = "reviewers"
+
+
+BY_MEASURE = "measure"
+TASK, REVIEWED = "task", "review"
+TEMPLATES = "templates"
 
 
 def base_of(made: Stimulus) -> str:
@@ -122,13 +125,8 @@ def base_of(made: Stimulus) -> str:
     return replace(made, lineage=replace(made.lineage, review=None)).hash
 
 
-@contextmanager
-def open_log(folder: RunFolder) -> Iterator[ReviewLog]:
-    log = ReviewLog(folder.reviews)
-    try:
-        yield log
-    finally:
-        log.close()
+def open_log(folder: RunFolder) -> closing[ReviewLog]:
+    return closing(ReviewLog(folder.reviews))
 
 
 def required_of(log: ReviewLog) -> int:
@@ -137,15 +135,11 @@ def required_of(log: ReviewLog) -> int:
 
 def apply_review(
     folder: RunFolder, made: Sequence[Stimulus], known: Collection[str], *, keep: bool = False
-) -> tuple[Stimulus, ...]:
-    """The stimuli as people decided, in the file and in the log; `keep` takes the file's into the log."""
-    return decided_until(folder, made, known, keep=keep)[0]
-
-
-def decided_until(
-    folder: RunFolder, made: Sequence[Stimulus], known: Collection[str], *, keep: bool = False
 ) -> tuple[tuple[Stimulus, ...], int]:
-    """The same, and the last entry of the log that is in it: others may vote meanwhile."""
+    """The stimuli as people decided, in the file and in the log; `keep` takes the file's into the log.
+
+    With them the last entry of the log that is in it: others may vote meanwhile.
+    """
     by_hand = read_manual_edits(made, folder.stimuli, known)
     if not folder.reviews.exists():
         return by_hand, 0
@@ -172,7 +166,6 @@ def accept_rest(folder: RunFolder, stimuli: Sequence[Stimulus]) -> tuple[Stimulu
 
 
 def apply_votes(log: ReviewLog, made: Iterable[Stimulus], until: int | None = None) -> tuple[Stimulus, ...]:
-    """The stimuli as the log leaves them, or left them with its entry `until`."""
     required = required_of(log)
     decisions = by_stimulus(d for d in log.votes() if until is None or d.id <= until)
     return tuple(
@@ -261,6 +254,48 @@ def _versioned(log: ReviewLog, made: Sequence[Stimulus], by_hand: Sequence[Stimu
     return tuple((then if each.id in last.members else live)[each.id] for each in made)
 
 
+def task_words(task: Task) -> dict[str, str]:
+    return {"instruction": task.instruction, "rubric": task.rubric}
+
+
+def start_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
+    """Say before the first text that people will look, what the judges are asked, and what the authors."""
+    with open_log(folder) as log:
+        log.note(TASK, task_words(task))
+        log.note(TEMPLATES, dict(templates or {}))
+        log.note(REVIEWED, True)
+
+
+def add_arrival(folder: RunFolder, originals: Mapping[str, Stimulus], text: AuthoredStimulus) -> None:
+    with open_log(folder) as log:
+        log.arrive({text.stimulus.id: text.arrival(originals[text.stimulus.lineage.parent])})
+
+
+def write_decisions(
+    folder: RunFolder,
+    made: Sequence[Stimulus],
+    known: Collection[str],
+    beside: Iterable[Stimulus] = (),
+    *,
+    unseen: bool = False,
+    finished_by: str | None = None,
+) -> tuple[Stimulus, ...]:
+    """The stimuli as people decided, written into the folder; the caller holds its lock.
+
+    `finished_by` freezes a version of what was decided, once nothing waits.
+    """
+    decided, until = apply_review(folder, made, known, keep=True)
+    decided = accept_rest(folder, decided) if unseen else decided
+    write_stimuli(folder.stimuli, [*beside, *decided])
+    if folder.reviews.exists():
+        with open_log(folder) as log:
+            record_published(log, made, until)
+            waiting = any(each.lineage.review == PENDING for each in decided)
+            if finished_by and decided and not waiting:
+                freeze_version(log, decided, finished_by)
+    return decided
+
+
 @dataclass(frozen=True)
 class ReviewItem:
     made: Stimulus
@@ -288,7 +323,6 @@ class ReviewItem:
 
     @property
     def refused(self) -> bool:
-        """True where the checks turned every try down."""
         return self.made.lineage.review == REJECTED
 
     @property

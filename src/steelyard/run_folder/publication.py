@@ -13,7 +13,6 @@ from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
-from steelyard.run_folder.run_facts import instrument_cards, run_facts, services
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
@@ -41,6 +40,7 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     from steelyard.datasheet.assemble import assemble
     from steelyard.run_folder.call_examples import RunCalls, with_examples
     from steelyard.run_folder.next_step import with_next_steps
+    from steelyard.run_folder.run_facts import instrument_cards, run_facts, services
 
     study = plan.study
     observations = record.observations(plan.trials)

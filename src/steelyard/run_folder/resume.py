@@ -32,8 +32,8 @@ from steelyard.store.replies import StoredReply
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
-from steelyard.trials.response_format import response_format
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Unreadable
 
@@ -112,7 +112,7 @@ def _moves(
         if _same_but_for_reader(arm[0], judge) and _same_request(arm[0], judge, replies.values()):
             for trial in arm:
                 if trial.key in replies or trial.key in failures:
-                    yield trial, trial.about(judge, trial.stimulus)
+                    yield trial, replace(trial, judge=judge)
 
 
 def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:

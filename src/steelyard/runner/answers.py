@@ -29,16 +29,12 @@ PENDING, FAILED, ANSWERED = range(3)
 MAX_LOOKUPS = 1000
 """Calls up to which replies are looked up one by one; for more the whole file is read."""
 REFUSABLE = ("temperature", "seed", "logprobs")
-"""Fields of a request whose absence a reader of the figures must know of."""
 
 Value = TypeVar("Value", bound=Hashable)
 Read = Callable[[Trial, Reply], Verdict]
-"""What a reply to a trial amounts to."""
 
 
 class Interner(Generic[Value]):
-    """Interned values: each distinct value has the number of its first occurrence."""
-
     def __init__(self) -> None:
         self.values: list[Value] = []
         self._numbers: dict[Value, int] = {}
@@ -53,9 +49,7 @@ class Interner(Generic[Value]):
 @dataclass(frozen=True)
 class ServerInfo:
     model: str | None
-    """The model that it says it used."""
     refused: tuple[str, ...]
-    """Sampling fields that it would not take."""
 
     @classmethod
     def of(cls, reply: Reply) -> ServerInfo:
@@ -72,7 +66,6 @@ class Answers:
         self.usages: Interner[Usage] = Interner()
         self.services: Interner[ServerInfo] = Interner()
         self.verdict, self.usage, self.service, self.letters = np.zeros((4, len(calls)), dtype=np.int64)
-        """What was read, tokens, what the server said of itself, and letters of the text."""
         self.latency_ms, self.received = np.zeros((2, len(calls)), dtype=np.float64)
         """Wall time of the call, and when its reply came."""
         self._read = read
@@ -160,7 +153,6 @@ def build_observations(
 def _join_columns(
     trials: Trials, verdict: Ints, usage: Ints, answers: Answers, reference: str | None
 ) -> Observations:
-    """Verdicts with what was shown."""
     judges, judge = _sort_values(*trials.coded(lambda asked: asked.judge.name))
     protocols, protocol = _sort_values(*trials.coded(lambda asked: asked.protocol))
     prompts, prompt = _sort_values(*trials.coded(lambda asked: asked.unseeded_prompt_hash))
@@ -197,7 +189,6 @@ def _sort_values(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...
 
 
 def _drop_unused(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
-    """The same with the values that occur alone."""
     used = np.bincount(codes, minlength=len(values)) > 0
     place = np.cumsum(used) - 1
     return _sort_values([values[number] for number in np.flatnonzero(used).tolist()], place[codes])
@@ -208,7 +199,6 @@ def _is_pairwise(trials: Trials) -> Mask:
 
 
 def _verdicts(composed: Composed, calls: Ints, answers: Answers, paired: Mask) -> Ints:
-    """The verdicts that the members' make, each on the order of the trial."""
     known = answers.verdicts
     ways, way = np.unique(np.column_stack([paired, answers.verdict[calls]]), axis=0, return_inverse=True)
     common = [
@@ -219,7 +209,6 @@ def _verdicts(composed: Composed, calls: Ints, answers: Answers, paired: Mask) -
 
 
 def _combine(judge: Judge, asked: Iterator[Verdict], pairwise: bool) -> Verdict:
-    """The verdict of a judge from those of the judges that were asked; a turned pair is turned back."""
     if judge.composition is None:
         return next(asked)
     first = ORDERS[0]
@@ -232,7 +221,6 @@ def _combine(judge: Judge, asked: Iterator[Verdict], pairwise: bool) -> Verdict:
 
 
 def _usages(composed: Composed, calls: Ints, answers: Answers) -> Ints:
-    """The tokens of all calls behind each verdict."""
     known, names = answers.usages, composed.asked
     ways, way = np.unique(answers.usage[calls], axis=0, return_inverse=True)
     common = [

@@ -3,6 +3,7 @@
 The intention to submit is on disk before the request, and the vendor's id of the batch after it. A start that
 finds the first without the second asks the vendor whether the batch was submitted. Results name the calls
 that they answer, so collecting a batch twice changes nothing. Only questions are retried, never a submission.
+Preflight calls are made one by one: whether a judge can be parsed should not be learnt a day later.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from steelyard.core.content_hash import content_hash
 from steelyard.core.text import pluralize
 from steelyard.errors import (
     CallError,
+    ConfigError,
     PermanentError,
     ProviderRefusedError,
     SteelyardError,
@@ -30,17 +32,22 @@ from steelyard.providers.batch.batch_api import (
     BatchResult,
     BatchStatus,
     SupportsBatch,
+    call_id,
 )
 from steelyard.providers.http.dialect import Dialect
-from steelyard.runner.budget import call_cost, max_batch_cost
-from steelyard.runner.judge_run import JudgeRun
+from steelyard.providers.provider import Provider, connect, model_info
+from steelyard.runner.budget import max_batch_cost, reply_cost
+from steelyard.runner.judge_run import JudgeQueue, JudgeRun
+from steelyard.runner.rate_limit import Throttle
+from steelyard.runner.record import StoredReplies
 from steelyard.runner.retry import backoff_delay, retry, sleep
+from steelyard.runner.session import RunControl
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
+from steelyard.study.study import Study
 from steelyard.trials.exchange import Call
 
 LONG_REQUEST = 10.0
 """Timeout of a request with many calls, in timeouts of one call."""
-OK = 200
 
 Result = TypeVar("Result")
 
@@ -55,7 +62,6 @@ class RetryingBatchApi:
         self.listing_delay = vendor.listing_delay
 
     async def submit(self, request: BatchRequest) -> str:
-        """Submit a batch, in one try; return the vendor's id of it."""
         return await self._with_timeout(self._vendor.submit(request), LONG_REQUEST)
 
     async def find(self, row: StoredBatch) -> list[str]:
@@ -94,7 +100,6 @@ class RetryingBatchApi:
         return results
 
     async def _with_timeout(self, asked: Awaitable[Result], length: float = 1.0) -> Result:
-        """Await a request within the timeout of a call, or several times that for a long answer."""
         limit = length * self._run.call_timeout
         try:
             return await asyncio.wait_for(asked, limit)
@@ -105,12 +110,11 @@ class RetryingBatchApi:
             ) from None
 
     async def _retry(self, ask: Callable[[], Awaitable[Result]], length: float = 1.0) -> Result:
-        """Ask the vendor again after a transient error; a question submits nothing."""
         return await retry(lambda: self._with_timeout(ask(), length), self._run.limits, self._run.stopped)
 
 
 def _answered(result: BatchResult) -> bool:
-    return result.response is not None and result.response.status == OK
+    return result.response is not None and result.response.is_success
 
 
 EXPIRED = "batch_expired"
@@ -130,12 +134,11 @@ RETENTION = 30 * 86_400.0
 
 
 class BatchRunner:
-    """Collects submitted batches, submits open calls, and waits until none is open."""
-
     def __init__(
         self, run: JudgeRun, provider: SupportsBatch, vendor: BatchApi, calls: Mapping[str, Call]
     ) -> None:
         self._run = run
+        self._where = f"judge {run.judge.name}"
         self._store = run.control.store
         self._provider = provider
         self._vendor = RetryingBatchApi(run, vendor)
@@ -159,14 +162,13 @@ class BatchRunner:
         await self._run_all([self._resume(row) for row in unsettled])
 
     async def submit_all(self) -> None:
-        """Submit and collect until every call has a reply or a failure, or the run is stopped."""
         while self._open and not self._run.stopped.is_set():
             calls = list(self._open.items())
             most = [max_batch_cost(self._run.price, call) for _, call in calls]
-            async with self._run.control.budget.reserve_many(most) as many:
+            async with self._run.control.budget.reserve(most) as many:
                 if not self._run.stopped.is_set():
                     parts = _split(dict(calls[:many]), self._vendor.max_calls)
-                    await self._run_all([self._submit_and_collect(part) for part in parts])
+                    await self._run_all([self._submit(part) for part in parts])
                     self._run.control.budget.owe(self.open_cost)
 
     async def _run_all(self, jobs: Sequence[Awaitable[None]]) -> None:
@@ -178,17 +180,10 @@ class BatchRunner:
             except SteelyardError as error:
                 self._run.abort_judge(UnreachableError(str(error)) if isinstance(error, CallError) else error)
             except Exception as error:  # a vendor's answer of no known shape, or a provider of a plug-in
-                where = f"judge {self._run.judge.name}"
-                self._run.abort_judge(
-                    UnreachableError(f"{where}: its batch broke ({type(error).__name__}: {error})")
-                )
+                broken = f"{self._where}: its batch broke ({type(error).__name__}: {error})"
+                self._run.abort_judge(UnreachableError(broken))
 
         await asyncio.gather(*map(guarded, jobs))
-
-    async def _submit_and_collect(self, part: Mapping[str, Call]) -> None:
-        row = await self._submit(part)
-        if row is not None:
-            await self._collect(row, certain=True)
 
     async def _resume(self, row: StoredBatch) -> None:
         """Collect a batch of an earlier run; one without a vendor's id may have been submitted or not."""
@@ -205,7 +200,7 @@ class BatchRunner:
         await self._store.save_batch(replace(row, state=SETTLED))
         calls = pluralize(len(row.keys), "call")
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: the vendor has no batch of {calls} whose "
+            f"{self._where}: the vendor has no batch of {calls} whose "
             "submission was interrupted; they are submitted again"
         )
 
@@ -235,10 +230,9 @@ class BatchRunner:
             pause *= 1.5
 
     async def _on_unknown_batch(self, row: StoredBatch, error: ProviderRefusedError) -> None:
-        """The vendor does not know a batch: it is of another account, or its results have expired."""
         if error.status != NOT_FOUND:
             raise error
-        where = f"judge {self._run.judge.name}: its batch {row.remote}"
+        where = f"{self._where}: its batch {row.remote}"
         if time.time() - row.created < RETENTION:
             raise ProviderRefusedError(
                 f"{where} is unknown under this API key ({error}); use the key that submitted it, "
@@ -247,8 +241,8 @@ class BatchRunner:
         await self._store.save_batch(replace(row, state=SETTLED))
         self._run.control.progress.say(f"{where} has expired after a month; its calls are made again")
 
-    async def _submit(self, part: Mapping[str, Call]) -> StoredBatch | None:
-        """Submit calls, with the intention on disk before and the vendor's id after."""
+    async def _submit(self, part: Mapping[str, Call]) -> None:
+        """Submit calls, with the intention on disk before and the vendor's id after; then collect them."""
         prepared = {key: self._provider.build_batch_item(call.presentation()) for key, call in part.items()}
         number = len(self._store.batches(self._run.judge.name))
         row = StoredBatch(
@@ -264,15 +258,15 @@ class BatchRunner:
             remote = await self._vendor.submit(request)
         except TransientError as error:
             await self._on_failed_submission(row, error)
-            return None
+            return
         self._failed_submissions = 0
         row = replace(row, state=SUBMITTED, remote=remote)
         await self._store.save_batch(row)
         self._run.control.progress.say(
-            f"judge {self._run.judge.name}: {pluralize(len(row.keys), 'call')} submitted as batch {remote}; "
+            f"{self._where}: {pluralize(len(row.keys), 'call')} submitted as batch {remote}; "
             "you may stop the run and collect the results later with the same command"
         )
-        return row
+        await self._collect(row, certain=True)
 
     async def _on_failed_submission(self, row: StoredBatch, error: TransientError) -> None:
         """A failed submission may have succeeded: ask the vendor before another is made."""
@@ -286,7 +280,6 @@ class BatchRunner:
             await self._resume(row)
 
     async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
-        """Wait for a batch and save its results; False if it is not ours, or not there yet."""
         remote, pause = row.remote or "", FIRST_POLL
         while not (progress := await self._vendor.progress(remote)).ended:
             await sleep(min(pause, self._run.limits.poll), self._run.stopped)
@@ -295,8 +288,7 @@ class BatchRunner:
             pause *= 1.5
         if progress.refused and certain:
             await self._store.save_batch(replace(row, state=SETTLED))
-            where = f"judge {self._run.judge.name}"
-            raise UnreachableError(f"{where}: the vendor rejected the batch ({progress.refused})")
+            raise UnreachableError(f"{self._where}: the vendor rejected the batch ({progress.refused})")
         results = await self._vendor.results(remote, set(row.keys), progress, certain=certain)
         if not results and not certain:
             return False
@@ -307,7 +299,7 @@ class BatchRunner:
             await asyncio.gather(*(self._save_result(result, Dialect(row.dialect)) for result in together))
         await self._store.save_batch(replace(row, state=SETTLED))
         if progress.cancelled and self._open.keys() & set(row.keys):
-            raise UnreachableError(f"judge {self._run.judge.name}: its batch {remote} was cancelled")
+            raise UnreachableError(f"{self._where}: its batch {remote} was cancelled")
         return True
 
     async def _save_result(self, result: BatchResult, dialect: Dialect) -> None:
@@ -327,14 +319,13 @@ class BatchRunner:
                 del self._open[result.id]
             return
         if reply is not None:
-            dollars = call_cost(self._run.price, call, reply)
+            dollars = reply_cost(self._run.price, reply, call.characters)
             await self._run.save_reply(call, reply, len(tries) + 1, dollars)
             self._run.control.budget.spent += dollars
             del self._open[result.id]
 
 
 def _split(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
-    """Calls in parts that the vendor accepts: at most so many, and no larger than the limit."""
     part, size = dict[str, Call](), 0
     for key, call in calls.items():
         weight = 2 * call.characters + 2000
@@ -344,3 +335,64 @@ def _split(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
         part[key] = call
         size += weight
     yield part
+
+
+FOLDER = "batches"
+
+
+def judges_without_batches(study: Study) -> list[str]:
+    asked = (one for judge in study.judges if not judge.baseline for one in judge.asked)
+    return list(dict.fromkeys(one.name for one in asked if not model_info(one.address).batch))
+
+
+class BatchJudgeRun(JudgeRun):
+    """Brings each open call of a judge to a reply or a failure on disk, by batches.
+
+    Without --batch it collects what was submitted before, and makes the other calls one by one.
+    """
+
+    def __init__(self, control: RunControl, queue: JudgeQueue, stored: StoredReplies) -> None:
+        """Reserve what batches of earlier runs may still cost, before any judge starts."""
+        super().__init__(control, queue, stored)
+        waiting = {key for row in self._unsettled() for key in row.keys}
+        submitted = (call for call in queue.trials if call.key not in stored and call_id(call.key) in waiting)
+        self._submitted_cost = sum(max_batch_cost(self.price, call) for call in submitted)
+        control.budget.set_aside(self._submitted_cost)
+
+    async def execute(self) -> None:
+        """As one by one; at the end nobody waits for batches that stay open."""
+        try:
+            await super().execute()
+        finally:
+            await self._release(self._submitted_cost)
+
+    async def _release(self, remaining: float) -> None:
+        """End the reservation for submitted calls; `remaining` is left to a later run."""
+        submitted, self._submitted_cost = self._submitted_cost, 0.0
+        self.control.budget.owe(remaining)
+        await self.control.budget.release(submitted)
+
+    def _connect(self) -> Provider:
+        """In this process, whatever the engine: a batch is one request."""
+        return connect(self.judge)
+
+    def _unsettled(self) -> list[StoredBatch]:
+        return [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]
+
+    async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
+        if not isinstance(provider, SupportsBatch):
+            raise ConfigError(f"judge {self.judge.name}: its provider has no batch API; leave --batch out.")
+        vendor = provider.batch_api(self.control.store.path.parent / FOLDER)
+        unsettled = self._unsettled()
+        preflight_rows = self._preflight.rows(batch) if vendor.allows_single_calls and not unsettled else []
+        if preflight_rows and self.limits.batch:
+            await super()._work(provider, throttle, [batch[row] for row in preflight_rows])
+            asked = set(preflight_rows)
+            batch = [call for row, call in enumerate(batch) if row not in asked]
+        runner = BatchRunner(self, provider, vendor, {call_id(call.key): call for call in batch})
+        await runner.collect(unsettled)
+        await self._release(runner.open_cost)
+        if self.limits.batch:
+            await runner.submit_all()
+        elif runner.open and not self.stopped.is_set():
+            await super()._work(provider, throttle, runner.open)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from steelyard.errors import BudgetError, ConfigError
 from steelyard.providers.provider import model_info
@@ -19,34 +19,7 @@ CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""
 
 
-@dataclass(slots=True)
-class Reservation:
-    """Money set aside for one call while it is made: the most that it can cost."""
-
-    budget: Budget
-    price: Price | None
-    call: Call
-    spent: float = 0.0
-    most: float = 0.0
-    """What is set aside."""
-
-    async def __aenter__(self) -> Reservation:
-        if self.budget.limit is not None:
-            self.most = max_cost(self.price, self.call)
-            await self.budget.reserve_first([self.most], self.budget.limit)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self.budget.limit is not None:
-            await self.budget.release(self.most)
-
-    def spend(self, reply: Reply) -> None:
-        self.spent = self.budget.pay(self.price, self.call, reply)
-
-
 class Budget:
-    """A limit in dollars for what was spent and the most that calls in flight can cost."""
-
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
         self.spent = 0.0
@@ -55,34 +28,25 @@ class Budget:
         self._released = asyncio.Condition()
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
-        dollars = call_cost(price, call, reply)
+        dollars = reply_cost(price, reply, call.characters)
         self.spent += dollars
         return dollars
 
-    def reserve(self, price: Price | None, call: Call) -> Reservation:
-        """Reserve the most a call can cost while it is made; wait for calls in flight if that helps."""
-        return Reservation(self, price, call)
-
-    async def reserve_first(self, each: Sequence[float], limit: float) -> int:
-        """Reserve the most that the first of several calls can cost, for as many as the budget allows.
-
-        If it allows none, wait for calls in flight, which may turn out cheap.
-        """
-        async with self._released:
-            while not (many := _affordable(each, limit - self.spent - self._owed - self._reserved)):
-                if not self._reserved:
-                    raise BudgetError(f"the budget of ${limit:g} is reached")
-                await self._released.wait()
-            self._reserved += sum(each[:many])
-        return many
-
     @asynccontextmanager
-    async def reserve_many(self, each: Sequence[float]) -> AsyncIterator[int]:
-        """Reserve what several calls can cost; yield how many of them the budget allows."""
+    async def reserve(self, each: Sequence[float]) -> AsyncIterator[int]:
+        """Reserve the most that each of several calls can cost; yield how many, from the first, it allows.
+
+        If the budget allows none, wait for calls in flight, which may turn out cheap.
+        """
         if self.limit is None:
             yield len(each)
             return
-        many = await self.reserve_first(each, self.limit)
+        async with self._released:
+            while not (many := _affordable(each, self.limit - self.spent - self._owed - self._reserved)):
+                if not self._reserved:
+                    raise BudgetError(f"the budget of ${self.limit:g} is reached")
+                await self._released.wait()
+            self._reserved += sum(each[:many])
         try:
             yield many
         finally:
@@ -115,7 +79,6 @@ def _affordable(each: Sequence[float], left: float) -> int:
 
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
-    """Refuse a budget for a judge whose price is unknown."""
     asked = (one for judge in judges for one in judge.asked)
     for judge in asked if limits.budget is not None else ():
         if price_of(judge) is None:
@@ -127,33 +90,26 @@ def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
 
 
 def estimate_tokens(call: Call) -> int:
-    """Expected tokens: the prompt and the longest answer."""
     return call.characters // CHARACTERS_PER_TOKEN + call.decoding.max_tokens
 
 
 def max_cost(price: Price | None, call: Call) -> float:
-    """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
-    plain = all(message.content.isascii() for message in call.messages)
-    # Letters beyond ASCII take several bytes, and tokens of their own.
-    letters = call.characters if plain else _bytes(call)
-    return price.dollars(
-        letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + _thinking_tokens(call.judge)
-    )
+    letters = call.characters
+    if not all(message.content.isascii() for message in call.messages):
+        # Letters beyond ASCII take several bytes, and tokens of their own.
+        letters = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in call.messages)
+    judge = call.judge
+    thoughts = model_info(judge.address).thinking_tokens(judge.model, judge.options)
+    return price.dollars(letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + thoughts)
 
 
 def max_batch_cost(price: Price | None, call: Call) -> float:
-    """The most that a call can cost in a batch."""
     return max_cost(price, call) * (1.0 if price is None else price.batch)
 
 
-def call_cost(price: Price | None, call: Call, reply: Reply) -> float:
-    return reply_cost(price, reply, call.characters)
-
-
 def reply_cost(price: Price | None, reply: Reply, characters: int) -> float:
-    """Dollars for a reply to a prompt of so many characters."""
     return usage_cost(price, reply.usage, len(reply.text), characters)
 
 
@@ -165,11 +121,3 @@ def usage_cost(price: Price | None, usage: Usage, letters: int, characters: int)
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
     counted = asked == usage.input_tokens and answered == usage.output_tokens
     return price.of(usage if counted else replace(usage, input_tokens=asked, output_tokens=answered))
-
-
-def _thinking_tokens(judge: Judge) -> int:
-    return model_info(judge.address).thinking_tokens(judge.model, judge.options)
-
-
-def _bytes(call: Call) -> int:
-    return sum(len(message.content.encode("utf-8", "surrogatepass")) for message in call.messages)

@@ -19,10 +19,7 @@ PROVEN_FACTOR = 4
 
 
 class CircuitBreaker:
-    """Failed calls of one judge since its last reply: half-open after one, open at `threshold` items."""
-
     def __init__(self, failure_threshold: int, items: int, has_answered: bool) -> None:
-        """`items` are all that the judge is asked about; `has_answered` says that it has replied before."""
         self._base_threshold = failure_threshold
         self._items = items
         self._has_answered = has_answered
@@ -31,7 +28,6 @@ class CircuitBreaker:
 
     @property
     def half_open(self) -> bool:
-        """A call failed, and none has been answered since."""
         return bool(self._reasons)
 
     @property
@@ -48,7 +44,6 @@ class CircuitBreaker:
     def record_failure(
         self, call: Call, error: TransientError, was_half_open: bool
     ) -> UnreachableError | None:
-        """Count a call that used up its retries; return the error that opens the circuit."""
         self._reasons[error.reason] += 1
         if was_half_open:
             self._failed_items.add(call.item)

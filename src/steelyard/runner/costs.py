@@ -11,7 +11,7 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.content_hash import digests_of
 from steelyard.errors import UsageError
 from steelyard.runner.answers import Answers
-from steelyard.runner.budget import call_cost, reply_cost, usage_cost
+from steelyard.runner.budget import reply_cost, usage_cost
 from steelyard.runner.planner import estimate_cost
 from steelyard.runner.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
@@ -49,16 +49,14 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
 def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
     answered = [call for call in calls if call.key in replies]
     price = price_of(answered[0].judge) if answered else None
-    return sum(call_cost(price, call, replies[call.key].reply) for call in answered)
+    return sum(reply_cost(price, replies[call.key].reply, call.characters) for call in answered)
 
 
 @dataclass(frozen=True)
 class Costs:
     dollars: Floats
-    """Of each call; nothing where it has neither a price nor a bill."""
     known: Mask
     estimated: Mask
-    """Calls whose tokens no server counted, and which cost something all the same."""
 
     @classmethod
     def of(cls, answers: Answers, rows: Ints) -> Costs:
@@ -119,12 +117,8 @@ SAMPLE = 200
 
 @dataclass(frozen=True)
 class CallPrices:
-    """Dollars per call so far; of who has answered none, by the length of what will be asked."""
-
     answers: Answers
-    """Every call of the plan."""
     batched: bool = False
-    """True if further calls go in batches; preflight calls were made one by one."""
     _known: dict[str, float | None] = field(default_factory=dict, repr=False)
 
     def pending_cost(self, waiting: Collection[str]) -> float | None:

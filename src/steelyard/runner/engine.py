@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import Provider, SupportsLabels, SupportsReplay, connect
@@ -17,33 +16,25 @@ RAY = "ray"
 """A Ray cluster: `ray` is one on this machine or the one that RAY_ADDRESS names, `ray:ADDRESS` another."""
 
 
-class Engine(Protocol):
-    """Connects judges; everything else about a run stays with the driver."""
-
-    def connect(self, judge: Judge) -> Provider:
-        """The provider of a judge, not yet open."""
+Connect = Callable[[Judge], Provider]
+"""Gives the provider of a judge, not yet open; everything else about a run stays with the driver."""
 
 
-class Local:
-    def connect(self, judge: Judge) -> Provider:
-        return connect(judge)
+def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Connect:
+    """How judges are connected on the engine of this name; a call may take so many seconds.
 
-
-def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Engine:
-    """The engine of this name; a call may take so many seconds. Nothing is started yet.
-
-    What a user should know of where calls are made is told through `say`.
+    Nothing is started yet. `say` is called with what a user should know of where calls are made.
     """
     kind, _, address = name.partition(":")
     if kind == LOCAL and not address:
-        return Local()
+        return connect
     if kind != RAY:
         raise ConfigError(
             f"engine: found {name!r}, expected '{LOCAL}', '{RAY}' or '{RAY}:ADDRESS'; correct it."
         )
     from steelyard.runner.ray_engine import RayEngine
 
-    return RayEngine(address or None, call_timeout, say)
+    return RayEngine(address or None, call_timeout, say).connect
 
 
 def prime_provider(provider: Provider, calls: Sequence[Call]) -> None:

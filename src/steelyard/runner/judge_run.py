@@ -20,10 +20,10 @@ from steelyard.errors import (
     without_frames,
 )
 from steelyard.providers.provider import Provider, SyncProvider, model_info
-from steelyard.runner.budget import estimate_tokens
+from steelyard.runner.budget import estimate_tokens, max_cost
 from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import CallTimeout, timeout_error, timeout_for
+from steelyard.runner.limits import timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight
 from steelyard.runner.prices import price_of
 from steelyard.runner.rate_limit import Throttle
@@ -51,7 +51,6 @@ class JudgeQueue:
     batches: Iterable[Sequence[Call]]
     """Open calls; the next batch is taken when every call of the one before has ended."""
     on_reply: Callable[[Call, Reply], None] | None = None
-    """Called with each reply as soon as it is on disk."""
 
     @property
     def items(self) -> int:
@@ -79,7 +78,6 @@ class CallQueue:
         self._batch = batch
         self._protocols = _protocols(batch)
         self._waiting = deque(preflight.order(batch))
-        """Rows of the batch: a call is built when it is taken."""
         self._open_calls = Counter(self._protocols)
         self._preflight = preflight
         self._breaker = breaker
@@ -110,7 +108,6 @@ class CallQueue:
         self._ended.set()
 
     def _next_allowed(self) -> int | None:
-        """Position of the first waiting call that may be made; None if no protocol allows any."""
         if self._preflight.passed:
             return 0
         allowed = {
@@ -143,10 +140,8 @@ class JudgeRun:
         self._breaker = CircuitBreaker(self.limits.failure_threshold, queue.items, has_answered)
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
-        self._timeout = CallTimeout(self.call_timeout)
 
     async def execute(self) -> None:
-        """Open the provider, make the open calls, close it; do nothing if all are answered."""
         batch = None if self.stopped.is_set() else next(self._batches, None)
         if not batch:
             return
@@ -156,9 +151,7 @@ class JudgeRun:
         provider = self._connect()
         try:
             await provider.open()
-            self._timeout = CallTimeout(
-                timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
-            )
+            self.call_timeout = timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
             throttle = self.control.endpoints.throttle_for(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
@@ -169,7 +162,7 @@ class JudgeRun:
             await provider.close()
 
     def _connect(self) -> Provider:
-        return self.control.engine.connect(self.judge)
+        return self.control.connect(self.judge)
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         prime_provider(provider, batch)
@@ -196,7 +189,6 @@ class JudgeRun:
 
     @property
     def _needs_no_queue(self) -> bool:
-        """No preflight is open and no budget to be kept, so calls need not go one by one."""
         free = self.price is None or self.price.free
         return self._preflight.passed and (free or self.limits.budget is None)
 
@@ -206,7 +198,6 @@ class JudgeRun:
         batch: Sequence[Call],
         retry: Callable[[Call], Awaitable[None]],
     ) -> None:
-        """Answer and save calls of a synchronous provider in chunks."""
         is_counted = self._on_reply is not None or not self.judge.baseline
         for start in range(0, len(batch), CHUNK):
             if self.stopped.is_set():
@@ -231,9 +222,9 @@ class JudgeRun:
                 await retry(call)
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
-        """Make a call until there is a reply, a permanent error, or no try or time left."""
         errors: list[CallError] = []
         was_half_open = self._breaker.half_open
+        most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
         expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
         while True:
             try:
@@ -242,11 +233,11 @@ class JudgeRun:
                         return
                     # Waiting for a slot is not waiting for the server.
                     deadline = min(deadline, asyncio.get_running_loop().time() + self.limits.trial_timeout)
-                    async with self.control.budget.reserve(self.price, call) as reservation:
+                    async with self.control.budget.reserve([most]):
                         if self.stopped.is_set():
                             return
                         reply = await self._call(provider, call)
-                        reservation.spend(reply)
+                        dollars = self.control.budget.pay(self.price, call, reply)
                         throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except PermanentError as error:
                 await self.save_failure(call, [*errors, error])
@@ -270,15 +261,16 @@ class JudgeRun:
                 await sleep(delay, self.stopped)
             else:
                 throttle.on_success()
-                await self.save_reply(call, reply, len(errors) + 1, reservation.spent)
+                await self.save_reply(call, reply, len(errors) + 1, dollars)
                 return
 
     async def _call(self, provider: Provider, call: Call) -> Reply:
         """One try; whatever goes wrong in it concerns this call alone."""
         try:
-            return await self._timeout.with_timeout(provider.ask(call.presentation()))
+            async with asyncio.timeout(self.call_timeout):
+                return await provider.ask(call.presentation())
         except TimeoutError:
-            raise timeout_error(self.judge, self._timeout.seconds) from None
+            raise timeout_error(self.judge, self.call_timeout) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -310,7 +302,6 @@ class JudgeRun:
     def count_failure(
         self, call: Call, errors: list[CallError], last: TransientError, was_half_open: bool
     ) -> None:
-        """Tell the circuit breaker of a call that used up its retries; abort the judge if it opens."""
         opened = self._breaker.record_failure(call, last, was_half_open)
         if all(error.reason == "unreachable" for error in errors):
             self.abort_judge(UnreachableError(str(last)))

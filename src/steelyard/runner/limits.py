@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -79,54 +78,3 @@ def _model() -> type[BaseModel]:
         allowed[each.name] = (bound, each.default)
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     return create_model("Limits", __config__=config, **allowed)
-
-
-Result = TypeVar("Result")
-
-
-class CallTimeout:
-    """Timeout of a call: one timer for all calls of a judge, where `asyncio.timeout` sets one for each."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._due: dict[asyncio.Task[Any], float] = {}
-        """Deadline of each task; the first to begin comes first."""
-        self._timer: asyncio.TimerHandle | None = None
-
-    async def with_timeout(self, work: Awaitable[Result]) -> Result:
-        """Await work in the current task; TimeoutError if it takes too long."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a timeout needs a task")
-        cancelled = task.cancelling()
-        self._due[task] = due = loop.time() + self.seconds
-        if self._timer is None:
-            self._timer = loop.call_at(due, self._cancel_late, loop)
-        try:
-            result = await work
-        except asyncio.CancelledError:
-            if not self._unregister(task) and task.cancelling() <= cancelled:
-                raise TimeoutError from None
-            raise
-        except BaseException:
-            self._unregister(task)
-            raise
-        self._unregister(task)
-        return result
-
-    def _unregister(self, task: asyncio.Task[Any]) -> bool:
-        """Forget a task; False if it was cancelled here, which is undone."""
-        if self._due.pop(task, None) is not None:
-            return True
-        task.uncancel()
-        return False
-
-    def _cancel_late(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Cancel late tasks, and set the timer for the next."""
-        now, self._timer = loop.time(), None
-        for task, due in list(self._due.items()):
-            if due > now:
-                self._timer = loop.call_at(due, self._cancel_late, loop)
-                return
-            del self._due[task]
-            task.cancel()

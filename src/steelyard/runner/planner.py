@@ -14,13 +14,13 @@ from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
-from steelyard.runner.prices import Price, price_of
+from steelyard.runner.prices import price_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.study.study import Study
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.calls import CallCount, Calls
 from steelyard.trials.judge import Judge
-from steelyard.trials.response_format import response_format
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
@@ -29,18 +29,14 @@ NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a study will do: one frozen stimulus set and every trial, each once."""
-
     study: Study
     stimuli: StimulusSet
     trials: Trials
     uses: tuple[frozenset[str], ...]
     use: Ints
-    """The probes that use each trial."""
 
     @cached_property
     def calls(self) -> Trials:
-        """What is really asked, each call once, whichever judges rest on it."""
         return Calls.of(self.trials).trials
 
     def only(self, trials: Iterable[Trial]) -> Plan:
@@ -53,7 +49,6 @@ class Plan:
 
     @property
     def all_stimuli(self) -> StimulusSet:
-        """What lies in the folder: the stimuli that are shown, and those written that may not be."""
         return StimulusSet.of([*self.stimuli, *(s for s in self.study.authored if not s.judged)])
 
 
@@ -70,7 +65,6 @@ class PlanRow:
 
 
 def make_plan(study: Study) -> Plan:
-    """Build every trial of every judge; a trial that two probes want is made once."""
     builder, questions = _ShowingBuilder(study), list[Trial]()
     question, replicate, probe = [NO_ROWS], [NO_ROWS], [NO_ROWS]
     for judge in study.judges:
@@ -101,7 +95,6 @@ def _uses(key: Ints, probe: Ints, names: Sequence[str]) -> tuple[tuple[frozenset
 
 
 def count_calls(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
-    """Calls that a study makes of each of these judges, without building them; shared ones count once."""
     builder, count = _ShowingBuilder(study), CallCount()
     for judge in judges:
         before, shown = len(count), builder.of(judge)
@@ -117,12 +110,9 @@ class _ShowingColumns:
     number: Ints
     replicate: Ints
     probe: Ints
-    """Place of the probe in the study."""
 
 
 class _ShowingBuilder:
-    """What the probes show, built once for all judges that have the same protocols."""
-
     def __init__(self, study: Study) -> None:
         self._study, self._probes = study, study.build_probes()
         self._built: dict[frozenset[str], _ShowingColumns] = {}
@@ -194,7 +184,6 @@ def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
 
 
 def _calls(trials: Trials, row: int, number: int) -> Iterator[tuple[str, Trial]]:
-    """Keys and words of the calls behind a trial; repeats of a question have the same words."""
     question = trials.questions[number]
     if question.judge.composition is None:
         yield hash_of(trials.key[row]), question
@@ -225,19 +214,16 @@ def estimate_cost(calls: list[Trial]) -> float | None:
 
 
 def _part(calls: list[Trial]) -> PlanRow:
-    """The calls of one judge that is asked."""
     instrument = calls[0].judge
     tokens_in = round(sum(call.rendered.tokens for call in calls))
     tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = model_info(instrument.address).seconds_per_call * len(calls)
-    dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
+    if price is None:
+        dollars = None
+    elif price.long:  # each call at the price of its own length
+        prompts = [round(call.rendered.tokens) for call in calls]
+        dollars = fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)
+    else:
+        dollars = price.dollars(tokens_in, tokens_out)
     return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
-
-
-def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) -> float:
-    """Each call at the price of its own length, where long prompts have another."""
-    if not price.long:
-        return price.dollars(tokens_in, tokens_out)
-    prompts = [round(call.rendered.tokens) for call in calls]
-    return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)

@@ -33,10 +33,8 @@ Read = Callable[[Trial, Reply], Verdict]
 @dataclass
 class ProtocolPreflight:
     size: int
-    """Replies that decide it."""
     in_flight: int = 0
     replies: list[tuple[Trial, Reply]] = field(default_factory=list)
-    """In order of arrival."""
     verdicts: list[Verdict] = field(default_factory=list)
 
     @property
@@ -54,7 +52,6 @@ class ProtocolPreflight:
 
     @property
     def full(self) -> bool:
-        """No further call may start before one in flight has ended."""
         return not self.passed and len(self.verdicts) + self.in_flight >= self.size
 
     def record(self, trial: Trial, reply: Reply, verdict: Verdict) -> None:
@@ -64,8 +61,6 @@ class ProtocolPreflight:
 
 
 class Preflight:
-    """Preflight of every protocol of a judge; without any, every call is allowed."""
-
     def __init__(self, judge: Judge, trials: Iterable[Trial] = ()) -> None:
         """`trials` are all that the judge is asked; a plan no longer than its preflight needs none."""
         trials = Trials.of(trials)
@@ -78,7 +73,6 @@ class Preflight:
         self._passed = False
 
     def restore(self, stored: StoredReplies, read: Read) -> PreflightError | None:
-        """Count the replies of earlier runs; return the error if they decide it."""
         for protocol, check in self._protocols.items():
             mine = self._ranking[protocol]
             for trial in mine.take(stored.of(mine))[: check.size]:
@@ -95,7 +89,6 @@ class Preflight:
         return first
 
     def order(self, batch: Sequence[Call]) -> list[int]:
-        """Rows of a batch: preflight calls, then all others, prompts with the same beginning together."""
         first = self.rows(batch)
         wanted = set(first)
         return [*first, *(place for place in _by_prefix(batch) if place not in wanted)]
@@ -118,7 +111,6 @@ class Preflight:
             check.in_flight -= 1
 
     def record(self, call: Call, reply: Reply, verdict: Verdict | None) -> PreflightError | None:
-        """Count a reply; return the error if it decides that the judge cannot be parsed."""
         check = None if self.passed else self._protocols.get(call.protocol)
         if check is None or verdict is None or not isinstance(call, Trial):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +38,6 @@ class LongPrompt:
     cached: float | None = None
     """Of a token that was read from the vendor's cache; that of any other where none is listed."""
     written: float | None = None
-    """Of a token that was put into the vendor's cache, likewise."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,12 @@ class Price:
     output: float
     table: str
     long: tuple[LongPrompt, ...] = ()
-    """Other prices for long prompts, in rising order."""
     cached: float | None = None
     """Of a token that was read from the vendor's cache; that of any other where none is listed."""
     written: float | None = None
-    """Of a token that was put into the vendor's cache, likewise."""
     batch: float = 1.0
-    """Share of the price that is paid for calls in a batch."""
 
     def dollars(self, input_tokens: int, output_tokens: float, calls: int = 1) -> float:
-        """Cost of a call, or of several whose prompts are about equally long, none of it from a cache."""
         rate = self._rate(input_tokens, calls)
         return rate.input * input_tokens + rate.output * output_tokens
 
@@ -79,7 +74,6 @@ class Price:
         return dollars * (self.batch if usage.batched else 1.0)
 
     def _rate(self, input_tokens: int, calls: int) -> Price | LongPrompt:
-        """Short prompts' prices, unless the prompt is long."""
         rate: Price | LongPrompt = self
         for longer in self.long:
             if input_tokens > longer.above * calls:
@@ -92,7 +86,6 @@ class Price:
 
     @property
     def description(self) -> str:
-        """Dollars per million tokens in and out, and whose they are."""
         return (
             f"${self.input * MILLION:g} in, ${self.output * MILLION:g} out per million tokens, {self.table}"
         )
@@ -111,7 +104,6 @@ def price_of(judge: Judge) -> Price | None:
 def price_at(
     provider: str, model: str, options: Mapping[str, Any], *, free: bool | None = None
 ) -> Price | None:
-    """The price of a model by its name, or what is stated among its options; `free` where that is known."""
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge", batch=_seller(provider, model)[1])
@@ -139,20 +131,11 @@ def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
 
 
 def _seller(provider: str, model: str) -> tuple[str, float]:
-    """The vendor's name in the table, and its share for batches; a report may outlive the provider."""
     try:
         info = model_info(f"{provider}/{model}")
     except UsageError:
         return provider, 1.0
     return info.prices or provider, info.batch_price
-
-
-def _names(provider: str, model: str) -> Iterator[tuple[str | None, str]]:
-    """Whose list to ask for which name: the seller's, then the maker's; then without folders before it."""
-    own, _ = _seller(provider, model)
-    for name in dict.fromkeys((model, model.rpartition("/")[2])):
-        yield own, name
-        yield None, name
 
 
 @cache
@@ -161,19 +144,21 @@ def _list_price(provider: str, model: str) -> Price | None:
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    for seller, name in _names(provider, model):
+    own, batch = _seller(provider, model)
+    # The seller's list, then the maker's; then both for the name without folders before it.
+    names = dict.fromkeys((model, model.rpartition("/")[2]))
+    for name, seller in ((name, seller) for name in names for seller in (own, None)):
         with suppress(LookupError):
             # One token: the price of a long prompt is another, and stands beside.
             description = calc_price(
                 Tokens(input_tokens=1, output_tokens=1), model_ref=name, provider_id=seller
             )
             table = f"{description.provider.id} list, genai-prices {version('genai-prices')}"
-            return _price(description.model_price, table, _seller(provider, model)[1])
+            return _price(description.model_price, table, batch)
     return None
 
 
 def _price(description: ModelPrice, table: str, batch: float) -> Price:
-    """From a table's dollars per million tokens, by length of the prompt or not."""
     rates: tuple[Rate, ...] = (description.input_mtok, description.output_mtok)
     caches: tuple[Rate, ...] = (description.cache_read_mtok, description.cache_write_mtok)
     starts = sorted({tier.start for rate in rates + caches for tier in getattr(rate, "tiers", ())})

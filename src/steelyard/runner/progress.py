@@ -15,9 +15,7 @@ from steelyard.core.text import pluralize
 
 class Tick(NamedTuple):
     judge: str
-    """Who was asked."""
     ok: bool
-    """False for a failure after all retries."""
     dollars: float = 0.0
     unreadable: bool = False
 
@@ -45,8 +43,6 @@ class NullProgress:
 
 
 class LineProgress:
-    """One line, rewritten in place on a terminal or in a notebook: calls by judge, failures, dollars."""
-
     INTERVAL = 0.2
     """Seconds between two writes, so that a fast judge does not flood a notebook."""
 
@@ -63,7 +59,6 @@ class LineProgress:
             self._total[judge], self._done[judge] = total, done
 
     def tick(self, tick: Tick) -> None:
-        """Count a call; write the line if the last one is old enough, or if this call was the last."""
         if tick.judge not in self._total:
             return
         self._done[tick.judge] += 1
@@ -91,7 +86,6 @@ class LineProgress:
         return " · ".join([*parts, *([f"${self._dollars:.4f}"] if self._dollars else [])])
 
     def _write(self, text: str) -> None:
-        """Overwrite the line; spaces cover what a longer one left."""
         self._stream.write("\r" + text.ljust(self._written[1]))
         self._stream.flush()
         self._written = monotonic(), len(text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from steelyard.providers.provider import HasEndpoint, Provider
@@ -28,13 +30,10 @@ class LeakyBucket:
         return start - now
 
     def refund(self, amount: float) -> None:
-        """Give back what was reserved and not used; a negative amount was used in addition."""
         self._free_at -= amount * MINUTE / self.per_minute
 
 
 class RateLimit:
-    """Requests and tokens a minute of one endpoint, each limited or not."""
-
     def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
         self._requests = None if requests is None else LeakyBucket(requests)
         self._tokens = None if tokens is None else LeakyBucket(tokens)
@@ -49,7 +48,6 @@ class RateLimit:
         self._tokens = _stricter(self._tokens, tokens)
 
     def wait(self, tokens: float, now: float) -> float:
-        """Seconds before a call of about so many tokens may be made."""
         by_requests = 0.0 if self._requests is None else self._requests.reserve(1, now)
         by_tokens = 0.0 if self._tokens is None else self._tokens.reserve(tokens, now)
         return max(by_requests, by_tokens)
@@ -80,11 +78,16 @@ class Throttle:
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> Slot:
-        """A slot for a call of about so many tokens; after a stop nobody waits for it."""
-        return Slot(self, stopped, tokens)
+    @asynccontextmanager
+    async def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> AsyncIterator[None]:
+        await self._acquire(stopped, tokens)
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            self._wake()
 
-    async def acquire(self, stopped: asyncio.Event, tokens: float) -> None:
+    async def _acquire(self, stopped: asyncio.Event, tokens: float) -> None:
         loop = asyncio.get_running_loop()
         if not self.rate.unlimited:
             await sleep(self.rate.wait(tokens, loop.time()), stopped)
@@ -96,10 +99,6 @@ class Throttle:
             elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
                 return
-
-    def release(self) -> None:
-        self._in_flight -= 1
-        self._wake()
 
     @property
     def _slots(self) -> int:
@@ -117,7 +116,6 @@ class Throttle:
             raise
 
     def _wake(self) -> None:
-        """Wake as many waiters as there are free slots, in order of arrival."""
         free = self._slots - self._in_flight
         while free > 0 and self._waiting:
             turn = self._waiting.popleft()
@@ -138,29 +136,12 @@ class Throttle:
             self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
 
 
-@dataclass(slots=True)
-class Slot:
-    throttle: Throttle
-    stopped: asyncio.Event
-    """Set when nobody is to wait any longer."""
-    tokens: float
-
-    async def __aenter__(self) -> None:
-        await self.throttle.acquire(self.stopped, self.tokens)
-
-    async def __aexit__(self, *_: object) -> None:
-        self.throttle.release()
-
-
 class Endpoints:
-    """Throttles of a run, one for each endpoint: judges at one address share its limits."""
-
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
         self._throttles: dict[str, Throttle] = {}
 
     def throttle_for(self, judge: Judge, provider: Provider) -> Throttle:
-        """The throttle of a judge's endpoint; a judge without an address has its own."""
         limit = min(self._concurrency, provider.concurrency)
         endpoint = provider.endpoint if isinstance(provider, HasEndpoint) else f"judge {judge.name}"
         throttle = self._throttles.setdefault(endpoint, Throttle(limit))

@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import ConfigError, PermanentError, SteelyardError, TransientError, UnreachableError
 from steelyard.providers.provider import HasEndpoint, Provider, connect, model_info
 from steelyard.providers.provider_info import ProviderInfo
@@ -48,20 +47,19 @@ class Cluster:
             if self._fault is not None:
                 raise self._fault
             if not ray.is_initialized():
-                await self._join(ray, self._address or os.environ.get("RAY_ADDRESS") or None)
+                address = self._address or os.environ.get("RAY_ADDRESS") or None
+                try:
+                    await _look(address)
+                    await _start(ray, address)
+                except Exception as error:  # Ray has errors of many kinds, and none of them is a cluster
+                    reason = " ".join(str(error).split())[:200].rstrip(".")
+                    self._fault = UnreachableError(
+                        f"engine: no Ray cluster at {address or 'this machine'} ({reason}); start one with "
+                        "ray start --head, correct the address, or set RAY_AUTH_MODE=token where it asks for "
+                        "a token"
+                    )
+                    raise self._fault from error
         return ray
-
-    async def _join(self, ray: Any, address: str | None) -> None:
-        try:
-            await _look(address)
-            await _start(ray, address)
-        except Exception as error:  # Ray has errors of many kinds, and none of them is a cluster
-            reason = " ".join(str(error).split())[:200].rstrip(".")
-            self._fault = UnreachableError(
-                f"engine: no Ray cluster at {address or 'this machine'} ({reason}); start one with "
-                "ray start --head, correct the address, or set RAY_AUTH_MODE=token where it asks for a token"
-            )
-            raise self._fault from error
 
 
 async def _look(address: str | None) -> None:
@@ -79,32 +77,13 @@ async def _look(address: str | None) -> None:
 
 async def _start(ray: Any, address: str | None) -> None:
     """In a thread that nobody has to wait for: what listens may be no cluster, and Ray would wait on."""
-    loop = asyncio.get_running_loop()
-    started: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: Exception | None) -> None:
-        if started.done():
-            return
-        if error is None:
-            started.set_result(None)
-        else:
-            started.set_exception(error)
 
     def start() -> None:
-        fault: Exception | None = None
-        try:
-            ray.init(
-                address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
-            )
-        except Exception as error:
-            fault = error
-        with suppress(RuntimeError):  # the run has ended meanwhile
-            loop.call_soon_threadsafe(settle, fault)
+        ray.init(address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
 
-    threading.Thread(target=start, daemon=True).start()
     try:
         async with asyncio.timeout(START_SECONDS):
-            await started
+            await run_in_daemon_thread(start, "ray")
     except TimeoutError:
         raise TimeoutError(f"it is not ready after {START_SECONDS:g} s") from None
 
@@ -116,8 +95,6 @@ Outcome = Reply | SteelyardError
 
 
 class Worker:
-    """What runs on a node: a provider of its own."""
-
     def __init__(self, judge: Judge, call_timeout: float) -> None:
         self._judge = judge
         self._call_timeout = call_timeout
@@ -126,17 +103,13 @@ class Worker:
         self._ready = False
 
     async def answer(self, asked: Sequence[Presentation]) -> AsyncIterator[tuple[int, Outcome]]:
-        """Replies and errors with their places, as they come."""
-        await self._prepare()
-        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
-        for done in asyncio.as_completed(tasks):
-            yield await done
-
-    async def _prepare(self) -> None:
         async with self._open:
             if not self._ready:
                 await self._provider.open()
                 self._ready = True
+        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
+        for done in asyncio.as_completed(tasks):
+            yield await done
 
     async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
         """The driver stops waiting at the same time: what came later would be paid for in vain."""
@@ -155,10 +128,6 @@ class RayEngine:
     """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
 
     def __init__(self, address: str | None, call_timeout: float, say: Callable[[str], None]) -> None:
-        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds.
-
-        `say` is told which judges stay here.
-        """
         self._cluster = Cluster(address)
         self._call_timeout = call_timeout
         self._say = say
@@ -167,7 +136,7 @@ class RayEngine:
         own = connect(judge)
         if isinstance(own, HasEndpoint) or model_info(judge.address).sequential:
             limit = timeout_for(judge, self._call_timeout, own.concurrency)
-            return _proxy(judge, own, self._cluster, limit)
+            return RemoteProvider(judge, own, self._cluster, limit)
         if not judge.baseline:
             self._say(f"judge {judge.name}: its calls are made in this process; the cluster is not for it")
         return own
@@ -177,10 +146,11 @@ class RemoteProvider:
     info: ClassVar[ProviderInfo] = ProviderInfo()
 
     def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
-        """`own` is the judge's provider as it would be here; it is never opened."""
         self._judge = judge
         self._call_timeout = call_timeout
         self.concurrency = own.concurrency
+        if isinstance(own, HasEndpoint):
+            self.endpoint = own.endpoint  # its limits are shared with other judges there
         self._cluster = cluster
         self._ray: Any = None
         self._workers: list[Any] = []
@@ -203,7 +173,6 @@ class RemoteProvider:
         return remote.options(scheduling_strategy=where).remote(self._judge, self._call_timeout)
 
     def _replace(self, worker: Any) -> None:
-        """Another worker in the place of one that is gone with its node, once."""
         if worker in self._workers:
             self._workers[self._workers.index(worker)] = self._placed(None)
 
@@ -215,7 +184,6 @@ class RemoteProvider:
         self._workers = []
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Make one attempt, together with those that are made at the same moment."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Reply] = loop.create_future()
         self._waiting.append((presentation, future))
@@ -250,20 +218,6 @@ class RemoteProvider:
             _settle(future, _loss(self._judge, lost))
 
 
-class RemoteWithEndpoint(RemoteProvider):
-    """Workers of a judge at an address, whose limits it shares with other judges there."""
-
-    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
-        super().__init__(judge, own, cluster, call_timeout)
-        assert isinstance(own, HasEndpoint)
-        self.endpoint = own.endpoint
-
-
-def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> Provider:
-    kind = RemoteWithEndpoint if isinstance(own, HasEndpoint) else RemoteProvider
-    return kind(judge, own, cluster, call_timeout)
-
-
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
     if future.done():
         return
@@ -274,7 +228,6 @@ def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
 
 
 def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
-    """The error of calls whose worker sent no outcome; what a provider raised on opening is its own."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, SteelyardError):
         return cause

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,36 +87,21 @@ def coverage_of(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
     )
 
 
-NOTHING: Mapping[str, StoredReply] = {}
-
-
-class StoredReplies(Mapping[str, StoredReply]):
+class StoredReplies:
     """Replies of earlier runs by the keys of their calls; parsed one by one, counted from columns."""
 
     def __init__(
-        self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] = NOTHING
+        self, store: RunStore, answers: Answers | None, exchanges: Mapping[str, StoredReply] | None = None
     ) -> None:
-        """`answers` to trials, or `exchanges` with whoever writes or checks stimuli."""
         self._store = store
         self._answers = answers
-        self._exchanges = exchanges
+        self._exchanges = exchanges or {}
 
     def __getitem__(self, key: str) -> StoredReply:
-        if key in self._exchanges:
-            return self._exchanges[key]
-        if key not in self:
-            raise KeyError(key)
-        return self._store.replies([key])[key]
+        return self._exchanges[key] if key in self._exchanges else self._store.replies([key])[key]
 
-    def __contains__(self, key: object) -> bool:
+    def __contains__(self, key: str) -> bool:
         return key in self._exchanges or key in self._answered_keys
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._exchanges
-        yield from self._answered_keys
-
-    def __len__(self) -> int:
-        return len(self._exchanges) + len(self._answered_keys)
 
     @cached_property
     def _answered_keys(self) -> set[str]:
@@ -126,22 +111,16 @@ class StoredReplies(Mapping[str, StoredReply]):
 
     def of(self, calls: Sequence[Call]) -> Mask:
         if self._answers is None:
-            return np.array([call.key in self for call in calls], dtype=np.bool_)
-        if not self._answers.answered.any():
-            return np.zeros(len(calls), dtype=np.bool_)
+            return np.array([call.key in self._exchanges for call in calls], dtype=np.bool_)
         rows = self._answers.calls.lookup(keys_of(calls))
         answered: Mask = (rows >= 0) & self._answers.answered[rows]
         return answered
 
     def cost(self, calls: Sequence[Call]) -> float:
-        """Dollars for those calls of one judge that have a reply."""
         if self._answers is None:
-            return stored_cost(calls, self)
-        answered = self.of(calls)
-        if not answered.any():
-            return 0.0
-        rows = self._answers.calls.lookup(keys_of(calls))
-        return float(sum(Costs.of(self._answers, rows[answered]).dollars.tolist()))
+            return stored_cost(calls, self._exchanges)
+        rows = self._answers.calls.lookup(keys_of(calls))[self.of(calls)]
+        return float(sum(Costs.of(self._answers, rows).dollars.tolist()))
 
 
 def keys_of(calls: Sequence[Call]) -> Digests:
@@ -149,7 +128,6 @@ def keys_of(calls: Sequence[Call]) -> Digests:
 
 
 SHORT_REPLY = 200
-"""Characters of a reply that is likely to come again."""
 CACHED_VERDICTS = 10_000
 
 
@@ -181,7 +159,6 @@ class RunRecord:
         self._last: _Cached | None = None
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
-        """By key, in the order given; a trial without a reply of its own is left out."""
         keys = [trial.key for trial in trials]
         replies = self.store.replies(keys) if keys else {}
         return {key: replies[key] for key in keys if key in replies}
@@ -203,7 +180,6 @@ class RunRecord:
         return self._cached(trials).answers
 
     def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
-        """By key, in the order given; a trial that was never asked has no observation."""
         single = {trial.key: self._single[trial.key] for trial in trials if trial.key in self._single}
         rest = Trials.of(trial for trial in trials if trial.key not in single)
         cached = self._build(rest)
@@ -229,7 +205,6 @@ class RunRecord:
 
     @cached_property
     def authoring(self) -> AuthoringCost:
-        """What was paid to authors and validators, whose work ends before the record begins."""
         return authoring_cost(self.store)
 
     def read(self, trial: Trial, reply: Reply) -> Verdict:

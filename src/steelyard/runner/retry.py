@@ -43,7 +43,6 @@ async def retry(
 
 
 async def sleep(seconds: float, stopped: asyncio.Event) -> None:
-    """Sleep, but wake at once when the run is stopped."""
     if seconds > 0 and not stopped.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), seconds)

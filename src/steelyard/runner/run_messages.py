@@ -14,7 +14,7 @@ from steelyard.metrics.faults import Fault
 from steelyard.runner.record import Coverage
 from steelyard.runner.session import RunSession
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
@@ -23,7 +23,6 @@ AGAIN = "run the same command again to continue"
 TRANSIENT_REASONS = frozenset(
     ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
 )
-"""Reasons of failures that may not come again in the next run."""
 
 PREFLIGHT_ADVICE = (
     "fix the judge and run again: {folder} can be reused, because it holds only these replies of the judge; "
@@ -41,7 +40,6 @@ def show_command(folder: Path | None, judge: str, outcome: str) -> str:
 
 
 def stop_reasons(session: RunSession, coverage: Coverage, folder: Path) -> Iterator[SteelyardError]:
-    """Why a run stopped early, each reason once and with how to continue."""
     standing = _coverage_words(coverage)
     distinct = {str(error): error for error in reversed(session.stop_errors)}
     for error in reversed(distinct.values()):
@@ -58,13 +56,11 @@ def stop_reasons(session: RunSession, coverage: Coverage, folder: Path) -> Itera
 
 
 def stop_cause(error: SteelyardError, session: RunSession) -> str:
-    """Why a run stopped, as the beginning of a sentence; a budget with the dollars spent."""
     reason = str(error).rstrip(".?")
     return f"{reason} (${session.dollars:.4f} spent)" if isinstance(error, BudgetError) else reason
 
 
 def require_finished(session: RunSession, where: str, kept: str) -> None:
-    """Raise the error that stopped a run whose partial result is of no use."""
     for error in session.stop_errors:
         again = "run again"
         if isinstance(error, BudgetError):
@@ -75,7 +71,6 @@ def require_finished(session: RunSession, where: str, kept: str) -> None:
 
 
 def pending_calls(coverage: Coverage, submitted: int = 0) -> Iterator[SteelyardError]:
-    """A sentence about planned calls that were never made, or are in a batch without results."""
     if coverage.partial:
         never = max(0, coverage.planned - coverage.asked - submitted)
         have = plural(submitted, "has", "have")
@@ -111,33 +106,29 @@ def judges_without_verdicts(
         elsewhere = (judge in aborted and not replied) or isinstance(aborted.get(judge), PreflightError)
         if tried and not readable and not elsewhere:
             look = show_command(folder, judge, "unreadable" if replied else "failed")
-            fix = "correct the prompt, the reader or the server" if replied or recorded else _after(tried)
-            yield _no_verdict_error(judge, tried, f"{look}, {fix}")
-
-
-def _after(failed: Iterable[Verdict]) -> str:
-    """What to do after calls that all failed: only some failures may not happen again."""
-    transient = any(isinstance(each, Failed) and each.reason in TRANSIENT_REASONS for each in failed)
-    return f"then {AGAIN}" if transient else "correct the judge, and run again"
-
-
-def _no_verdict_error(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
-    reasons: Counter[str] = Counter()
-    for verdict, number in tried.items():
-        if isinstance(verdict, (Unreadable, Failed)):
-            reasons[verdict.reason] += number
-    return RunError(
-        f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
-        f"({_reason_counts(reasons)}), no figure defined; {cure}."
-    )
+            reasons: Counter[str] = Counter()
+            for verdict, number in tried.items():
+                if isinstance(verdict, (Unreadable, Failed)):
+                    reasons[verdict.reason] += number
+            if replied or recorded:
+                fix = "correct the prompt, the reader or the server"
+            else:
+                transient = not TRANSIENT_REASONS.isdisjoint(reasons)
+                fix = f"then {AGAIN}" if transient else "correct the judge, and run again"
+            yield RunError(
+                f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
+                f"({_reason_counts(reasons)}), no figure defined; {look}, {fix}."
+            )
 
 
 def metric_errors(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
-    """The figures that could not be computed because of a fault in the program, in one sentence."""
     judges: dict[tuple[str, str], list[str]] = {}
     for fault in faults:
         judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
-    figures = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    figures = []
+    for (figure, cause), judge_names in judges.items():
+        names = " and ".join(name for name in dict.fromkeys(judge_names) if name)
+        figures.append(f"{figure}{f' of {names}' if names else ''} ({cause.rstrip('.')})")
     if figures:
         yield RunError(
             f"could not be computed: {', '.join(figures)}; every other figure stands and every reply is "
@@ -145,13 +136,7 @@ def metric_errors(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
         )
 
 
-def _whose(judges: Iterable[str]) -> str:
-    names = [name for name in dict.fromkeys(judges) if name]
-    return f" of {' and '.join(names)}" if names else ""
-
-
 def call_warnings(observations: Observations, folder: Path | None = None) -> Iterator[str]:
-    """Failed and unreadable calls, by judge and reason; they end no run."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     asked: Counter[str] = Counter()
     for (judge, verdict), number in observations.counts().items():
@@ -167,14 +152,12 @@ def call_warnings(observations: Observations, folder: Path | None = None) -> Ite
 
 
 def decoding_caveats(datasheet: Datasheet) -> Iterator[str]:
-    """Judges that could not be called as configured: fields that servers rejected, prompts that were cut."""
     for judge in datasheet.judges:
         for caveat in datasheet.caveats(judge.name):
             yield f"judge {judge.name}: {caveat}."
 
 
 def missing_usage(datasheet: Datasheet) -> Iterator[str]:
-    """Calls whose cost is estimated because the server counted no tokens, by judge."""
     for judge, calls in datasheet.facts.uncounted.items():
         yield (
             f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; their cost is "
@@ -183,5 +166,5 @@ def missing_usage(datasheet: Datasheet) -> Iterator[str]:
 
 
 def _reason_counts(reasons: Counter[str]) -> str:
-    ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
+    ordered = sorted(reasons.items(), key=lambda counted: (-counted[1], counted[0]))
     return ", ".join(f"{reason}{':' * (' ' in reason)} {count}" for reason, count in ordered)

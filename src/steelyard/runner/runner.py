@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from threading import current_thread, main_thread
 from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.providers.provider import model_info
-from steelyard.runner.batch_judge_run import BatchJudgeRun
+from steelyard.runner.batch_runner import BatchJudgeRun
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
@@ -46,7 +47,6 @@ class Runner:
         return await self._run_queues(queues, StoredReplies(self.store, answers))
 
     async def run_queues(self, queues: Sequence[JudgeQueue]) -> RunSession:
-        """Make the calls of each queue; judges that need every core in turn, others concurrently."""
         return await self._run_queues(
             queues, self._stored_replies([call for one in queues for call in one.trials])
         )
@@ -93,7 +93,6 @@ Work = Callable[[Runner], Coroutine[Any, Any, RunSession]]
 
 
 def run_async(runner: Runner, work: Work) -> RunSession:
-    """Run the work in an event loop; errors that the caller must fix are raised."""
     session = _await(_interruptible(runner, work))
     for error in session.stop_errors:
         if isinstance(error, UsageError):
@@ -120,11 +119,12 @@ async def _interruptible(runner: Runner, work: Work) -> RunSession:
         control.progress.say("stopping after the calls in flight; press Ctrl-C again to stop at once")
         control.stop()
 
-    # Not every system has signals, and only the main thread may listen: there Ctrl-C ends at once.
-    with suppress(NotImplementedError, RuntimeError, ValueError):
+    # asyncio handles signals in the main thread alone, and none on Windows: there Ctrl-C ends at once.
+    handles_signals = sys.platform != "win32" and current_thread() is main_thread()
+    if handles_signals:
         loop.add_signal_handler(signal.SIGINT, interrupt)
     try:
         return await work(runner)
     finally:
-        with suppress(NotImplementedError, RuntimeError, ValueError):
+        if handles_signals:
             loop.remove_signal_handler(signal.SIGINT)

@@ -32,7 +32,6 @@ class RunSession:
     """Trials without a reply, by reason."""
     stop_errors: list[SteelyardError] = field(default_factory=list)
     aborted_judges: dict[str, SteelyardError] = field(default_factory=dict)
-    """Judges that were stopped before all their calls were made, and why."""
     dollars: float = 0.0
     """Spent on the study, earlier runs included."""
 
@@ -41,18 +40,14 @@ class RunSession:
 class RunResult:
     session: RunSession
     errors: tuple[SteelyardError, ...]
-    """Why the work is not finished; empty when it is."""
     warnings: tuple[str, ...]
 
     @property
     def exit_code(self) -> int:
-        """0 or 1, as the contract says; what would be 2 is raised."""
         return exit_code(self.errors)
 
 
 class RunControl:
-    """What all judges of a run share: store, limits, budget, engine, rate limits, stop signals."""
-
     def __init__(
         self, record: RunRecord, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
@@ -61,7 +56,7 @@ class RunControl:
         self.limits = limits
         self.progress = progress or NullProgress()
         self.budget = Budget(limits.budget)
-        self.engine = engine_of(limits.engine, limits.call_timeout, self.progress.say)
+        self.connect = engine_of(limits.engine, limits.call_timeout, self.progress.say)
         self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
         self.session = RunSession()
@@ -69,7 +64,6 @@ class RunControl:
         self._stopped = False
 
     def stop_signal(self) -> asyncio.Event:
-        """An event that is set when its judge, or the whole run, may make no further call."""
         signal = asyncio.Event()
         if self._stopped:
             signal.set()

@@ -12,17 +12,7 @@ from itertools import pairwise
 from random import Random
 
 from steelyard.core.text import pluralize
-from steelyard.tasks.transcripts.transcript import (
-    ASSISTANT,
-    REASONING,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    USER,
-    Block,
-    Transcript,
-    Turn,
-)
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ def reported_state(transcript: Transcript) -> QuotedValue | None:
     final = transcript.final_place
     for place in range((final or 0) - 1, -1, -1):
         turn = transcript.turns[place]
-        found = _STATE.search(turn.text) if turn.role == TOOL else None
+        found = _STATE.search(turn.text) if turn.role == "tool" else None
         if found is not None:
             return QuotedValue(place, found[0])
     return None
@@ -123,8 +113,8 @@ def _values(transcript: Transcript) -> Iterator[QuotedValue]:
     if final is None:
         return
     turns = transcript.turns
-    given = "\n".join(turn.text for turn in turns if turn.role in (SYSTEM, USER))
-    results = [place for place, turn in enumerate(turns[:final]) if turn.role == TOOL]
+    given = "\n".join(turn.text for turn in turns if turn.role in ("system", "user"))
+    results = [place for place, turn in enumerate(turns[:final]) if turn.role == "tool"]
     for value in dict.fromkeys(_value().findall(turns[final].text)):
         value = value.rstrip(".,")
         if len(value) < _SHORTEST_VALUE or occurs(value, given):
@@ -146,11 +136,10 @@ _PRAISE = (
 
 
 def reasoning_rewrite(transcript: Transcript, form: str, rng: Random) -> RunEdit | None:
-    """The run with its reasoning removed or replaced by praise of itself; None where it has none."""
     thinking = {
         place: turn
         for place, turn in enumerate(transcript.turns)
-        if turn.role == ASSISTANT and any(block.kind == REASONING for block in turn.blocks)
+        if turn.role == "assistant" and any(block.kind == "reasoning" for block in turn.blocks)
     }
     if not thinking:
         return None
@@ -166,8 +155,8 @@ def reasoning_rewrite(transcript: Transcript, form: str, rng: Random) -> RunEdit
 
 
 def _rewritten(turn: Turn, form: str, rng: Random) -> Turn:
-    others = tuple(block for block in turn.blocks if block.kind != REASONING)
-    praise = () if form == REMOVED else (Block(REASONING, rng.choice(_PRAISE)),)
+    others = tuple(block for block in turn.blocks if block.kind != "reasoning")
+    praise = () if form == REMOVED else (Block("reasoning", rng.choice(_PRAISE)),)
     return replace(turn, blocks=(*praise, *others))
 
 
@@ -183,15 +172,12 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 @dataclass(frozen=True)
 class _Step:
-    """One assistant message that calls tools, with the results that follow it."""
-
     start: int
     stop: int
     turns: tuple[Turn, ...]
 
     @property
     def looks_up(self) -> bool:
-        """It looks things up, says nothing beside, and every call was answered."""
         head, *results = self.turns
         answered = [turn.call for turn in results] == [call.id for call in head.calls]
         return answered and not head.text.strip() and all(_LOOKUP.match(call.function) for call in head.calls)
@@ -214,15 +200,14 @@ def step_order(transcript: Transcript, rng: Random) -> RunEdit | None:
 
 def _steps(turns: tuple[Turn, ...]) -> Iterator[_Step]:
     for start, turn in enumerate(turns):
-        if turn.role == ASSISTANT and turn.calls:
+        if turn.role == "assistant" and turn.calls:
             stop = start + 1
-            while stop < len(turns) and turns[stop].role == TOOL:
+            while stop < len(turns) and turns[stop].role == "tool":
                 stop += 1
             yield _Step(start, stop, turns[start:stop])
 
 
 def _uses(later: _Step, earlier: _Step) -> bool:
-    """Whether a step's arguments, or names and numbers in its thoughts, stand in the other's results."""
     results = " ".join(turn.text for turn in earlier.turns[1:])
     found = set(_TOKEN.findall(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), results)))
     own, asked = (set(_TOKEN.findall(_arguments(step))) for step in (earlier, later))
@@ -245,12 +230,12 @@ INSTRUCTIONS = {
 
 
 def injected_instruction(transcript: Transcript, form: str, score: str, rng: Random) -> RunEdit | None:
-    places = [n for n, turn in enumerate(transcript.turns) if turn.role == TOOL and turn.text.strip()]
+    places = [n for n, turn in enumerate(transcript.turns) if turn.role == "tool" and turn.text.strip()]
     if not places:
         return None
     place = rng.choice(places)
     turn, words = transcript.turns[place], INSTRUCTIONS[form].format(score=score)
-    edited = replace(turn, blocks=(*turn.blocks, Block(TEXT, words)))
+    edited = replace(turn, blocks=(*turn.blocks, Block("text", words)))
     return RunEdit(
         transcript.with_turns({place: edited}),
         f"message {place + 1}: words to the judge in a tool's result: {form}",
@@ -291,7 +276,7 @@ def _forge(transcript: Transcript, found: QuotedValue, other: str) -> RunEdit:
 
 def _replace_in_turn(turn: Turn, pattern: re.Pattern[str], other: str) -> Turn:
     def changed(block: Block) -> Block:
-        return replace(block, text=pattern.sub(other, block.text)) if block.kind == TEXT else block
+        return replace(block, text=pattern.sub(other, block.text)) if block.kind == "text" else block
 
     return replace(turn, blocks=tuple(map(changed, turn.blocks)))
 

@@ -20,8 +20,6 @@ Pair = TypeVar("Pair", bound=Hashable)
 
 @dataclass(frozen=True)
 class Kind(Generic[Pair]):
-    """Pairs that answer one question, such as those of one quality step."""
-
     pairs: tuple[Pair, ...]
     """What a checklist can contribute, each once; a number of pairs is spread evenly over them."""
     sizes: tuple[int, int, int]

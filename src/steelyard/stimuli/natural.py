@@ -7,7 +7,6 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 
 NATURAL = "natural"
-"""Kind of a stimulus whose texts nobody made for a measurement."""
 NATURAL_PROBE = "position"
 
 _EXPECTED: dict[str | None, Expectation] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from steelyard.stimuli.expectation import Expectation, Label, Unknown
+from dataclasses import replace
+
+from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.changes import TurnChange, changes
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, changes
 
 ORIGINAL = "original"
 PERTURBED = "perturbed"
@@ -16,16 +17,22 @@ PERTURBED = "perturbed"
 
 def original_of(item: Item, task: Task) -> Stimulus:
     """The item as a stimulus, the same for every probe, so that one call serves them all."""
-    return pointwise_stimulus(
-        item,
-        task,
-        name=f"{item.id}/{ORIGINAL}",
+    return Stimulus(
+        id=f"{item.id}/{ORIGINAL}",
         probe=ORIGINAL,
         kind=ORIGINAL,
-        text=item.responses[0],
-        expectation=reference_of(item),
+        cluster=item.cluster,
+        stratum=item.stratum or "all",
+        request=item.request,
+        texts=(item.responses[0],),
+        expectation=Unknown() if item.label is None else Label(item.label),
         lineage=Lineage(parent=item.id, edit="none", author="source"),
+        rubric=item.rubric,
+        reference=item.reference,
+        instruction=item.instruction,
+        scale=scale_name(item.scale or task.scale),
         authors=item.authors,
+        failing=item.failing,
         transcript=item.transcript,
     )
 
@@ -48,62 +55,21 @@ def edited_stimulus(
 
     `transcript` is the edited run, where the text is its rendering.
     """
-    expectation = reference_of(item) if label is None else Label(label)
-    return pointwise_stimulus(
-        item,
-        task,
-        name=f"{item.id}/{probe}/{number}",
+    original, run = original_of(item, task), item.transcript
+    expectation = original.expectation if label is None else Label(label)
+    edits = None
+    if run is not None and transcript is not None and transcript is not run:
+        edits = changes(run, transcript)
+    return replace(
+        original,
+        id=f"{item.id}/{probe}/{number}",
         probe=probe,
         kind=PERTURBED,
-        text=text,
+        texts=(text,),
         expectation=expectation if labelled else Unknown(),
         lineage=Lineage(parent=item.id, edit=edit, author=author),
         level=level,
+        authors=None,
         transcript=transcript,
+        changes=edits,
     )
-
-
-def pointwise_stimulus(
-    item: Item,
-    task: Task,
-    *,
-    name: str,
-    probe: str,
-    kind: str,
-    text: str,
-    expectation: Expectation,
-    lineage: Lineage,
-    level: float | None = None,
-    authors: tuple[str, ...] | None = None,
-    transcript: Transcript | None = None,
-) -> Stimulus:
-    return Stimulus(
-        id=name,
-        probe=probe,
-        kind=kind,
-        cluster=item.cluster,
-        stratum=item.stratum or "all",
-        request=item.request,
-        texts=(text,),
-        expectation=expectation,
-        lineage=lineage,
-        rubric=item.rubric,
-        reference=item.reference,
-        instruction=item.instruction,
-        scale=scale_name(item.scale or task.scale),
-        level=level,
-        authors=authors,
-        failing=item.failing,
-        transcript=transcript,
-        changes=_changes(item, transcript),
-    )
-
-
-def _changes(item: Item, transcript: Transcript | None) -> tuple[TurnChange, ...] | None:
-    if item.transcript is None or transcript is None or transcript is item.transcript:
-        return None
-    return changes(item.transcript, transcript)
-
-
-def reference_of(item: Item) -> Expectation:
-    return Unknown() if item.label is None else Label(item.label)

@@ -8,8 +8,7 @@ from typing import Any
 
 from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
-from steelyard.tasks.transcripts.changes import TurnChange, changed_words
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, changed_words
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,6 @@ class StimulusSet:
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> StimulusSet:
-        """Sort, and refuse two stimuli with one id."""
         ordered = tuple(sorted(stimuli, key=lambda stimulus: stimulus.id))
         for left, right in pairwise(ordered):
             if left.id == right.id:
@@ -57,12 +57,8 @@ class StimulusSet:
                 try:
                     stimuli.append(Stimulus.from_json(json.loads(line)))
                 except (ValueError, KeyError, TypeError) as error:
+                    fault = re.sub(r"(Stimulus|Lineage)\.__init__\(\) ", "", str(error))
                     raise DataError(
-                        f"{path}, line {number}: not a stimulus ({_told(error)}); restore the file."
+                        f"{path}, line {number}: not a stimulus ({fault}); restore the file."
                     ) from error
         return cls.of(stimuli)
-
-
-def _told(error: Exception) -> str:
-    """What is wrong with a line, without the name of a constructor."""
-    return str(error).replace("Stimulus.__init__() ", "").replace("Lineage.__init__() ", "")

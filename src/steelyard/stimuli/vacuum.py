@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.stimuli.composition import compose
+from dataclasses import replace
+
 from steelyard.stimuli.expectation import Label, NoPreference
-from steelyard.stimuli.original import pointwise_stimulus
+from steelyard.stimuli.ladder import compose
+from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.item import Item
@@ -16,7 +18,10 @@ BLANKS = ("   ", "\n\n")
 
 def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimulus:
     """A vacuum pair of one kind; `which` (0 or 1) picks the blank or the text, and is 0 for empty."""
-    text = _text(checklist, kind, which, seed)
+    if kind == "identical":
+        text = compose(checklist, seed)[which].prefix((3, 5)[which])
+    else:
+        text = BLANKS[which] if kind == "blank" else ""
     return Stimulus(
         id=f"{checklist.id}/vacuum/{kind}-{which}",
         probe="vacuum",
@@ -28,14 +33,6 @@ def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimu
         expectation=NoPreference(),
         lineage=Lineage(parent=checklist.id, edit=f"both candidates {kind}"),
     )
-
-
-def _text(checklist: Checklist, kind: str, which: int, seed: int) -> str:
-    if kind == "empty":
-        return ""
-    if kind == "blank":
-        return BLANKS[which]
-    return compose(checklist, seed)[which].prefix((3, 5)[which])
 
 
 TEXTS: dict[str, tuple[str, ...]] = {
@@ -66,17 +63,15 @@ TEXTS: dict[str, tuple[str, ...]] = {
 
 
 def vacuum_response(item: Item, task: Task, kind: str, which: int) -> Stimulus:
-    """One response without content in the place of the item's own."""
-    scale = item.scale or task.scale
-    return pointwise_stimulus(
-        item,
-        task,
-        name=f"{item.id}/vacuum/{kind}-{which}",
+    edit = f"{kind.replace('_', ' ')} in place of the response"
+    return replace(
+        original_of(item, task),
+        id=f"{item.id}/vacuum/{kind}-{which}",
         probe="vacuum",
         kind=kind,
-        text=TEXTS[kind][which],
-        expectation=Label(scale.answers[0]),
-        lineage=Lineage(
-            parent=item.id, edit=f"{kind.replace('_', ' ')} in place of the response", author="catalogue"
-        ),
+        texts=(TEXTS[kind][which],),
+        expectation=Label((item.scale or task.scale).answers[0]),
+        lineage=Lineage(parent=item.id, edit=edit, author="catalogue"),
+        authors=None,
+        transcript=None,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
-from steelyard.store.rows import Row
+from steelyard.store.rows import Row, has_table
 from steelyard.trials.exchange import Exchange, exchange_key
 from steelyard.trials.judge import PRICE_OPTIONS
 
@@ -18,13 +18,10 @@ from steelyard.trials.judge import PRICE_OPTIONS
 @dataclass(frozen=True)
 class StoredExchange(StoredReply):
     role: str
-    """`author`, `validator`, `embedder`, or a role of editing."""
     model: str
     prices: Mapping[str, float]
     question: str
-    """The protocol of the model."""
     brief: str
-    """Id of the stimulus that was wanted."""
     prompt_characters: int
     """Length of the prompt, for servers that count no tokens."""
 
@@ -33,11 +30,8 @@ class StoredExchange(StoredReply):
 class AuthoredRow:
     stimulus: str
     brief: str
-    """Hash of what was asked for."""
     roles: str
-    """Hash of who was asked, and how."""
     body: str
-    """Canonical JSON: the stimulus and the tries it took."""
 
     @property
     def digest(self) -> str:
@@ -71,7 +65,6 @@ def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
 
 
 def authored_row(row: AuthoredRow) -> Row:
-    """A stimulus that was written; what is there already stays as it is."""
     values = (row.stimulus, row.brief, row.roles, row.body, row.digest)
     return "INSERT OR IGNORE INTO authored VALUES", values
 
@@ -79,7 +72,7 @@ def authored_row(row: AuthoredRow) -> Row:
 def read_exchanges(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredExchange]:
-    if not _has_table(connection, "exchanges"):
+    if not has_table(connection, "exchanges"):
         return {}
     chosen = "" if keys is None else " WHERE key IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
@@ -97,18 +90,14 @@ def read_exchanges(
             json.loads(prices),
             question,
             brief,
-            _characters(prompt),
+            sum(len(message["content"]) for message in json.loads(prompt)["messages"]),
         )
         for key, body, attempts, latency, received, role, model, prices, question, brief, prompt in rows
     }
 
 
-def _characters(prompt: str) -> int:
-    return sum(len(message["content"]) for message in json.loads(prompt)["messages"])
-
-
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
-    if not _has_table(connection, "exchange_failures"):
+    if not has_table(connection, "exchange_failures"):
         return {}
     rows = connection.execute(
         "SELECT exchange, reason, message, attempts FROM exchange_failures"
@@ -129,42 +118,38 @@ class AuthoringCall:
 
 
 def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall]:
-    if not _has_table(connection, "exchanges"):
+    if not has_table(connection, "exchanges"):
         return []
     rows = connection.execute(
         "SELECT role, model, question, attempt, prompts.body, exchanges.body FROM exchanges"
         " JOIN prompts ON prompts.hash = exchanges.prompt WHERE brief = ? ORDER BY attempt, received",
         (brief,),
     )
-    return [_authoring_call(*row) for row in rows]
-
-
-def _authoring_call(
-    role: str, model: str, question: str, attempt: int, prompt: str, reply: str
-) -> AuthoringCall:
-    sent = json.loads(prompt)
-    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
-    temperature = sent["decoding"].get("temperature")
-    return AuthoringCall(
-        role, model, question, attempt, temperature, messages, json.loads(reply).get("text", "")
-    )
+    calls = []
+    for role, model, question, attempt, prompt, reply in rows:
+        sent = json.loads(prompt)
+        messages = tuple((message["role"], message["content"]) for message in sent["messages"])
+        temperature = sent["decoding"].get("temperature")
+        text = json.loads(reply).get("text", "")
+        calls.append(AuthoringCall(role, model, question, attempt, temperature, messages, text))
+    return calls
 
 
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
-    if not _has_table(connection, "authored"):
+    if not has_table(connection, "authored"):
         return {}
     rows = connection.execute("SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus")
     return {row[0]: AuthoredRow(*row) for row in rows}
 
 
 def count_authored(connection: sqlite3.Connection) -> int:
-    if not _has_table(connection, "authored"):
+    if not has_table(connection, "authored"):
         return 0
     return int(connection.execute("SELECT count(*) FROM authored").fetchone()[0])
 
 
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
-    if not _has_table(connection, "exchanges"):
+    if not has_table(connection, "exchanges"):
         return
     columns = "SELECT key, role, fingerprint, prompt, attempt, body, digest FROM exchanges"
     for key, role, fingerprint, prompt, attempt, body, digest in connection.execute(columns):
@@ -175,9 +160,3 @@ def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     for *parts, digest in connection.execute("SELECT stimulus, brief, roles, body, digest FROM authored"):
         if AuthoredRow(*parts).digest != digest:
             yield f"authored stimulus {parts[0]} does not match its digest"
-
-
-def _has_table(connection: sqlite3.Connection, table: str) -> bool:
-    """A file of an earlier format that is only read has no such table."""
-    rows = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-    return rows.fetchone() is not None

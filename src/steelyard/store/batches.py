@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.store.rows import Row
+from steelyard.store.rows import Row, has_table
 
 INTENDED, SUBMITTED, SETTLED = "intended", "submitted", "settled"
 """State of a batch: about to be submitted; at the vendor; collected, or given up."""
@@ -18,13 +18,10 @@ class StoredBatch:
     name: str
     judge: str
     keys: tuple[str, ...]
-    """Keys of its calls."""
     dialect: Mapping[str, int]
     """Forms of fields that the calls were put in."""
     created: float
-    """Epoch time before it was submitted."""
     state: str = INTENDED
-    """How far it is."""
     remote: str | None = None
 
 
@@ -41,18 +38,21 @@ def batch_row(batch: StoredBatch) -> Row:
     return "INSERT OR REPLACE INTO batches VALUES", values
 
 
-def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:
-    columns = "name, judge, keys, dialect, created, state, remote"
+def read_batches(connection: sqlite3.Connection, judge: str) -> list[StoredBatch]:
     rows = connection.execute(
-        f"SELECT {columns} FROM batches WHERE judge = ? ORDER BY created, name", (judge,)
+        "SELECT name, judge, keys, dialect, created, state, remote FROM batches"
+        " WHERE judge = ? ORDER BY created, name",
+        (judge,),
     )
-    for name, owner, keys, dialect, created, state, remote in rows:
-        yield StoredBatch(name, owner, tuple(json.loads(keys)), json.loads(dialect), created, state, remote)
+    return [
+        StoredBatch(name, owner, tuple(json.loads(keys)), json.loads(dialect), created, state, remote)
+        for name, owner, keys, dialect, created, state, remote in rows
+    ]
 
 
-def submitted_calls(connection: sqlite3.Connection) -> Iterator[str]:
+def submitted_calls(connection: sqlite3.Connection) -> set[str]:
     """Ids of the calls in batches that were submitted and not collected; none in files without batches."""
-    table = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'")
-    if table.fetchone() is not None:
-        for (keys,) in connection.execute("SELECT keys FROM batches WHERE state = ?", (SUBMITTED,)):
-            yield from json.loads(keys)
+    if not has_table(connection, "batches"):
+        return set()
+    rows = connection.execute("SELECT keys FROM batches WHERE state = ?", (SUBMITTED,))
+    return {call for (keys,) in rows for call in json.loads(keys)}

@@ -120,13 +120,11 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 _PRIMARY = 0xFF
-"""The bits of a result code of SQLite that tell its kind."""
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that may write; what it commits is on the disk."""
     connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -159,7 +157,6 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file does to its reader into one sentence."""
     try:
         yield
     except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
@@ -184,12 +181,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def write_error_words(error: Exception) -> str:
-    """What is said where a row cannot be written, or nothing be read for the same reason."""
     if _kind(error) in _IN_USE:
         return f"in use by another program ({error}): close that one, then run again to resume."
     return f"cannot be written ({error}): free some space, then run again to resume."
 
 
 def _kind(error: Exception) -> int:
-    """What SQLite calls the error; 0 where it is none of its."""
     return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY

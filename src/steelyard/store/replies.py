@@ -8,17 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from steelyard.core.arrays import Digests, Floats, Ints
-from steelyard.core.content_hash import canonical_json, hash_json
+from steelyard.core.content_hash import canonical_json
 from steelyard.trials.reply import Reply, Usage
 
 SHORT = 500
 """Letters of a body that is likely to come again."""
-REMEMBERED = 16_384
-_COUNTED = (
-    '{"batched":%s,"cache_write_tokens":%d,"cached_tokens":%d,"input_tokens":%d,"output_tokens":%d,'
-    '"reasoning_tokens":%d,"type":"Usage"}'
-)
-"""What tokens were used as most servers tell it."""
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
@@ -33,7 +27,6 @@ class StoredReply:
 class ReplyColumns:
     key: Digests
     contents: tuple[Reply, ...]
-    """What `content` is an index into; how long it took is in a column of its own."""
     content: Ints
     latency_ms: Floats
     received: Floats
@@ -67,12 +60,6 @@ def reply_body(reply: Reply) -> str:
 
 
 def _usage_body(usage: Usage) -> str:
-    counts = (
-        *(usage.cache_write_tokens, usage.cached_tokens, usage.input_tokens),
-        *(usage.output_tokens, usage.reasoning_tokens),
-    )
-    if usage.billed is None and set(map(type, counts)) == {int}:
-        return _COUNTED % (_value(usage.batched), *counts)
     billed = "" if usage.billed is None else f'"billed":{_value(usage.billed)},'
     return (
         f'{{"batched":{_value(usage.batched)},{billed}"cache_write_tokens":{_value(usage.cache_write_tokens)},'
@@ -83,7 +70,6 @@ def _usage_body(usage: Usage) -> str:
 
 
 def _value(value: Any) -> str:
-    """Canonical JSON; what most fields hold is told first."""
     if type(value) is int:
         return str(value)
     if value is None or value is True or value is False:
@@ -91,49 +77,15 @@ def _value(value: Any) -> str:
     return "{}" if value == {} else canonical_json(value)
 
 
-class ReplyBody:
-    """A reply as it is hashed and kept; calls that got the same one share it."""
-
-    __slots__ = ("_quoted", "text")
-
-    def __init__(self, reply: Reply) -> None:
-        self.text = reply_body(reply)
-        self._quoted = canonical_json(self.text)
-
-    def digest(self, key: str) -> str:
-        """Content hash of a call's key and the body; a key's spelling needs no care."""
-        return hash_json(f'["{key}",{self._quoted}]')
-
-
-class ReplyBodies:
-    """Bodies of short replies that many calls share, such as those of a baseline."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[Reply, ReplyBody]] = {}
-        """With the reply itself: no other can have its id."""
-
-    def of(self, reply: Reply) -> ReplyBody:
-        made = self._made.get(id(reply))
-        if made is not None:
-            return made[1]
-        body = ReplyBody(reply)
-        if len(body.text) <= SHORT:
-            if len(self._made) >= REMEMBERED:
-                self._made.clear()
-            self._made[id(reply)] = reply, body
-        return body
-
-
 def reply_from(body: str, latency_ms: float) -> Reply:
     fields = _fields(body) if len(body) <= SHORT else _fields.__wrapped__(body)
     return Reply(**fields, latency_ms=latency_ms)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=16_384)
 def _fields(body: str) -> dict[str, Any]:
-    """What the body says; short ones are often the same, and share what they hold."""
-    held = json.loads(body)
-    usage = {key: value for key, value in held["usage"].items() if key != "type"}
-    scores = held["scores"]
-    rest = {key: value for key, value in held.items() if key not in ("type", "usage", "scores")}
+    parsed = json.loads(body)
+    usage = {key: value for key, value in parsed["usage"].items() if key != "type"}
+    scores = parsed["scores"]
+    rest = {key: value for key, value in parsed.items() if key not in ("type", "usage", "scores")}
     return {**rest, "usage": Usage(**usage), "scores": None if scores is None else tuple(scores)}

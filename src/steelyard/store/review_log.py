@@ -67,13 +67,10 @@ class Choice:
     decision: str
     """`accepted`, `edited`, `rejected`, `deferred` or `undone`."""
     text: str | None = None
-    """The whole text after an edit; None where it stays."""
     label: str | None = None
-    """The label after a correction; None where it stays."""
     reason: str = ""
     note: str = ""
     final: bool = False
-    """True where it settles what others disagree about."""
     undoes: int | None = None
 
 
@@ -93,7 +90,6 @@ class ReviewedSet:
     reviewer: str
     members: Mapping[str, Sequence[str]]
     at: float
-    """When, in seconds since 1970."""
 
 
 class StaleError(Exception):
@@ -101,7 +97,6 @@ class StaleError(Exception):
 
 
 _CHOICE = tuple(field.name for field in fields(Choice))
-_COLUMNS = f"{', '.join(_CHOICE)}, id, at"
 
 
 class ReviewLog:
@@ -155,7 +150,10 @@ class ReviewLog:
         With `own`, only votes of the same reviewer count as somebody's.
         """
         with self._transaction() as connection:
-            if seen is not None and seen != _newest(connection, choice, own):
+            who = " AND reviewer = ?" if own else ""
+            values = (choice.stimulus, choice.reviewer) if own else (choice.stimulus,)
+            query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{who}"
+            if seen is not None and seen != (connection.execute(query, values).fetchone()[0] or 0):
                 raise StaleError
             at = time.time()
             row = (*(getattr(choice, name) for name in _CHOICE), at)
@@ -171,12 +169,13 @@ class ReviewLog:
     def votes(self, stimulus: str | None = None) -> list[Vote]:
         chosen = "" if stimulus is None else " WHERE stimulus = ?"
         values = () if stimulus is None else (stimulus,)
-        rows = self._rows(f"SELECT {_COLUMNS} FROM decisions{chosen} ORDER BY id", values)
-        return [_vote(row) for row in rows]
+        columns = (*_CHOICE, "id", "at")
+        rows = self._rows(f"SELECT {', '.join(columns)} FROM decisions{chosen} ORDER BY id", values)
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        return [Vote(**{**one, "final": bool(one["final"])}) for one in named]
 
     @property
     def position(self) -> tuple[int, int]:
-        """Newest vote and newest arrival: what has changed where it has changed."""
         query = "SELECT (SELECT max(id) FROM decisions), (SELECT max(id) FROM arrivals)"
         decided, arrived = self._rows(query)[0]
         return decided or 0, arrived or 0
@@ -196,7 +195,6 @@ class ReviewLog:
     # Texts that arrive while others are written
 
     def arrive(self, bodies: Mapping[str, str]) -> None:
-        """Show texts that were confirmed; one that is there already stays."""
         with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO arrivals (stimulus, body) VALUES (?, ?)", bodies.items()
@@ -229,7 +227,6 @@ class ReviewLog:
             connection.executemany("INSERT OR REPLACE INTO published VALUES (?, ?)", newest.items())
 
     def published(self) -> dict[str, int]:
-        """Stimulus to the newest vote that its line was written with."""
         return dict(self._rows("SELECT stimulus, decision FROM published"))
 
     # Settings
@@ -239,18 +236,5 @@ class ReviewLog:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def noted(self, key: str) -> Any:
-        """A setting of the review; None where it was never said."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else None
-
-
-def _newest(connection: sqlite3.Connection, choice: Choice, own: bool) -> int:
-    chosen = " AND reviewer = ?" if own else ""
-    values = (choice.stimulus, choice.reviewer) if own else (choice.stimulus,)
-    query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{chosen}"
-    return connection.execute(query, values).fetchone()[0] or 0
-
-
-def _vote(row: tuple[Any, ...]) -> Vote:
-    named = dict(zip((*_CHOICE, "id", "at"), row, strict=True))
-    return Vote(**{**named, "final": bool(named["final"])})

@@ -24,7 +24,6 @@ values, one for each column."""
 
 
 def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
-    """Put rows in, table by table, in the order in which each table is first met."""
     tables: dict[str, list[tuple[Any, ...]]] = {}
     for into, values in rows:
         tables.setdefault(into, []).append(values)
@@ -55,11 +54,15 @@ def chunks(cursor: sqlite3.Cursor) -> Iterator[tuple[tuple[Any, ...], ...]]:
 
 
 class Numbering(dict[Value, int]):
-    """Values, each with a number; those that are met first are numbered on."""
-
     def __missing__(self, value: Value) -> int:
         self[value] = number = len(self)
         return number
 
     def of(self, values: Iterable[Value]) -> Ints:
         return np.array(list(map(self.__getitem__, values)), dtype=np.int64)
+
+
+def has_table(connection: sqlite3.Connection, table: str) -> bool:
+    """A file of an earlier format that is only read has no such table."""
+    rows = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+    return rows.fetchone() is not None

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from sqlite3 import Connection
+from typing import Concatenate, ParamSpec, TypeVar
 
-from steelyard.store import authoring, batches, plan, trials
-from steelyard.store.authoring import AuthoredRow, AuthoringCall, StoredExchange
-from steelyard.store.batches import StoredBatch
+from steelyard.core.content_hash import content_hash
+from steelyard.store import authoring, plan, trials
+from steelyard.store.authoring import AuthoredRow
+from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
 from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
-from steelyard.store.plan import PlannedTrial, PlannedTrials
-from steelyard.store.replies import (
-    FailureColumns,
-    ReplyBodies,
-    ReplyBody,
-    ReplyColumns,
-    StoredFailure,
-    StoredReply,
-)
+from steelyard.store.plan import PlannedTrial
+from steelyard.store.replies import ReplyColumns, reply_body
 from steelyard.store.rows import Row
-from steelyard.store.trials import StoredCall
 from steelyard.store.writer import Writer
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _reading(
+    function: Callable[Concatenate[Connection, Parameters], Result],
+) -> Callable[Concatenate[RunStore, Parameters], Result]:
+    """A method that reads where it is called; whatever a damaged file raises becomes a StoreError."""
+
+    def method(self: RunStore, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with self._store_errors():
+            return function(self._reader, *args, **kwargs)
+
+    return method
 
 
 class RunStore:
     """Reads happen where they are asked for; writes go through one thread, acknowledged after commit."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the file; read-only sees what is there at this moment and changes nothing."""
         self.path = path
         self._writer = Writer(path)
         self._prompts: set[str] = set()
         """Hashes of prompts that this store has put on disk."""
-        self._bodies = ReplyBodies()
         self._sending: set[str] = set()
         """Hashes of prompts that are on their way there."""
         with self._store_errors():
@@ -59,12 +67,12 @@ class RunStore:
         await self.save_replies([(call, reply, attempts)])
 
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
-        """Return when the replies, each with its call and the tries it took, are on disk together."""
         moment, rows, prompts = time.time(), list[Row](), dict[str, Call]()
+        bodies: dict[int, str] = {}  # many calls of a baseline share one reply
         for call, reply, attempts in answers:
             prompts[call.prompt_hash] = call
-            body = self._bodies.of(reply) if len(answers) > 1 else ReplyBody(reply)
-            row = (body.text, body.digest(call.key), attempts, reply.latency_ms, moment)
+            body = bodies.get(id(reply)) or bodies.setdefault(id(reply), reply_body(reply))
+            row = (body, content_hash([call.key, body]), attempts, reply.latency_ms, moment)
             if isinstance(call, Exchange):
                 rows.append(authoring.exchange_row(call, row))
             else:
@@ -99,10 +107,9 @@ class RunStore:
         await self._writer.submit(rows)
 
     async def save_batch(self, batch: StoredBatch) -> None:
-        await self._writer.submit([batches.batch_row(batch)])
+        await self._writer.submit([batch_row(batch)])
 
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
-        """Return when all the stimuli are on disk; none is there before."""
         await self._writer.submit([authoring.authored_row(row) for row in rows])
 
     def save_plan(self, study: str, planned: Iterable[PlannedTrial]) -> None:
@@ -123,38 +130,23 @@ class RunStore:
 
     # Reading
 
-    def answered(self) -> set[str]:
-        with self._store_errors():
-            return trials.answered(self._reader)
-
-    def replies(self, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
-        with self._store_errors():
-            return trials.read_replies(self._reader, keys)
+    answered = _reading(trials.answered)
+    replies = _reading(trials.read_replies)
+    failures = _reading(trials.read_failures)
+    failure_columns = _reading(trials.failure_columns)
+    calls = _reading(trials.read_calls)
+    keys_containing = _reading(trials.keys_containing)
+    exchanges = _reading(authoring.read_exchanges)
+    exchange_failures = _reading(authoring.read_failures)
+    authoring_calls = _reading(authoring.read_about)
+    authored = _reading(authoring.read_authored)
+    batches = _reading(read_batches)
+    submitted_calls = _reading(submitted_calls)
+    planned = _reading(plan.read_plan)
 
     def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:
         with self._store_errors():
             yield from trials.reply_columns(self._reader, keys)
-
-    def failures(self, keys: Iterable[str] | None = None) -> dict[str, StoredFailure]:
-        """The last failure of every trial without a reply: of these trials, or all of them."""
-        with self._store_errors():
-            return trials.read_failures(self._reader, keys)
-
-    def failure_columns(self) -> FailureColumns:
-        with self._store_errors():
-            return trials.failure_columns(self._reader)
-
-    def exchanges(self, keys: Iterable[str] | None = None) -> dict[str, StoredExchange]:
-        with self._store_errors():
-            return authoring.read_exchanges(self._reader, keys)
-
-    def calls(self, keys: Iterable[str]) -> dict[str, StoredCall]:
-        with self._store_errors():
-            return trials.read_calls(self._reader, keys)
-
-    def keys_containing(self, text: str) -> list[str]:
-        with self._store_errors():
-            return trials.keys_containing(self._reader, text)
 
     @property
     def version(self) -> tuple[int, int]:
@@ -168,30 +160,10 @@ class RunStore:
         with self._store_errors():
             return trials.read_size(self._reader)
 
-    def authoring_calls(self, brief: str) -> list[AuthoringCall]:
-        with self._store_errors():
-            return authoring.read_about(self._reader, brief)
-
-    def exchange_failures(self) -> dict[str, StoredFailure]:
-        with self._store_errors():
-            return authoring.read_failures(self._reader)
-
-    def authored(self) -> dict[str, AuthoredRow]:
-        with self._store_errors():
-            return authoring.read_authored(self._reader)
-
     @property
     def authored_count(self) -> int:
         with self._store_errors():
             return authoring.count_authored(self._reader)
-
-    def batches(self, judge: str) -> list[StoredBatch]:
-        with self._store_errors():
-            return list(batches.read(self._reader, judge))
-
-    def submitted_calls(self) -> set[str]:
-        with self._store_errors():
-            return set(batches.submitted_calls(self._reader))
 
     @property
     def study(self) -> str | None:
@@ -201,16 +173,10 @@ class RunStore:
 
     @property
     def has_plan(self) -> bool:
-        """False for a run file of a version that kept no plan."""
         with self._store_errors():
             return plan.has_plan(self._reader)
 
-    def planned(self) -> PlannedTrials:
-        with self._store_errors():
-            return plan.read_plan(self._reader)
-
     def verify(self) -> list[str]:
-        """Re-hash the whole file; one sentence per damaged row, none when all is well."""
         with self._store_errors():
             pages = [line for (line,) in self._reader.execute("PRAGMA integrity_check") if line != "ok"]
             if pages:

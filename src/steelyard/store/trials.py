@@ -18,11 +18,9 @@ from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 
 PARTS, CONTENTS = 64, 4096
-"""Chunks of replies, and different ones of them, that are handed on together; equal ones are parsed once."""
 
 
 def prompt_row(call: Call) -> Row:
-    """What is said to the model, kept once for all calls that say it."""
     return "INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body)
 
 
@@ -70,26 +68,19 @@ def read_calls(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str,
         " WHERE key IN (SELECT value FROM json_each(?))",
         wanted,
     )
-    return {key: _call(prompt, tuple(failures.get(key, ())), *reply) for key, prompt, *reply in rows}
-
-
-def _call(
-    prompt: str,
-    failures: tuple[StoredFailure, ...],
-    body: str | None,
-    attempts: int,
-    latency: float,
-    received: float,
-) -> StoredCall:
-    sent = json.loads(prompt)
-    reply = None if body is None else StoredReply(reply_from(body, latency), attempts, received)
-    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
-    decoding = {name: value for name, value in sent["decoding"].items() if name != "type"}
-    return StoredCall(messages, decoding, reply, failures)
+    calls = {}
+    for key, prompt, body, attempts, latency, received in rows:
+        sent = json.loads(prompt)
+        calls[key] = StoredCall(
+            tuple((message["role"], message["content"]) for message in sent["messages"]),
+            {name: value for name, value in sent["decoding"].items() if name != "type"},
+            None if body is None else StoredReply(reply_from(body, latency), attempts, received),
+            tuple(failures.get(key, ())),
+        )
+    return calls
 
 
 def keys_containing(connection: sqlite3.Connection, text: str) -> list[str]:
-    """Keys of the trials whose reply holds a text, in capitals or not; its other fields are no reply."""
     needle = text.casefold()
     if needle.isascii():
         sought = needle.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -108,7 +99,6 @@ def read_size(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
-    """Put what was said to one trial under another with the same prompt."""
     insert(connection, [trial_row(new)])
     for (body,) in connection.execute("SELECT body FROM replies WHERE trial = ?", (old.key,)).fetchall():
         connection.execute(
@@ -139,7 +129,7 @@ def answered(connection: sqlite3.Connection) -> set[str]:
     return {key for (key,) in connection.execute("SELECT trial FROM replies")}
 
 
-def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None) -> dict[str, StoredReply]:
+def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
     chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         "SELECT trial, body, attempts, latency_ms, received FROM replies" + chosen,
@@ -152,7 +142,6 @@ def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None) -> 
 
 
 def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) -> Iterator[ReplyColumns]:
-    """Replies of these trials, or all of them, some at a time; equal ones are parsed once in each part."""
     chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         "SELECT trial, body, latency_ms, received FROM replies" + chosen,
@@ -186,7 +175,9 @@ def failure_columns(connection: sqlite3.Connection) -> FailureColumns:
     )
 
 
-def read_failures(connection: sqlite3.Connection, keys: Iterable[str] | None) -> dict[str, StoredFailure]:
+def read_failures(
+    connection: sqlite3.Connection, keys: Iterable[str] | None = None
+) -> dict[str, StoredFailure]:
     """The last failure of each of these trials, or of all, that has no reply."""
     chosen = "" if keys is None else " AND trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(

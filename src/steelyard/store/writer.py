@@ -88,7 +88,6 @@ class Writer:
                         loop.call_soon_threadsafe(_acknowledge, mine)
 
     def _with_waiting(self, batch: list[_Pending]) -> list[_Pending]:
-        """With what waits already, up to the end of the work."""
         while not self._queue.empty() and len(batch) < LARGEST_BATCH:
             following = self._queue.get()
             if following is None:

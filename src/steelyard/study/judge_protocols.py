@@ -25,8 +25,8 @@ from steelyard.trials.builtin_prompts import (
     POINTWISE_USER,
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
+    response_format,
 )
-from steelyard.trials.format_string_template import as_jinja
 from steelyard.trials.judge import Protocol
 from steelyard.trials.prompt import (
     PAIRWISE_SHOWN,
@@ -35,8 +35,8 @@ from steelyard.trials.prompt import (
     POINTWISE_VARIABLES,
     TRANSCRIPT_SHOWN,
     PromptTemplate,
+    as_jinja,
 )
-from steelyard.trials.response_format import response_format
 from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
 from steelyard.verdicts.readers import READERS
 
@@ -180,7 +180,7 @@ class ProtocolMaker:
             words = answer_map(change.answers, self.scale, f"{self.where}: answers")
             reader = Spec(reader.name, {**reader.args, "answers": words})
         if change.prompt is None or change.prompt in NAMED_USER:
-            user = response_format(reader).asked_in(user)
+            user = response_format(reader).reword(user)
         return Protocol(user, system, reader, base.settings)
 
     def _check_prompt(self, protocol: Protocol, name: str) -> None:

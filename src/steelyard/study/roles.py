@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.core.content_hash import content_hash
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.brief import GOALS, ORDINAL
-from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.trials.builtin_prompts import (
     POINTWISE_SYSTEM,
     POINTWISE_USER,

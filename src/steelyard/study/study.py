@@ -16,7 +16,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.probes.probe import PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
 from steelyard.stimuli.pack_stimuli import pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.adapters.layouts import FILE
+from steelyard.tasks.adapters.adapter import FILE
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name

@@ -10,28 +10,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
+from steelyard.tasks.builtin_yaml import BuiltinModel, builtin_texts, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.transcript import (
-    ASSISTANT,
-    REASONING,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    USER,
-    Block,
-    ToolCall,
-    Transcript,
-    Turn,
-    render_transcript,
-)
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
 
 FAILS, PASSES = Binary().answers
 
@@ -117,7 +104,7 @@ class PackRun:
         )
 
 
-def parse_run(text: str) -> PackRun:
+def _parse_run(text: str) -> PackRun:
     body = _RunFile.model_validate(load_builtin(text))
     transcript = Transcript(body.id, tuple(_turns(body.messages)), metadata={"category": body.domain})
     turned = replace(transcript, turns=tuple(_turned(body.messages, body.turned)))
@@ -125,7 +112,6 @@ def parse_run(text: str) -> PackRun:
 
 
 def _turned(messages: list[_Message], edits: list[_Edit]) -> Iterator[Turn]:
-    """Messages with those that an edit names in their place, left out, or added at the end."""
     given = {edit.message: edit for edit in edits}
     dropped = {edit.message for edit in edits if edit.drop}
     numbers = range(1, max(len(messages), *given) + 1)
@@ -136,9 +122,8 @@ def _turned(messages: list[_Message], edits: list[_Edit]) -> Iterator[Turn]:
 
 @cache
 def agent_pack() -> tuple[PackRun, ...]:
-    folder = files("steelyard.tasks").joinpath("agent_runs")
-    texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
-    return tuple(sorted(map(parse_run, texts), key=lambda run: run.transcript.id))
+    runs = map(_parse_run, builtin_texts("agent_runs"))
+    return tuple(sorted(runs, key=lambda run: run.transcript.id))
 
 
 def pack_run(item: Item) -> PackRun | None:
@@ -152,7 +137,6 @@ def _runs() -> dict[str, PackRun]:
 
 
 def _turns(messages: list[_Message]) -> Iterator[Turn]:
-    """Messages as turns; results answer the calls before them in their order."""
     number, waiting = 0, list[ToolCall]()
     for message in messages:
         if message.call:
@@ -161,21 +145,15 @@ def _turns(messages: list[_Message]) -> Iterator[Turn]:
             number += len(calls)
         if message.result is not None or message.error is not None:
             answered, *waiting = waiting
-            blocks = () if message.result is None else (Block(TEXT, _spelled(message.result)),)
-            yield Turn(TOOL, blocks, call=answered.id, function=answered.function, error=message.error)
-        elif message.system is not None or message.user is not None:
-            role = USER if message.system is None else SYSTEM
-            yield Turn(role, (Block(TEXT, (message.user or message.system or "").strip()),))
+            result = message.result
+            text = result.strip() if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+            output = () if result is None else (Block("text", text),)
+            yield Turn("tool", output, call=answered.id, function=answered.function, error=message.error)
+        elif message.system is not None:
+            yield Turn("system", (Block("text", message.system.strip()),))
+        elif message.user is not None:
+            yield Turn("user", (Block("text", message.user.strip()),))
         else:
-            yield Turn(ASSISTANT, tuple(_blocks(message)), tuple(waiting) if message.call else ())
-
-
-def _blocks(message: _Message) -> Iterator[Block]:
-    if message.think is not None:
-        yield Block(REASONING, message.think.strip())
-    if message.say is not None:
-        yield Block(TEXT, message.say.strip())
-
-
-def _spelled(result: Any) -> str:
-    return result.strip() if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+            thought = () if message.think is None else (Block("reasoning", message.think.strip()),)
+            said = () if message.say is None else (Block("text", message.say.strip()),)
+            yield Turn("assistant", (*thought, *said), tuple(waiting) if message.call else ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import yaml
@@ -11,9 +12,13 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BuiltinModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def load_builtin(text: str) -> Any:
-    """The content of a built-in file; files of users are read with messages in mind instead."""
     return yaml.load(text, Loader=_LOADER)
+
+
+def builtin_texts(folder: str) -> list[str]:
+    entries = files("steelyard.tasks").joinpath(folder).iterdir()
+    return [entry.read_text("utf-8") for entry in entries if entry.name.endswith(".yaml")]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-from steelyard.tasks.builtin_yaml import load_builtin
+from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
 
 ELEMENTS = 5
 """Required elements of a checklist, and so the highest quality."""
@@ -21,13 +20,10 @@ class Element:
     """Word stems that mark the element: in each of its sentences and in no other."""
     wordings: tuple[str, ...]
     weak: str
-    """A sentence that satisfies the element by half."""
 
 
 @dataclass(frozen=True)
 class Checklist:
-    """A request, its five elements, and neutral filler of the same length."""
-
     id: str
     """Name of the checklist: the cluster of everything built from it."""
     domain: str
@@ -37,7 +33,12 @@ class Checklist:
     """Sentences on the topic that give nothing, each in two wordings."""
 
 
-def parse_checklist(text: str) -> Checklist:
+@cache
+def catalogue() -> tuple[Checklist, ...]:
+    return tuple(sorted(map(_checklist, builtin_texts("catalog")), key=lambda checklist: checklist.id))
+
+
+def _checklist(text: str) -> Checklist:
     data = load_builtin(text)
     elements = tuple(
         Element(e["key"], e["means"], tuple(e["keywords"]), tuple(e["wordings"]), e["weak"])
@@ -45,10 +46,3 @@ def parse_checklist(text: str) -> Checklist:
     )
     filler = tuple((first, second) for first, second in data["filler"])
     return Checklist(data["id"], data["domain"], data["request"], elements, filler)
-
-
-@cache
-def catalogue() -> tuple[Checklist, ...]:
-    folder = files("steelyard.tasks").joinpath("catalog")
-    texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
-    return tuple(sorted((parse_checklist(text) for text in texts), key=lambda checklist: checklist.id))

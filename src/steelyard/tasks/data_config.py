@@ -29,7 +29,6 @@ class ResponsesConfig(BaseModel):
 
     path: str = Field(min_length=1)
     key: str = Field(min_length=1)
-    """Column that both files have: the id of the prompt."""
     format: Format | None = None
 
 
@@ -47,7 +46,6 @@ class DataConfig(BaseModel):
 
     path: str = Field(min_length=1)
     adapter: str | None = Field(default=None, min_length=1)
-    """Name of a ready adapter, which brings the columns, the strata and the task."""
     columns: Columns | None = None
     """Which column plays which part; beside an adapter, the parts that differ from its own."""
     stratify: str | None = Field(default=None, min_length=1)
@@ -59,7 +57,6 @@ class DataConfig(BaseModel):
     where: dict[str, Value | list[Value]] | None = None
     format: Format | None = None
     preprocess: list[str | dict[str, dict[str, Any]]] | None = None
-    """What is taken out of transcripts before they are shown: preprocessors in their order."""
 
     @model_validator(mode="after")
     def _readable(self) -> DataConfig:
@@ -70,11 +67,9 @@ class DataConfig(BaseModel):
         return self
 
     def task(self) -> Task | None:
-        """The adapter's question, where there is one; else the study file says what is asked."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
 
     def failing(self) -> int | None:
-        """The answer of a failing run that an adapter brings; None where nobody says it."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).failing
 
     def asks_for_truth(self) -> bool:

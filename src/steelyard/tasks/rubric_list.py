@@ -46,7 +46,6 @@ class _File(BaseModel):
 @dataclass(frozen=True)
 class RubricEntry:
     id: str
-    """Its name; items that are judged by it end in it."""
     text: str
     scale: Scale | None
     """From its lowest level to its highest; None where it has none."""

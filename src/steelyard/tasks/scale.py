@@ -18,8 +18,6 @@ BINARY_WORDS = {
 
 @dataclass(frozen=True)
 class Binary:
-    """Yes or no, written 1 and 0."""
-
     @property
     def answers(self) -> tuple[str, ...]:
         return ("0", "1")
@@ -27,8 +25,6 @@ class Binary:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """Whole numbers from low to high."""
-
     low: int
     high: int
 
@@ -49,8 +45,6 @@ def _whole_numbers(low: int, high: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Pairwise:
-    """Which of two is better, by slot; with or without a tie."""
-
     tie: bool = True
 
     @property

@@ -9,8 +9,6 @@ from steelyard.tasks.scale import Pairwise, Scale
 
 @dataclass(frozen=True)
 class Task:
-    """Instruction, rubric and scale; the same for all items of a study."""
-
     instruction: str
     rubric: str
     scale: Scale

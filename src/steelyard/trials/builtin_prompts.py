@@ -9,9 +9,10 @@ the last one, so a rendered message can be taken apart again whatever the data c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
+from steelyard.core.registry import Spec
 from steelyard.errors import DataError
 from steelyard.tasks.task import SURFACE_CLAUSE
 
@@ -155,7 +156,6 @@ The endings are those of the other built-in prompts, by which a served judge tel
 """
 
 NAMED_USER = {"paper": PAPER_USER["base"], "paper-strict": PAPER_USER["strict"]}
-"""User messages that a study file may give by name, in place of a file or a template."""
 
 _SCORE_TAIL = """\
 What is the score of the response by the rubric? Reply with the JSON object only."""
@@ -217,7 +217,6 @@ _FORMS = (
     ((_PAIRWISE_FORM, _JSON_ONLY), (_BARE_PAIRWISE_FORM, _BARE_PAIRWISE_ONLY)),
     ((_POINTWISE_FORM, _JSON_ONLY), (_BARE_POINTWISE_FORM, _BARE_POINTWISE_ONLY)),
 )
-"""Paragraph and last sentence that ask for a JSON object, and those that ask for the answer alone."""
 
 
 def asking_bare(user: str) -> str:
@@ -250,7 +249,6 @@ class ScoreRequest:
 
 
 def parse_slots(user_message: str) -> tuple[str, str]:
-    """The two candidates of a rendered built-in pairwise prompt, exactly as they went in."""
     marks = _marks(user_message)
     if len(marks) < 3:
         raise DataError(_NOT_BUILT_IN)
@@ -272,7 +270,6 @@ def protocol_of(user_message: str) -> str:
 
 
 def parse_score_prompt(user_message: str) -> ScoreRequest:
-    """The parts of a rendered built-in prompt about one text or run, exactly as they went in."""
     marks = _marks(user_message)
     tail = user_message[marks[-1].end() :].removeprefix(" end\n") if len(marks) >= 3 else ""
     label = _SINGLE.get(tail.replace(_BARE_POINTWISE_ONLY, _JSON_ONLY))
@@ -321,3 +318,29 @@ def _between(
     if message[opening.end() : start] != label or stop < start or message[stop] != "\n":
         raise DataError(otherwise)
     return message[start:stop]
+
+
+@dataclass(frozen=True)
+class ResponseFormat:
+    wants: str = "text"
+    tokens: int = 1
+    reword: Callable[[str], str] = str
+    """A built-in user message, made to ask for this form; the built-in ones ask for JSON."""
+
+
+_AS_PROMPTED = ResponseFormat()
+_READER_FORMS = {
+    "json": ResponseFormat("json", 12, asking_json),
+    "choice": ResponseFormat(reword=asking_bare),
+    "logprob": ResponseFormat("logprobs", reword=asking_bare),
+}
+
+
+def response_format(reader: Spec) -> ResponseFormat:
+    """The form for a reader; a pattern is written for the prompt at hand, and changes nothing in it.
+
+    A server is given a schema for the usual answers only: with words or a key of its owner's, a judge is held
+    to the prompt alone.
+    """
+    form = _READER_FORMS.get(reader.name, _AS_PROMPTED)
+    return replace(form, wants="text") if form.wants == "json" and reader.args else form

@@ -18,7 +18,6 @@ class Composed:
     judge: Judge
     rows: Ints
     calls: Ints
-    """Calls behind each trial, one column for each."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -28,33 +27,30 @@ class Composed:
 @dataclass(frozen=True, eq=False)
 class Calls:
     trials: Trials
-    """Each call once, in the order in which the trials need them."""
     row: Ints
     """The call that a trial is; -1 where its judge is made of others."""
     composed: tuple[Composed, ...] = ()
 
     @classmethod
     def of(cls, trials: Trials) -> Calls:
-        """Trials of judges that are asked themselves are their own calls."""
         made = [judge for judge in trials.judges if judge.composition is not None]
         if not made:
             return cls(trials, np.arange(len(trials)))
         own = np.flatnonzero(trials.where(lambda asked: asked.judge.composition is None))
-        parts = [_Part(own, trials.take(own))]
+        parts = [(own, trials.take(own))]
         for judge in made:
             parts += _parts(trials, judge)
-        joined, number = _joined(parts)
+        joined, number = _join(parts)
         row = np.full(len(trials), -1, dtype=np.int64)
         row[own] = number[0]
         composed, start = [], 1
         for judge in made:
             columns = number[start : start + judge.calls_per_verdict]
-            composed.append(Composed(judge, parts[start].rows, np.stack(columns, axis=1)))
+            composed.append(Composed(judge, parts[start][0], np.stack(columns, axis=1)))
             start += judge.calls_per_verdict
         return cls(joined, row, tuple(composed))
 
     def of_judge(self, judge: Judge, rows: Ints) -> Ints:
-        """Calls, each once, behind these rows, which are trials of one judge."""
         for one in self.composed:
             if one.judge.name == judge.name:
                 return np.unique(one.calls[np.isin(one.rows, rows)])
@@ -70,40 +66,33 @@ def repeats_behind(judge: Judge, replicate: Ints) -> Iterator[Ints]:
         yield first + (second - first) * replicate
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    rows: Ints
-    calls: Trials
+_Part = tuple[Ints, Trials]
+"""Rows of some trials, and one call for each of them."""
 
 
 def _parts(trials: Trials, judge: Judge) -> list[_Part]:
-    """The calls behind the trials of a judge that is made of others, one after the other."""
     rows = np.flatnonzero(trials.of_judge(judge.name))
     mine = trials.take(rows)
     parts = []
     for place, replicate in enumerate(repeats_behind(judge, mine.replicate)):
-        questions, number = _asked(mine, judge, place)
-        parts.append(_Part(rows, Trials.repeats(questions, number[mine.question], replicate)))
+        questions = list[Trial]()
+        number = np.full(len(mine.questions), -1, dtype=np.int64)
+        for at in mine.numbers:
+            trial = mine.questions[at]
+            member, order, _ = list(calls_behind(judge, trial.order, 0))[place]
+            number[at] = len(questions)
+            questions.append(
+                Trial(member, trial.protocol, trial.stimulus, trial.task, order).without_prompt()
+            )
+        parts.append((rows, Trials.repeats(questions, number[mine.question], replicate)))
     return parts
 
 
-def _asked(mine: Trials, judge: Judge, place: int) -> tuple[Sequence[Trial], Ints]:
-    """Questions that are put to a member, and for each question of the judge which of them."""
-    questions = list[Trial]()
-    number = np.full(len(mine.questions), -1, dtype=np.int64)
-    for at in mine.numbers:
-        trial = mine.questions[at]
-        member, order, _ = list(calls_behind(judge, trial.order, 0))[place]
-        number[at] = len(questions)
-        questions.append(Trial(member, trial.protocol, trial.stimulus, trial.task, order).without_prompt())
-    return questions, number
-
-
-def _joined(parts: Sequence[_Part]) -> tuple[Trials, list[Ints]]:
-    """The calls of all parts together, each once, and where those of each part stand."""
-    sizes = [len(part.rows) for part in parts]
-    every = np.concatenate([part.calls.key for part in parts])
-    rows = np.concatenate([part.rows for part in parts])
+def _join(parts: Sequence[_Part]) -> tuple[Trials, list[Ints]]:
+    calls = [part for _, part in parts]
+    sizes = [len(part) for part in calls]
+    every = np.concatenate([part.key for part in calls])
+    rows = np.concatenate([rows for rows, _ in parts])
     columns = np.repeat(np.arange(len(parts)), sizes)
     need = np.lexsort((columns, rows))
     _, first, number = np.unique(every[need], return_index=True, return_inverse=True)
@@ -112,12 +101,10 @@ def _joined(parts: Sequence[_Part]) -> tuple[Trials, list[Ints]]:
     place = np.empty(len(every), dtype=np.int64)
     place[need] = turn[number.reshape(-1)]
     chosen = need[np.sort(first)]
-    starts = np.cumsum([0, *(len(part.calls.questions) for part in parts)])
-    question = np.concatenate(
-        [part.calls.question + start for part, start in zip(parts, starts, strict=False)]
-    )
-    replicate = np.concatenate([part.calls.replicate for part in parts])
-    questions = tuple(question for part in parts for question in part.calls.questions)
+    starts = np.cumsum([0, *(len(part.questions) for part in calls)])
+    question = np.concatenate([part.question + start for part, start in zip(calls, starts, strict=False)])
+    replicate = np.concatenate([part.replicate for part in calls])
+    questions = tuple(question for part in calls for question in part.questions)
     joined = Trials(questions, question[chosen], replicate[chosen], every[chosen])
     return joined, np.split(place, np.cumsum(sizes)[:-1])
 
@@ -127,8 +114,6 @@ CallKey = tuple[str, str, str]
 
 
 class CallCount:
-    """How many calls; one that several verdicts rest on counts once."""
-
     def __init__(self) -> None:
         self._known: dict[CallKey, int] = {}
         self._calls: Ints = np.empty(0, dtype=np.int64)
@@ -137,7 +122,6 @@ class CallCount:
         return len(self._calls)
 
     def add(self, judge: Judge, shown: Sequence[CallKey], number: Ints, replicate: Ints) -> None:
-        """The calls behind a judge's verdicts on what is shown, each by its number and its repeat."""
         parts = [self._calls]
         for place, repeat in enumerate(repeats_behind(judge, replicate)):
             behind = {order: list(calls_behind(judge, order, 0))[place] for _, _, order in shown}

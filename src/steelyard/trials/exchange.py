@@ -20,12 +20,9 @@ PLANNER, EDITOR, SUMMARIZER, VERIFIER = EDITING_ROLES = ("planner", "editor", "s
 
 @dataclass(frozen=True)
 class Exchange:
-    """Role, model, rendered prompt, decoding and attempt: together they are its identity."""
-
     role: str
     """`author`, `validator`, `embedder`, or one of `EDITING_ROLES`."""
     judge: Judge
-    """The model; its protocols are the questions it can be asked."""
     protocol: str
     brief: str
     """Name of the stimulus that is wanted; never in the prompt."""
@@ -47,7 +44,6 @@ class Exchange:
 
     @cached_property
     def key(self) -> str:
-        """Identity: the same question to the same model in the same try is asked once."""
         return exchange_key(self.role, self.judge.fingerprint(self.protocol), self.prompt_hash, self.attempt)
 
     @property
@@ -75,7 +71,6 @@ class Exchange:
 
 
 Call: TypeAlias = Trial | Exchange
-"""Everything that is asked of a provider, paid for and kept."""
 
 
 def exchange_key(role: str, fingerprint: str, prompt: str, attempt: int) -> str:

@@ -32,7 +32,6 @@ _BLANKS = bytes(filter(lambda code: chr(code).isspace(), _ASCII))
 
 
 def _marks(parts: Iterable[int]) -> bytes:
-    """A table that turns these bytes into x, and all others into blanks."""
     chosen = frozenset(parts)
     return bytes(ord("x") if code in chosen else ord(" ") for code in range(256))
 

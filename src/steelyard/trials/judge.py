@@ -47,14 +47,12 @@ class Judge:
 
     name: str
     provider: str
-    """`openai`, `embedded`, `planted`, …"""
     model: str
     protocols: Mapping[str, Protocol]
     decoding: Decoding = field(default_factory=Decoding)
     options: Mapping[str, Any] = field(default_factory=dict)
     """Provider options: base_url, planted parameters."""
     rubric: str | None = None
-    """Rubric of this judge, where it differs from the task's."""
     baseline: bool = False
     """True for coin, first, tie and longest, which stand beside every result."""
     context: int | None = None
@@ -133,7 +131,6 @@ class Judge:
 
 
 def _made_of(made: Composition, protocol: str) -> str:
-    """Hash of what decides a common verdict; names of members do not enter."""
     return content_hash(
         {
             "rule": made.rule,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,6 @@ class Message:
 
     @cached_property
     def json_content(self) -> str:
-        """The text in JSON, which is hashed, kept and sent."""
         return canonical_json(self.content)
 
 
@@ -28,7 +27,6 @@ class Slots:
 
     request: str
     texts: tuple[str, ...]
-    """The candidates as shown: first and second, or the one response."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class Decoding:
 
     @cached_property
     def canonical(self) -> str:
-        """Canonical JSON, which enters the hash of every prompt."""
         return canonical_json(self)
 
 
@@ -51,16 +48,11 @@ class Presentation:
     """Rendered messages and, beside them, the slot texts; nothing about quality, label or level."""
 
     messages: tuple[Message, ...]
-    """The rendered prompt; shared parts come first."""
     slots: Slots
     answers: tuple[str, ...]
     decoding: Decoding
     wants: str = "text"
     """`json` asks for a JSON object, `logprobs` for the first token's alternatives, `text` for neither."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Protocol settings of judges that are not prompted: a likelihood judge's margin, a planted criterion."""
     trial: str = ""
     """Opaque trial hash: idempotency key over HTTP, source of a planted judge's noise."""
-
-    def of_trial(self, trial: str) -> Presentation:
-        return replace(self, trial=trial)

@@ -1,16 +1,27 @@
-"""Prompt templates: values go in verbatim, once, and are never rendered again."""
+"""Prompts: Jinja2 templates, checked and rendered; values go in verbatim, once, and are never rendered again.
+
+A rendered prompt is hashed once for all repeats and judges that put the question alike. Templates in the
+style of `str.format`, such as those of the Judge Reliability Harness, become Jinja2: they name values as
+`{response}`, write a brace of their own singly or doubly, and have no logic.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
 from jinja2.sandbox import SandboxedEnvironment
 
+from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.errors import ConfigError
+from steelyard.tasks.scale import Ordinal, Pairwise
+from steelyard.tasks.task import Task
+from steelyard.trials.expected_tokens import expected_tokens
+from steelyard.trials.presentation import Message
 
 PAIRWISE_VARIABLES = frozenset({"instruction", "request", "rubric", "reference", "first", "second", "fence"})
 POINTWISE_VARIABLES = frozenset(
@@ -18,9 +29,7 @@ POINTWISE_VARIABLES = frozenset(
 )
 
 PAIRWISE_SHOWN = frozenset({"first", "second"})
-"""What a prompt about two texts must show."""
 POINTWISE_SHOWN = frozenset({"response"})
-"""What a prompt about one text must show."""
 TRANSCRIPT_SHOWN = frozenset({"transcript"})
 
 FENCE = "====="
@@ -45,7 +54,6 @@ class PromptTemplate:
     origin: str = field(default="built-in", compare=False)
 
     def check(self, allowed: frozenset[str]) -> frozenset[str]:
-        """The variables it names; a template that does not compile or names an unknown one is refused."""
         try:
             named = meta.find_undeclared_variables(_environment().parse(self.text))
             _compiled(self.text)
@@ -66,7 +74,6 @@ class PromptTemplate:
         return frozenset(named)
 
     def render(self, values: Mapping[str, object]) -> str:
-        """Insert the values verbatim; a fence longer than any in the values is added."""
         filled = {**values, "fence": fence_for(values)}
         try:
             return _compiled(self.text).render(filled)
@@ -77,12 +84,10 @@ class PromptTemplate:
 
 
 def _reason(error: BaseException) -> str:
-    """The error's own words on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a value, lists of texts included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -91,8 +96,93 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def fence_for(values: Mapping[str, object]) -> str:
-    """The fixed mark, or one sign longer than the longest run of it in the data."""
     marked = [text for value in values.values() for text in _texts(value) if "=" in text]
     runs = [len(run) for text in marked for run in re.findall("=+", text)]
     longest = max(runs, default=0)
     return FENCE if longest < len(FENCE) else "=" * (longest + 1)
+
+
+CACHE_SIZE = 16_384
+"""Rendered prompts kept for judges and repeats that are still to come; trials hold theirs all the same."""
+
+
+@dataclass(frozen=True)
+class RenderedPrompt:
+    messages: tuple[Message, ...]
+    _hashes: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def body(self, decoding: str) -> str:
+        return f'{{"decoding":{decoding},"messages":{self._canonical}}}'
+
+    def hash(self, decoding: str) -> str:
+        if decoding not in self._hashes:
+            self._hashes[decoding] = hash_json(self.body(decoding))
+        return self._hashes[decoding]
+
+    @cached_property
+    def characters(self) -> int:
+        return sum(len(message.content) for message in self.messages)
+
+    @cached_property
+    def tokens(self) -> float:
+        return sum(expected_tokens(message.content) for message in self.messages)
+
+    @property
+    def _canonical(self) -> str:
+        return f"[{','.join(_spelled(message) for message in self.messages)}]"
+
+
+def _spelled(message: Message) -> str:
+    return f'{{"content":{message.json_content},"role":{_role(message.role)},"type":"Message"}}'
+
+
+_role = cache(canonical_json)
+
+
+@dataclass(frozen=True)
+class PromptInputs:
+    request: str
+    texts: tuple[str, ...]
+    reference: str = ""
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def render_prompt(
+    templates: tuple[tuple[str, PromptTemplate], ...], asked: Task, shown: PromptInputs
+) -> RenderedPrompt:
+    values = _values(asked, shown)
+    return RenderedPrompt(tuple(Message(role, template.render(values)) for role, template in templates))
+
+
+def _values(asked: Task, shown: PromptInputs) -> Mapping[str, Any]:
+    values: dict[str, Any] = {
+        "instruction": asked.instruction,
+        "request": shown.request,
+        "rubric": asked.rubric,
+        "reference": shown.reference,
+    }
+    scale = asked.scale
+    if isinstance(scale, Pairwise):
+        values["first"], values["second"] = shown.texts
+        return values
+    low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
+    text = shown.texts[0]
+    return values | {"response": text, "transcript": text, "low": low, "high": high}
+
+
+_OTHER_NAMES = {"lowest_score": "low", "highest_score": "high"}
+
+_NAMES = {**{name: name for name in PAIRWISE_VARIABLES | POINTWISE_VARIABLES}, **_OTHER_NAMES}
+
+_JINJA = re.compile(r"\{%|\{\{\s*(?:" + "|".join(_NAMES) + r")\b")
+
+_SIGNS = re.compile(r"\{(" + "|".join(_NAMES) + r")\}|\{\{|\}\}|\{#")
+
+_LITERALS = {"{{": "{", "}}": "}", "{#": '{{ "{#" }}'}
+
+
+def as_jinja(text: str) -> str:
+    """A template of single braces in our own form; every other text as it is."""
+    if _JINJA.search(text) or not any(f"{{{name}}}" in text for name in _NAMES):
+        return text
+    return _SIGNS.sub(lambda sign: f"{{{{ {_NAMES[sign[1]]} }}}}" if sign[1] else _LITERALS[sign[0]], text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from steelyard.core.content_hash import content_hash, hash_json
 from steelyard.core.rng import seed_for
@@ -12,12 +13,12 @@ from steelyard.errors import PermanentError
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.changes import unedited
 from steelyard.tasks.transcripts.fit import Fitted, fitted
+from steelyard.tasks.transcripts.transcript import unedited
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.rendered_prompt import PromptInputs, RenderedPrompt, render_prompt
-from steelyard.trials.response_format import response_format
+from steelyard.trials.prompt import PromptInputs, RenderedPrompt, render_prompt
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""
@@ -27,21 +28,12 @@ LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
 
 
-@dataclass(frozen=True)
-class Shared:
-    """What repeats of a question have in common, as far as it was worked out."""
+class _Known(NamedTuple):
+    """Hashes of a trial that were computed before; None where they were not."""
 
-    asked: Task | None = None
-    slot_texts: tuple[str, ...] | None = None
-    rendered: RenderedPrompt | None = None
     prompt_hash: str | None = None
-    """Only where repeats have no seeds of their own, or for the trial alone."""
     unseeded_prompt_hash: str | None = None
-    presentation: Presentation | None = None
-    """Only where repeats have no seeds of their own."""
-
-
-_NOTHING = Shared()
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,23 +45,17 @@ class Trial:
     order: str = "uv"
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
-    shared: Shared = field(default=_NOTHING, compare=False, repr=False)
-    """What need not be worked out again; a trial that differs in judge or stimulus starts without it."""
-    known_key: str | None = field(default=None, compare=False, repr=False)
-    """The cache key, where it is known."""
+    # `replace` copies no field with `init=False`: a trial with another judge or stimulus computes its own.
+    _known: _Known = field(default=_Known(), init=False, compare=False, repr=False)
 
     @cached_property
     def asked(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
-        if self.shared.asked is not None:
-            return self.shared.asked
         shown = self.stimulus
         return _asked(self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale)
 
     @property
     def slot_texts(self) -> tuple[str, ...]:
-        if self.shared.slot_texts is not None:
-            return self.shared.slot_texts
         return self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
 
     @cached_property
@@ -125,8 +111,6 @@ class Trial:
     @cached_property
     def rendered(self) -> RenderedPrompt:
         """The rendered prompt; empty where the judge is not asked itself."""
-        if self.shared.rendered is not None:
-            return self.shared.rendered
         if self.judge.composition is not None:
             return RenderedPrompt(())
         if self.stimulus.transcript is None or self.shortened is None:
@@ -140,7 +124,6 @@ class Trial:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The rendered prompt; none where the judge is not asked itself."""
         return self.rendered.messages
 
     @property
@@ -162,19 +145,17 @@ class Trial:
 
     @property
     def opening(self) -> tuple[str, ...]:
-        """What a prompt begins with; repeats of a question share it."""
         return (self.stimulus.request, *self.slot_texts, self.protocol)
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """Sorts trials so that those which share a prompt's beginning stand together."""
         return (*self.opening, self.key)
 
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
-        if self.shared.prompt_hash is not None:
-            return self.shared.prompt_hash
+        if self._known.prompt_hash is not None:
+            return self._known.prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted(call.prompt_hash for call in self.calls))
         return self.rendered.hash(self.decoding.canonical)
@@ -185,9 +166,8 @@ class Trial:
 
     @cached_property
     def unseeded_prompt_hash(self) -> str:
-        """The same, whatever the seed of the repeat: repeats of a question share it."""
-        if self.shared.unseeded_prompt_hash is not None:
-            return self.shared.unseeded_prompt_hash
+        if self._known.unseeded_prompt_hash is not None:
+            return self._known.unseeded_prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
         return self.rendered.hash(self.judge.decoding.canonical)
@@ -195,8 +175,8 @@ class Trial:
     @cached_property
     def key(self) -> str:
         """Cache key and identity of the trial."""
-        if self.known_key is not None:
-            return self.known_key
+        if self._known.key is not None:
+            return self._known.key
         before, after = self.key_prefix
         return hash_json(f"{before}{self.replicate}{after}")
 
@@ -209,39 +189,11 @@ class Trial:
         fingerprint = self.judge.fingerprint(self.protocol)
         return f'["{fingerprint}","{self.stimulus.hash}","{self.order}",', f',"{self.prompt_hash}"]'
 
-    def about(self, judge: Judge, stimulus: Stimulus) -> Trial:
-        """The same call of another judge or about another stimulus; nothing worked out here is kept."""
-        return Trial(judge, self.protocol, stimulus, self.task, self.order, self.replicate)
-
-    def with_prompt(self) -> Trial:
-        """The same with its prompt rendered, for `replicate_of`; nothing is kept in this trial."""
-        texts, rendered = self.slot_texts, self._rendered_anew()
-        seeded = self.judge.decoding.seed is not None
-        shared = Shared(
-            asked=self.asked,
-            slot_texts=texts,
-            rendered=rendered,
-            prompt_hash=None if seeded else self.shared.prompt_hash,
-            presentation=(
-                None
-                if seeded or self.judge.composition is not None
-                else self._present(texts, rendered, self.judge.decoding)
-            ),
-        )
-        return replace(self, shared=shared, known_key=None)
-
-    def _rendered_anew(self) -> RenderedPrompt:
-        """The rendered prompt, which is not kept."""
-        return replace(self, shared=replace(self.shared, rendered=None)).rendered
-
     def without_prompt(self) -> Trial:
         """The same with its hashes alone: the prompt is rendered again for who asks for it."""
-        hashes = Shared(
-            asked=self.asked,
-            prompt_hash=self.prompt_hash,
-            unseeded_prompt_hash=self.unseeded_prompt_hash,
+        return _with_known(
+            replace(self), _Known(self.prompt_hash, self.unseeded_prompt_hash, self._known.key)
         )
-        return replace(self, shared=hashes)
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
@@ -253,28 +205,31 @@ class Trial:
                 "context_overflow",
                 f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} {what}",
             )
-        return self._presented.of_trial(self.key.removeprefix("sha256:"))
-
-    @property
-    def _presented(self) -> Presentation:
-        return self.shared.presentation or self._present(self.slot_texts, self.rendered, self.decoding)
-
-    def _present(self, texts: tuple[str, ...], rendered: RenderedPrompt, decoding: Decoding) -> Presentation:
         protocol = self.judge.protocols[self.protocol]
         return Presentation(
-            messages=rendered.messages,
-            slots=Slots(self.stimulus.request, texts),
+            messages=self.messages,
+            slots=Slots(self.stimulus.request, self.slot_texts),
             answers=self.asked.scale.answers,
-            decoding=decoding,
+            decoding=self.decoding,
             wants=response_format(protocol.reader).wants,
             settings=protocol.settings,
+            trial=self.key.removeprefix("sha256:"),
         )
 
 
 def replicate_of(question: Trial, replicate: int, key: str | None = None) -> Trial:
-    """A repeat of a question that has its prompt; its key, where that is known."""
-    of = question
-    return Trial(of.judge, of.protocol, of.stimulus, of.task, of.order, replicate, of.shared, key)
+    """A repeat of a question, with its key where that is known; a seed of its own makes another prompt."""
+    seeded = question.judge.decoding.seed is not None
+    known = question._known
+    return _with_known(
+        Trial(question.judge, question.protocol, question.stimulus, question.task, question.order, replicate),
+        _Known(None if seeded else known.prompt_hash, known.unseeded_prompt_hash, key),
+    )
+
+
+def _with_known(trial: Trial, known: _Known) -> Trial:
+    object.__setattr__(trial, "_known", known)
+    return trial
 
 
 @lru_cache(maxsize=1024)
@@ -289,7 +244,6 @@ def _asked(
 
 
 def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
-    """Whom a judge that is made of others asks in its place: the member, the order and the repeat."""
     made = judge.composition
     if made is None:
         return
@@ -301,7 +255,6 @@ def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge
 
 
 def calls_behind(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
-    """The calls behind a verdict: the judge that is really asked, the order and the repeat."""
     if judge.composition is None:
         yield judge, order, replicate
     for member in members_of(judge, order, replicate):

@@ -7,7 +7,7 @@ its words; what is said of a question is said once for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from operator import attrgetter
@@ -20,8 +20,6 @@ from steelyard.core.content_hash import HashIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, replicate_of
 
-RENDERED = 16_384
-"""Questions whose rendered prompts are kept at hand while trials are made of them."""
 STEP = 65_536
 
 Value = TypeVar("Value", bound=Hashable)
@@ -32,20 +30,14 @@ Place = tuple[str, str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class Trials(Sequence[Trial]):
-    """Columns of equal length, in the order in which the trials were given; each trial stands there once."""
-
     questions: tuple[Trial, ...]
     """What `question` is an index into: trials without the words of their prompts."""
     question: Ints
-    """What is asked, and how: judge, protocol, stimulus and order."""
     replicate: Ints
     key: Digests
-    _rendered: dict[int, Trial] = field(default_factory=dict, repr=False)
-    """Questions with their rendered prompts, by number; some of them."""
 
     @classmethod
     def of(cls, trials: Iterable[Trial]) -> Trials:
-        """Single trials, each once; a collection is itself."""
         if isinstance(trials, Trials):
             return trials
         rows = list({trial.key: trial for trial in trials}.values())
@@ -64,7 +56,6 @@ class Trials(Sequence[Trial]):
 
     @classmethod
     def repeats(cls, questions: Sequence[Trial], question: Ints, replicate: Ints) -> Trials:
-        """Repeats of questions without their prompts; their keys are worked out here."""
         return cls(tuple(questions), question, replicate, _keys(questions, question, replicate))
 
     def __len__(self) -> int:
@@ -81,20 +72,17 @@ class Trials(Sequence[Trial]):
     def __getitem__(self, index: slice) -> Trials: ...
     def __getitem__(self, index: int | slice) -> Trial | Trials:
         if isinstance(index, slice):
-            return self._taken(index)
-        return self._made(self.question.item(index), self.replicate.item(index), self.key.item(index))
+            return self.take(index)
+        return self._trial(self.question.item(index), self.replicate.item(index), self.key.item(index))
 
     def __iter__(self) -> Iterator[Trial]:
-        return map(self._made, self.question.tolist(), self.replicate.tolist(), self.key.tolist())
+        return map(self._trial, self.question.tolist(), self.replicate.tolist(), self.key.tolist())
 
-    def take(self, rows: Ints | Mask) -> Trials:
-        return self._taken(rows)
-
-    def _taken(self, rows: slice | Ints | Mask) -> Trials:
+    def take(self, rows: slice | Ints | Mask) -> Trials:
         return replace(self, question=self.question[rows], replicate=self.replicate[rows], key=self.key[rows])
 
-    def _made(self, number: int, replicate: int, key: bytes) -> Trial:
-        return replicate_of(_with_prompt(self.questions, number, self._rendered), replicate, hash_of(key))
+    def _trial(self, number: int, replicate: int, key: bytes) -> Trial:
+        return replicate_of(self.questions[number], replicate, hash_of(key))
 
     # Columns
 
@@ -136,7 +124,6 @@ class Trials(Sequence[Trial]):
         return self.where(lambda asked: asked.judge.name == name)
 
     def ranks(self, value: Callable[[Trial], Ordered]) -> Ints:
-        """For each trial the place of its question's value among those of all, in order."""
         values, codes = self.coded(value)
         place = np.empty(len(values), dtype=np.int64)
         place[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
@@ -145,7 +132,6 @@ class Trials(Sequence[Trial]):
 
     @property
     def by_prefix(self) -> Ints:
-        """Rows in an order in which trials with prompts that begin alike stand together."""
         return np.lexsort((self.key, self.ranks(attrgetter("opening"))))
 
     # Finding
@@ -163,7 +149,6 @@ class Trials(Sequence[Trial]):
         return self._index.lookup(keys)
 
     def find(self, place: Place, replicate: int) -> int | None:
-        """Row of a trial; None where it is not here."""
         row = self.find_all(self.number(place), np.array([replicate]))[0]
         return None if row < 0 else int(row)
 
@@ -178,7 +163,6 @@ class Trials(Sequence[Trial]):
         return np.where(there, rows[at], -1)
 
     def number(self, place: Place) -> int:
-        """Number of a question; -1 where it is not asked here."""
         return self._numbers.get(place, -1)
 
     @cached_property
@@ -187,7 +171,6 @@ class Trials(Sequence[Trial]):
 
     @cached_property
     def _codes(self) -> tuple[Ints, Ints, int]:
-        """A number for each question and repeat, sorted; the rows in that order; numbers of a question."""
         span = int(self.replicate.max(initial=0)) + 1
         codes = self.question * span + self.replicate
         rows = np.argsort(codes)
@@ -196,12 +179,6 @@ class Trials(Sequence[Trial]):
 
 def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:
     prefixes = [_key_prefix(asked) for asked in questions]
-    rendered: dict[int, Trial] = {}
-
-    def another(number: int, repeat: int) -> tuple[bytes, bytes]:
-        """A seed of its own makes each repeat another prompt."""
-        return _key_prefix(replicate_of(_with_prompt(questions, number, rendered), repeat))
-
     seeded = {number for number, asked in enumerate(questions) if asked.judge.decoding.seed is not None}
     parts = []
     for start in range(0, len(question), STEP):
@@ -209,7 +186,11 @@ def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digest
         texts = [
             before + b"%d" % repeat + after
             for number, repeat in zip(question[part].tolist(), replicate[part].tolist(), strict=True)
-            for before, after in (another(number, repeat) if number in seeded else prefixes[number],)
+            for before, after in (
+                _key_prefix(replicate_of(questions[number], repeat))
+                if number in seeded
+                else prefixes[number],
+            )
         ]
         parts.append(b"".join([sha256(text).digest() for text in texts]))
     return column(b"".join(parts))
@@ -218,12 +199,3 @@ def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digest
 def _key_prefix(asked: Trial) -> tuple[bytes, bytes]:
     before, after = asked.key_prefix
     return before.encode("ascii"), after.encode("ascii")
-
-
-def _with_prompt(questions: Sequence[Trial], number: int, rendered: dict[int, Trial]) -> Trial:
-    """A question with its rendered prompt, which is kept at hand for some."""
-    if number not in rendered:
-        if len(rendered) >= RENDERED:
-            rendered.clear()
-        rendered[number] = questions[number].with_prompt()
-    return rendered[number]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Mask
-from steelyard.stimuli.surface.score_range import at_same_place
+from steelyard.stimuli.rubric_edits import at_same_place
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 

@@ -208,7 +208,7 @@ def _instruments(datasheet: Datasheet) -> Iterator[str]:
 
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.exhibits:
-        yield "## Exhibits"
+        yield "## Examples"
         yield "Calls behind the flagged readings, and one for each way in which a verdict is missing."
     for judge, findings in examples_by_judge(datasheet):
         yield f"### {escape(judge)}"

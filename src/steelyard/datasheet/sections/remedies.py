@@ -15,11 +15,19 @@ from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
-from steelyard.metrics.pairs.counting import holds_by_construction
+from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
-from steelyard.metrics.remedies.mitigations import MitigatedFigure, MitigatedJudge
-from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL, UNCURED
+from steelyard.metrics.remedies.jury_selection import JURY
+from steelyard.metrics.remedies.mitigations import (
+    MAJORITY,
+    MEAN,
+    ORDERS,
+    PROTOCOL,
+    UNCURED,
+    MitigatedFigure,
+    MitigatedJudge,
+)
 from steelyard.metrics.remedies.targets import Change
 from steelyard.metrics.scores.against_labels import MAE
 

@@ -24,8 +24,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
-from steelyard.metrics.pairs.columns import Answer, collect, lost, readable, shown
-from steelyard.metrics.pairs.counting import excluded
+from steelyard.metrics.pairs.columns import Answer, collect, excluded, lost, readable, shown
 from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS

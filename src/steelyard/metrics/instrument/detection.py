@@ -31,14 +31,10 @@ _HALVINGS = 45
 
 @dataclass(frozen=True)
 class Detection:
-    """The limit and how far the data let it move, in quality steps."""
-
     value: float
     """Infinite where no step is enough."""
     low: float | None
-    """Lower 95 % limit; None where the data set none."""
     high: float | None
-    """Upper 95 % limit; None where the data set none."""
 
 
 def limit_of_detection(theta: Floats) -> float:
@@ -49,7 +45,6 @@ def limit_of_detection(theta: Floats) -> float:
 
 
 def detection(model: InstrumentFit) -> Detection:
-    """The limit of detection of a fit, with profile limits."""
     start = model.best.theta.copy()
     start[:, 4] = np.minimum(start[:, 4], _MOST_LAPSES)
     start[:, 0] = np.log(needed_drive(start) / np.maximum(start[:, 0], 1e-3))

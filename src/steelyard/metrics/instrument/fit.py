@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
-from steelyard.metrics.instrument.patterns import FEW_CALLS, Patterns, Rows, patterns_of
+from steelyard.metrics.instrument.likelihood import (
+    FEW_CALLS,
+    NAMES,
+    Patterns,
+    Rows,
+    pattern_scores,
+    patterns_of,
+)
 
 SURFACE_BOUND = 2.5
 """Largest surface sensitivity that the integration nodes carry."""
@@ -46,37 +52,26 @@ _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-8, 1e9
 
 @dataclass(frozen=True, eq=False)
 class Reparameterization:
-    """The coordinates in which fits move."""
-
     lowest: Floats
-    """Lower end of each coordinate."""
     highest: Floats
-    """Upper end of each coordinate."""
     parameters: Callable[[Floats], tuple[Floats, Floats | None]]
     """Parameter vectors at these coordinates, and their slopes by coordinate (None: they are the same)."""
 
     def clip(self, places: Floats) -> Floats:
-        """The nearest places inside."""
         return np.clip(places, self.lowest, self.highest)
 
 
 PLAIN = Reparameterization(LOWEST, HIGHEST, lambda places: (places, None))
-"""The parameters themselves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """One fit per row."""
-
     theta: Floats
-    """Coordinates; on the plain chart, parameter vectors."""
     value: Floats
-    """Log-likelihoods."""
     slope: Floats
     """Gradients at the end; not zero where the box holds a parameter."""
 
     def take(self, index: Ints) -> Fits:
-        """The fits of this index."""
         return Fits(self.theta[index], self.value[index], self.slope[index])
 
 
@@ -125,7 +120,6 @@ def fit(
 
 
 def best_fit(patterns: Patterns, starts: Floats = STARTS) -> Fits:
-    """The highest of the fits from several starts, as a single row."""
     fits = fit(patterns, np.tile(patterns.weights, (len(starts), 1)), starts)
     # Starts that reach the same height differ in the last digits only; the first of them is taken.
     top = int(np.argmax(fits.value > fits.value.max() - 1e-6))
@@ -145,7 +139,6 @@ def starts_of(rows: Rows) -> Floats:
 def _state(
     places: Floats, patterns: Patterns, weights: Floats, chart: Reparameterization
 ) -> tuple[Floats, Floats, Floats]:
-    """Log-likelihood, gradient and information by coordinate."""
     theta, turn = chart.parameters(places)
     value, score = pattern_scores(theta, patterns)
     if turn is not None:

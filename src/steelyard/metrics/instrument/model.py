@@ -13,8 +13,16 @@ from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.instrument.fit import LOWEST, STARTS, Fits, best_fit, fit, starts_of
-from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, cell_rates
-from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of, rows_of
+from steelyard.metrics.instrument.likelihood import (
+    FEW_CALLS,
+    NAMES,
+    Patterns,
+    Rows,
+    answer_rates,
+    cell_rates,
+    patterns_of,
+    rows_of,
+)
 from steelyard.metrics.instrument.profile import (
     ClusterSpread,
     ProfileLimits,
@@ -35,14 +43,11 @@ Cells = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class FitTest:
-    """How far the tables are from the model, and how often chance alone brings them so far."""
-
     deviance: float
     """G², over all tables; the table of equals is folded, since its labels are arbitrary."""
     as_far: int
     """Data sets at least as far off, the data themselves counted in."""
     refits: int
-    """Simulated data sets."""
 
     @property
     def probability(self) -> float:
@@ -133,7 +138,6 @@ def _tables(answers: Cells | Ints, step: Ints, steps: int) -> Floats:
 
 
 def _cells(deltas: Floats) -> Patterns:
-    """Every cell of every table as a pattern."""
     answers = np.array([[*np.eye(3)[a], *np.eye(3)[b]] for a, b in product(range(3), repeat=2)])
     step = np.repeat(np.arange(len(deltas)), _CELLS)
     return Patterns(deltas, step, np.tile(answers, (len(deltas), 1)), np.zeros((1, len(step))))
@@ -147,20 +151,14 @@ FITTED_FROM = 60
 
 @dataclass(frozen=True, eq=False)
 class InstrumentFit:
-    """The joint fit of one judge under one protocol."""
-
     rows: Rows
-    """What was fitted."""
     clusters: tuple[str, ...]
     """Names of the clusters, in the order of the patterns."""
     patterns: Patterns
-    """The rows, counted."""
     best: Fits
-    """The maximum of the likelihood."""
     reach: tuple[ProfileLimits, ...]
     """Profile limits, in the order of the parameters; empty where the fit is refused."""
     test: FitTest | None
-    """Goodness of fit; None where it was not tested."""
     alike: bool
     """Replicates never differed and were counted once."""
     spread: ClusterSpread | None = None
@@ -168,7 +166,6 @@ class InstrumentFit:
 
     @property
     def refused(self) -> bool:
-        """The model does not describe these answers."""
         return self.test is not None and self.test.probability <= REFUSED
 
     def allowance(self, slopes: Floats) -> float:
@@ -185,29 +182,20 @@ class InstrumentFit:
 def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentFit | None:
     """Fit same-subset and ladder pairs together; None where there are too few of either."""
     rows, alike = _once(rows_of(pairs))
-    if not _enough(rows):
+    complete = readable(rows.better_first) & readable(rows.better_second)
+    equal = rows.delta[complete] == 0
+    if len(distinct(rows.pair[complete])) < FITTED_FROM or equal.all() or not equal.any():
         return None
     patterns = patterns_of(rows)
-    best = best_fit(patterns, starts_of(rows) if patterns.many else STARTS)
+    best = best_fit(patterns, starts_of(rows) if patterns.calls > FEW_CALLS else STARTS)
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     clusters = tuple(pairs.clusters[number] for number in distinct(rows.cluster))
     spread = cluster_spread(patterns, best.theta[0])
     fit = InstrumentFit(rows, clusters, patterns, best, (), test, alike, spread)
-    return fit if fit.refused else replace(fit, reach=tuple(_limits(fit)))
-
-
-def _limits(fit: InstrumentFit) -> list[ProfileLimits]:
-    """Profile limits of every parameter, read with the spread between clusters."""
-    slopes = np.eye(len(NAMES))
-    return reaches(fit.patterns, fit.best, allowed=[fit.allowance(slope) for slope in slopes])
-
-
-def _enough(rows: Rows) -> bool:
-    """Pairs shown in both orders, some of equal quality and some a known step apart."""
-    complete = readable(rows.better_first) & readable(rows.better_second)
-    equal = rows.delta[complete] == 0
-    pairs = len(distinct(rows.pair[complete]))
-    return pairs >= FITTED_FROM and bool(equal.any()) and not bool(equal.all())
+    if fit.refused:
+        return fit
+    allowed = [fit.allowance(slopes) for slopes in np.eye(len(NAMES))]
+    return replace(fit, reach=tuple(reaches(patterns, best, allowed=allowed)))
 
 
 def _once(rows: Rows) -> tuple[Rows, bool]:
@@ -221,5 +209,4 @@ def _once(rows: Rows) -> tuple[Rows, bool]:
 
 
 def sandwich(fit: InstrumentFit) -> Floats:
-    """Standard errors over clusters; NaN where there is none."""
     return np.full(len(NAMES), np.nan) if fit.spread is None else spread_of(fit.spread.effects)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Mask
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, PLAIN, Fits, Reparameterization, fit
-from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
-from steelyard.metrics.instrument.patterns import Patterns
+from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 
 NEAR = 0.1
@@ -39,12 +38,9 @@ _LEAST_SHARE = 0.02
 
 @dataclass(frozen=True)
 class ProfileLimits:
-    """The limits of one parameter."""
-
     low: float | None
     """Lower limit; None where it is open."""
     high: float | None
-    """Upper limit; None where it is open."""
     falls: bool
     """The likelihood has no peak downwards: it does not fall towards the lower end."""
     grows: bool
@@ -56,7 +52,6 @@ class ProfileLimits:
 
     @property
     def idle(self) -> bool:
-        """The data set no limit on either side."""
         return self.high is None and (self.low is None or self.at_zero)
 
 
@@ -71,9 +66,9 @@ def reaches(
     wide = normal_quantile(0.975)
     roots = np.full(len(which), wide) if allowed is None else np.array(allowed)
     targets = np.stack([roots, np.full(len(which), NEAR), np.full(len(which), wide)], axis=1)
-    search = _Search(patterns, best, chart, np.repeat(np.array(which, dtype=np.intp), 2 * targets.shape[1]))
+    held = np.repeat(np.array(which, dtype=np.intp), 2 * targets.shape[1])
     up = np.tile([False, True], targets.size)
-    ends, opened = search.run(up, np.repeat(targets.ravel(), 2))
+    ends, opened = _search(patterns, best, chart, held, up, np.repeat(targets.ravel(), 2))
     ends, opened = ends.reshape(len(which), -1), opened.reshape(len(which), -1)
     natural = [bool(NATURAL[name]) and chart is PLAIN for name in which]
     return [_reach(*parts) for parts in zip(natural, ends, opened, strict=True)]
@@ -108,67 +103,63 @@ def held_at(
 
 def _reach(natural: bool, ends: Floats, opened: Mask) -> ProfileLimits:
     """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
-    low, high, independent_low, independent_high = (
-        _end(ends[place], opened[place], natural=natural and place % 2 == 0) for place in (0, 1, 4, 5)
-    )
+
+    def end(place: int) -> float | None:
+        # Where an end is open, the natural zero is the limit, or there is none.
+        return float(ends[place]) if not opened[place] else 0.0 if natural and place % 2 == 0 else None
+
     falls = bool(opened[2] and not natural)
     at_zero = bool(natural and opened[0])
-    return ProfileLimits(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
+    return ProfileLimits(end(0), end(1), falls, bool(opened[3]), at_zero, (end(4), end(5)))
 
 
-def _end(place: float, opened: bool, *, natural: bool) -> float | None:
-    """A limit; where it is open, the natural zero or none."""
-    if opened:
-        return 0.0 if natural else None
-    return float(place)
+def _search(
+    patterns: Patterns,
+    best: Fits,
+    chart: Reparameterization,
+    which: NDArray[np.intp],
+    up: Mask,
+    target: Floats,
+) -> tuple[Floats, Mask]:
+    """Where each profile loses its target, and whether that place is open; profiles go side by side.
+
+    `which` is the coordinate that each profile holds, `up` its direction.
+    """
+    size = len(which)
+    inner = best.theta[0, which]
+    outer = np.where(up, chart.highest[which], chart.lowest[which])
+    inside, loss_in, loss_out = np.tile(best.theta, (size, 1)), np.zeros(size), np.full(size, np.inf)
+    place, opened, running = outer.copy(), np.zeros(size, dtype=bool), np.arange(size)
+    # Beyond that loss the next place is the same whatever the loss.
+    least = best.value[0] - (target / _LEAST_SHARE) ** 2 / 2
+    for turn in range(_ROUNDS):
+        now = inside[running], which[running], place[running]
+        fits = held_at(patterns, *now, chart, least[running])
+        loss = np.sqrt(2 * np.maximum(best.value[0] - fits.value, 0.0))
+        beyond = loss >= target[running]
+        out, within = running[beyond], running[~beyond]
+        outer[out], loss_out[out] = place[out], loss[beyond]
+        inner[within], loss_in[within], inside[within] = place[within], loss[~beyond], fits.theta[~beyond]
+        opened[running] = _is_pressed(fits, which[running], chart)
+        done = np.abs(loss - target[running]) < _CLOSE
+        if turn == 0:
+            opened[within] = True
+            done |= ~beyond
+        running = running[~done]
+        if not len(running):
+            break
+        place[running] = _between(inner, outer, loss_in, loss_out, target, halve=turn % 3 == 0)[running]
+    return place, opened
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Several profiles followed side by side, each to the place where it has lost its target."""
-
-    patterns: Patterns
-    best: Fits
-    chart: Reparameterization
-    which: NDArray[np.intp]
-    """The coordinate that each profile holds."""
-
-    def run(self, up: Mask, target: Floats) -> tuple[Floats, Mask]:
-        """Where each profile loses its target, and whether that place is open."""
-        which, size = self.which, len(self.which)
-        inner = self.best.theta[0, which]
-        outer = np.where(up, self.chart.highest[which], self.chart.lowest[which])
-        inside, loss_in, loss_out = np.tile(self.best.theta, (size, 1)), np.zeros(size), np.full(size, np.inf)
-        place, opened, running = outer.copy(), np.zeros(size, dtype=bool), np.arange(size)
-        # Beyond that loss the next place is the same whatever the loss.
-        least = self.best.value[0] - (target / _LEAST_SHARE) ** 2 / 2
-        for turn in range(_ROUNDS):
-            now = inside[running], which[running], place[running]
-            fits = held_at(self.patterns, *now, self.chart, least[running])
-            loss = np.sqrt(2 * np.maximum(self.best.value[0] - fits.value, 0.0))
-            beyond = loss >= target[running]
-            out, within = running[beyond], running[~beyond]
-            outer[out], loss_out[out] = place[out], loss[beyond]
-            inner[within], loss_in[within], inside[within] = place[within], loss[~beyond], fits.theta[~beyond]
-            opened[running] = self._pressed(fits, which[running])
-            done = np.abs(loss - target[running]) < _CLOSE
-            if turn == 0:
-                opened[within] = True
-                done |= ~beyond
-            running = running[~done]
-            if not len(running):
-                break
-            place[running] = _between(inner, outer, loss_in, loss_out, target, halve=turn % 3 == 0)[running]
-        return place, opened
-
-    def _pressed(self, fits: Fits, which: NDArray[np.intp]) -> Mask:
-        """Whether another coordinate pushes against the end of the search."""
-        theta, slope = fits.theta[:, :_UNBOUNDED], fits.slope[:, :_UNBOUNDED]
-        low, high = self.chart.lowest[:_UNBOUNDED], self.chart.highest[:_UNBOUNDED]
-        natural = NATURAL[:_UNBOUNDED]
-        pushes = ((theta >= high) & (slope > _PRESSING)) | ((theta <= low) & (slope < -_PRESSING) & ~natural)
-        pushes &= np.arange(_UNBOUNDED) != which[:, None]
-        return np.asarray(pushes.any(axis=1))
+def _is_pressed(fits: Fits, which: NDArray[np.intp], chart: Reparameterization) -> Mask:
+    """Whether another coordinate pushes against the end of the search."""
+    theta, slope = fits.theta[:, :_UNBOUNDED], fits.slope[:, :_UNBOUNDED]
+    low, high = chart.lowest[:_UNBOUNDED], chart.highest[:_UNBOUNDED]
+    natural = NATURAL[:_UNBOUNDED]
+    pushes = ((theta >= high) & (slope > _PRESSING)) | ((theta <= low) & (slope < -_PRESSING) & ~natural)
+    pushes &= np.arange(_UNBOUNDED) != which[:, None]
+    return np.asarray(pushes.any(axis=1))
 
 
 def _between(
@@ -202,7 +193,6 @@ class ClusterSpread:
 
 
 def cluster_spread(patterns: Patterns, theta: Floats) -> ClusterSpread | None:
-    """The spread around a best fit; None where clusters are too few or the peak is flat."""
     clusters, size = len(patterns.by_cluster), len(NAMES)
     free = np.flatnonzero((theta > LOWEST + 1e-3) & (theta < HIGHEST - 1e-3))
     if clusters < SPREAD_FROM or not len(free):

@@ -1,9 +1,9 @@
-"""Does another protocol move the resolution? The ratio of both arms' resolutions, as an equivalence claim.
+"""Does another protocol move the resolution? The ratio of both resolutions, as an equivalence claim.
 
-Bias, threshold, surface and lapses are free in each arm. Arms are taken as independent given the parameters;
-since they share their pairs this errs towards wide limits, which are wider still where clusters move the
-ratio by more than independent pairs would. Beside them stands a sandwich of the logarithm, in which a cluster
-moves both arms together.
+Bias, threshold, surface and lapses are free under each protocol. Protocols are taken as independent given the
+parameters; since they share their pairs this errs towards wide limits, which are wider still where clusters
+move the ratio by more than independent pairs would. Beside them stands a sandwich of the logarithm, in which
+a cluster moves both protocols together.
 """
 
 from __future__ import annotations
@@ -37,19 +37,14 @@ RESOLUTION_RATIO = Metric(
 )
 
 SAME_WITHIN = (0.8, 1.25)
-"""Ratios that still count as the same resolution."""
-NOTE = "unchanged is claimed where the 90 % interval lies within 0.8 to 1.25"
 _POINTS, _FINE, _WIDTH = 25, 801, 4.5
-"""Held fits per arm, places between them, and how many standard errors they reach."""
+"""Held fits per protocol, places between them, and how many standard errors they reach."""
 _FARTHEST = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class ProfileCurve:
-    """The profile of one arm's resolution."""
-
     place: Floats
-    """Resolutions, ascending."""
     root: Floats
     """Signed root of the deviance at each: negative below the peak; almost a straight line."""
 
@@ -64,10 +59,9 @@ class ProfileCurve:
 
 
 def profile_curve(fit: InstrumentFit) -> ProfileCurve:
-    """The profile of the resolution around its peak."""
     reach, peak = fit.reach[0], float(fit.best.theta[0, 0])
     if reach.low is None or reach.high is None:
-        raise ValueError("the resolution of this arm is only a bound")
+        raise ValueError("the resolution is only a bound")
     error = (reach.high - reach.low) / (2 * normal_quantile(0.975))
     place = peak + error * np.linspace(-_WIDTH, _WIDTH, _POINTS)
     starts = np.tile(fit.best.theta, (_POINTS, 1))
@@ -77,7 +71,7 @@ def profile_curve(fit: InstrumentFit) -> ProfileCurve:
 
 
 def profile_of_ratio(base: ProfileCurve, other: ProfileCurve, ratio: float) -> float:
-    """Least deviance of both arms together where their resolutions stand in this ratio."""
+    """Least deviance of both protocols together where their resolutions stand in this ratio."""
     span = base.place[-1] - base.place[0]
     middle = base.place[len(base.place) // 2]
     resolution = middle + span * np.linspace(-1, 1, _FINE)
@@ -88,39 +82,31 @@ def ratio_limits(
     base: ProfileCurve, other: ProfileCurve, value: float, root: float
 ) -> tuple[float | None, float | None]:
     """Where the profile of the ratio loses half the square of the root; None where it never does."""
-    return (
-        _edge(base, other, value, -_FARTHEST, root**2),
-        _edge(base, other, value, _FARTHEST, root**2),
-    )
 
+    def edge(outer: float) -> float | None:
+        inner = value
+        if profile_of_ratio(base, other, outer) <= root**2:
+            return None
+        for _ in range(40):
+            middle = (inner + outer) / 2
+            if profile_of_ratio(base, other, middle) > root**2:
+                outer = middle
+            else:
+                inner = middle
+        return inner
 
-def _edge(
-    base: ProfileCurve, other: ProfileCurve, inner: float, outer: float, allowed: float
-) -> float | None:
-    if profile_of_ratio(base, other, outer) <= allowed:
-        return None
-    for _ in range(40):
-        middle = (inner + outer) / 2
-        if profile_of_ratio(base, other, middle) > allowed:
-            outer = middle
-        else:
-            inner = middle
-    return inner
+    return edge(-_FARTHEST), edge(_FARTHEST)
 
 
 @dataclass(frozen=True)
 class RatioSpread:
-    """How clusters move the logarithm of the ratio."""
-
     clusters: int
-    """Clusters of either arm."""
     error: float
     """Standard error from the spread between clusters; NaN where there is none."""
     inflation: float
-    """Its square over the variance of independent arms, where that is above 1."""
+    """Its square over the variance of independent protocols, where that is above 1."""
 
     def limits(self, value: float) -> Interval | None:
-        """The sandwich; None where the spread is not known."""
         if self.clusters < SPREAD_FROM or not self.error > 0 or value <= 0:
             return None
         width = t_quantile(0.975, self.clusters - 1) * self.error
@@ -128,7 +114,7 @@ class RatioSpread:
 
 
 def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
-    """The spread of the logarithm between clusters, each of which moves both arms together."""
+    """The spread of the logarithm between clusters, each of which moves both protocols together."""
     names = sorted({*base.clusters, *other.clusters})
     effects, independent = np.zeros(len(names)), 0.0
     for sign, fit in ((-1.0, base), (1.0, other)):
@@ -161,14 +147,9 @@ def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | No
 def ratio_estimate(
     context: EstimateContext, base: InstrumentFit | None, other: InstrumentFit | None
 ) -> Estimate:
-    """Resolution under the context's protocol over that under base."""
-    name = str(context.group["protocol"])
-    for arm, fit in (("base", base), (name, other)):
-        reason = _why_not(arm, fit)
-        if reason:
-            return context.undefined(RESOLUTION_RATIO, reason, "pair")
-    if base is None or other is None:
-        raise AssertionError("both arms were found fit")
+    reason = _why_undefined("base", base) or _why_undefined(context.protocol, other)
+    if reason or base is None or other is None:
+        return context.undefined(RESOLUTION_RATIO, reason or "", "pair")
     value = float(other.theta[0] / base.theta[0])
     curves, spread = (profile_curve(base), profile_curve(other)), ratio_spread(base, other)
     wide, narrow = (
@@ -177,6 +158,7 @@ def ratio_estimate(
     )
     method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
     by_cluster = spread.limits(value)
+    fits = (base.patterns, other.patterns)
     return context.estimate(
         RESOLUTION_RATIO,
         unit="pair",
@@ -186,24 +168,23 @@ def ratio_estimate(
             Interval(method, *narrow, 0.90),
             *([by_cluster] if by_cluster else []),
         ),
-        n_calls=int(sum(arm.patterns.weights @ arm.patterns.counts.sum(axis=1) for arm in (base, other))),
-        n_units=int(max(arm.patterns.weights.sum() for arm in (base, other))),
+        n_calls=int(sum(patterns.weights @ patterns.counts.sum(axis=1) for patterns in fits)),
+        n_units=int(max(patterns.weights.sum() for patterns in fits)),
         n_clusters=spread.clusters,
         status=ratio_word(narrow, wide),
         p=ratio_probability(*curves, spread),
-        note=NOTE,
+        note="unchanged is claimed where the 90 % interval lies within 0.8 to 1.25",
     )
 
 
-def _why_not(arm: str, fit: InstrumentFit | None) -> str | None:
-    """Why an arm's resolution can not stand in a ratio."""
+def _why_undefined(protocol: str, fit: InstrumentFit | None) -> str | None:
     if fit is None:
-        return f"the {arm} arm is too small for the joint fit"
+        return f"too few pairs under the {protocol} protocol for the joint fit"
     if fit.refused:
-        return f"the model does not fit the answers of the {arm} arm"
+        return f"the model does not fit the answers under the {protocol} protocol"
     reach = fit.reach[0]
     if reach.low is None or reach.high is None or reach.grows or reach.falls:
-        return f"the resolution of the {arm} arm is only a bound"
-    if arm == "base" and reach.low <= 0:
-        return "the resolution of the base arm can not be told from zero"
+        return f"the resolution under the {protocol} protocol is only a bound"
+    if protocol == "base" and reach.low <= 0:
+        return "the resolution under the base protocol cannot be told from zero"
     return None

@@ -1,16 +1,23 @@
-"""Pairs in columns: one row per canonical pair and replicate, one answer per order."""
+"""Pairs in columns, one row per canonical pair and replicate; their answers counted by call and cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, Words, numbered, unwritable, weak_cache
+from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.findings import CLEAR
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.proportions import proportion
+from steelyard.metrics.stats.clusters import Tally
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
@@ -19,11 +26,8 @@ class Answer(IntEnum):
     """How a call on a pair ended, in the order that the tests below rely on."""
 
     FIRST = 0
-    """The text in slot 1 won."""
     SECOND = 1
-    """The text in slot 2 won."""
     TIE = 2
-    """Neither text won."""
     ABSTAINED = 3
     """A valid refusal to answer; counted as a tie."""
     UNREADABLE = 4
@@ -35,7 +39,6 @@ class Answer(IntEnum):
 
     @classmethod
     def of(cls, verdict: Verdict) -> Answer:
-        """The answer of a pairwise verdict."""
         match verdict:
             case Decided(value="1"):
                 return cls.FIRST
@@ -53,7 +56,6 @@ class Answer(IntEnum):
 
 
 def decided(answers: Ints) -> Mask:
-    """The answer is a slot."""
     return np.less_equal(answers, Answer.SECOND)
 
 
@@ -73,17 +75,14 @@ def lost(answers: Ints) -> Mask:
 
 
 def shown(answers: Ints) -> Mask:
-    """The call was made."""
     return np.not_equal(answers, Answer.ABSENT)
 
 
 def as_tie(answers: Ints) -> Ints:
-    """Count a valid abstention as a tie."""
     return np.where(answers == Answer.ABSTAINED, np.int64(Answer.TIE), answers)
 
 
 _WHOLE = ("clusters", "names", "mirrored")
-"""What belongs to all rows together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +96,7 @@ class Pairs:
     cluster: Ints
     """Cluster number, an index into `clusters`."""
     kind: Words
-    """Condition within the probe."""
     stratum: Words
-    """Domain."""
     delta: Floats
     """Quality difference; NaN where there is no ladder."""
     base_level: Floats
@@ -111,7 +108,6 @@ class Pairs:
     v_first: Ints
     """`Answer` when v stood in slot 1."""
     clusters: tuple[str, ...]
-    """Names of the clusters."""
     names: tuple[str, ...]
     """Names of the pairs, by which two arms of a study find their shared pairs."""
     mirrored: bool = False
@@ -121,7 +117,6 @@ class Pairs:
         return len(self.cluster)
 
     def where(self, mask: Mask) -> Pairs:
-        """The rows that the mask keeps; the names of clusters and pairs stay."""
         rows = np.flatnonzero(mask)
         if len(rows) == len(self):
             return self
@@ -146,17 +141,15 @@ class Pairs:
         return np.equal(self.calls, won)
 
     @cached_property
-    def right(self) -> Mask:
-        """Calls that name the better text, by row and order; where neither is better, a tie is right."""
+    def wanted(self) -> Ints:
+        """The answer that names the better text, by row and order; a tie where neither is better."""
         first = np.stack([self.better == 1, self.better == 2], axis=1)
-        named = self.calls == np.where(first, Answer.FIRST, Answer.SECOND)
-        return np.where(self.better[:, None] == 0, neither(self.calls), named)
+        named = np.where(first, np.int64(Answer.FIRST), np.int64(Answer.SECOND))
+        return np.where(self.better[:, None] == 0, np.int64(Answer.TIE), named)
 
-    def table(self) -> Ints:
-        """The 3×3 table (answer when u first) × (answer when v first) of complete pairs; abstained is tie."""
-        u, v = as_tie(self.u_first), as_tie(self.v_first)
-        complete = readable(u) & readable(v)
-        return np.bincount(u[complete] * 3 + v[complete], minlength=9).reshape(3, 3)
+    @cached_property
+    def right(self) -> Mask:
+        return np.equal(as_tie(self.calls), self.wanted)
 
 
 def collect(observations: Iterable[Observation]) -> Pairs:
@@ -164,13 +157,11 @@ def collect(observations: Iterable[Observation]) -> Pairs:
 
     Whoever asks for the pairs of the same collection gets the same columns, and must not change them.
     """
-    pairs = _collected(Observations.of(observations))
-    unwritable(vars(pairs).values())
-    return pairs
+    return _collect(Observations.of(observations))
 
 
 @weak_cache
-def _collected(seen: Observations) -> Pairs:
+def _collect(seen: Observations) -> Pairs:
     shown, orders = seen.shown, seen.order
     repeats = int(seen.replicate.max(initial=0)) + 1
     rows, row = numbered(seen.stimulus * repeats + seen.replicate)
@@ -184,7 +175,7 @@ def _collected(seen: Observations) -> Pairs:
 
     stimuli, pair = numbered(stimulus)
     named, cluster = numbered(shown.cluster[stimulus])
-    return Pairs(
+    pairs = Pairs(
         pair=pair,
         replicate=rows % repeats,
         cluster=cluster,
@@ -199,3 +190,103 @@ def _collected(seen: Observations) -> Pairs:
         names=shown.names if len(stimuli) == len(shown.names) else tuple(shown.ids[stimuli].tolist()),
         mirrored=seen.mirrored,
     )
+    unwritable(vars(pairs).values())
+    return pairs
+
+
+def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
+    """How many of a row's two calls pass the test."""
+    return np.asarray(test(pairs.calls).sum(axis=1))
+
+
+def count_answers(pairs: Pairs, answer: Answer) -> Ints:
+    return np.asarray((pairs.calls == answer).sum(axis=1))
+
+
+def count_wins(pairs: Pairs, content: str) -> Ints:
+    return np.asarray(pairs.wins(content).sum(axis=1))
+
+
+@weak_cache
+def excluded(pairs: Pairs) -> dict[str, int]:
+    counts = np.bincount(pairs.calls.ravel(), minlength=len(Answer))
+    return {"unreadable": int(counts[Answer.UNREADABLE]), "failed": int(counts[Answer.FAILED])}
+
+
+def by_cluster(pairs: Pairs, column: Ints | Mask) -> Ints:
+    """Sum a column within clusters; clusters in the order of their names, whatever their numbers."""
+    sums = np.bincount(pairs.cluster, weights=column, minlength=len(pairs.clusters))
+    return np.rint(sums[_sort_order(pairs.clusters)]).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _sort_order(names: tuple[str, ...]) -> list[int]:
+    return sorted(range(len(names)), key=names.__getitem__)
+
+
+def distinct_pairs(pairs: Pairs, mask: Mask) -> int:
+    return len(distinct(pairs.pair[mask]))
+
+
+def tally(
+    pairs: Pairs, events: Ints | Mask, trials: Ints | Mask, calls_per_trial: int = 1, *, missing: bool = True
+) -> Tally:
+    """Count events among trials, both given per row; `missing` says whether unread calls were left out."""
+    per_cluster = by_cluster(pairs, trials)
+    used = per_cluster > 0
+    # Two calls that are one by construction count, and make nothing surer.
+    copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(shown(pairs.calls)))
+    return Tally(
+        events=by_cluster(pairs, events)[used],
+        trials=per_cluster[used],
+        n_calls=int(per_cluster.sum()) * calls_per_trial,
+        n_units=distinct_pairs(pairs, trials > 0),
+        abstained=int(count_answers(pairs, Answer.ABSTAINED)[trials > 0].sum()) if missing else 0,
+        copies=2 if copied else 1,
+        **(excluded(pairs) if missing else {}),
+    )
+
+
+def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
+    events, trials = metric.events(pairs), readable(pairs.calls)
+    return tally(pairs, (events & trials).sum(axis=1), trials.sum(axis=1))
+
+
+def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
+    """`unreadable_rate` and `failed_rate` among all calls that were made."""
+    calls = count_calls(pairs, shown)
+    ends = ((UNREADABLE_RATE, Answer.UNREADABLE), (FAILED_RATE, Answer.FAILED))
+    return [
+        proportion(
+            context, metric, tally(pairs, count_answers(pairs, end), calls, missing=False), reason=NO_CALLS
+        )
+        for metric, end in ends
+    ]
+
+
+BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"
+_METHOD = "by_construction"
+
+
+def by_construction(context: EstimateContext, metric: Metric, pairs: Pairs, unit: str = "call") -> Estimate:
+    """Exactly 0: both orders of a pair have one verdict."""
+    calls = int(readable(pairs.calls).sum())
+    return context.estimate(
+        metric,
+        unit=unit,
+        value=0.0,
+        numerator=0,
+        denominator=calls // 2 if unit == "pair" else calls,
+        intervals=(Interval(_METHOD, 0.0, 0.0),),
+        n_calls=calls,
+        n_units=len(distinct(pairs.pair)),
+        n_clusters=len(distinct(pairs.cluster)),
+        excluded=excluded(pairs),
+        chance=0.0,
+        status=CLEAR,
+        note=BY_CONSTRUCTION,
+    )
+
+
+def holds_by_construction(estimate: Estimate) -> bool:
+    return estimate.interval is not None and estimate.interval.method == _METHOD

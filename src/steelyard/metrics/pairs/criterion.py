@@ -13,9 +13,8 @@ from steelyard.metrics.basis import Basis, climbs
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric, step
-from steelyard.metrics.pairs.columns import Pairs, neither, readable
-from steelyard.metrics.pairs.counting import by_cluster, count_calls, tally
-from steelyard.metrics.pairs.sensitivity import choices, on_ladder, steps
+from steelyard.metrics.pairs.columns import Pairs, by_cluster, count_calls, neither, readable, tally
+from steelyard.metrics.pairs.sensitivity import on_ladder, steps
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample
@@ -28,40 +27,53 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate per call that two arms are compared by."""
-
     metric: Metric
-    """Id of the difference."""
     words: str
-    """The rate, in words."""
     events: Callable[[Pairs], Ints]
     """Events among the calls of each row."""
 
     def tally(self, pairs: Pairs) -> Tally:
-        """Events among calls with a verdict."""
         return tally(pairs, self.events(pairs), count_calls(pairs, readable))
 
 
-def arm_shift(context: EstimateContext, rate: Rate, base: Pairs, arm: Pairs, arm_name: str) -> Estimate:
-    """The rate of an arm less that of the base arm, paired."""
-    shared = _shared(base, arm)
-    arms = shared or (base, arm)
-    tallies = rate.tally(arms[0]), rate.tally(arms[1])
-    for name, rows, counts in zip(("base", arm_name), arms, tallies, strict=True):
+def protocol_shift(context: EstimateContext, rate: Rate, base: Pairs, other: Pairs) -> Estimate:
+    """The rate under the protocol of the context less that under base, on the pairs that both saw."""
+    shared = _shared(base, other)
+    rows = shared or (base, other)
+    before, after = (rate.tally(pairs) for pairs in rows)
+    excluded = {"unreadable": before.unreadable + after.unreadable, "failed": before.failed + after.failed}
+    for name, pairs, counts in zip(("base", context.protocol), rows, (before, after), strict=True):
         if not counts.n:
-            what = "no call ended in a verdict" if len(rows) else "nothing was measured"
-            return context.undefined(rate.metric, f"{what} in the {name} arm", excluded=_excluded(*tallies))
-    if shared is None:
-        return _estimate(context, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
-    dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
-    intervals, remark = _paired(context, rate, *arms)
-    left_out = (
-        f"{pluralize(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
-        if dropped
-        else None
+            what = "no call ended in a verdict" if len(pairs) else "nothing was measured"
+            return context.undefined(rate.metric, f"{what} under the {name} protocol", excluded=excluded)
+    intervals: tuple[Interval, ...] = ()
+    notes: list[str | None] = ["the protocols share no pair: not compared pair by pair"]
+    if shared:
+        dropped = len(base) + len(other) - len(rows[0]) - len(rows[1])
+        left_out = (
+            f"{pluralize(dropped, 'row')} of pairs that only one protocol saw "
+            f"{plural(dropped, 'is', 'are')} left out"
+        )
+        intervals, test, remark = _paired(context, rate, *rows)
+        notes = [test, left_out if dropped else None, remark]
+    asked = before.n + before.missing, after.n + after.missing
+    return context.estimate(
+        rate.metric,
+        unit="call",
+        value=after.k / after.n - before.k / before.n,
+        numerator=after.k - before.k if before.n == after.n else None,
+        denominator=before.n if before.n == after.n else None,
+        intervals=(*intervals, Interval("newcombe", *newcombe((after.k, after.n), (before.k, before.n)))),
+        n_calls=before.n_calls + after.n_calls,
+        n_units=max(before.n_units, after.n_units),
+        n_clusters=max(before.n_clusters, after.n_clusters),
+        excluded=excluded,
+        bounds=(
+            after.k / asked[1] - (before.k + before.missing) / asked[0],
+            (after.k + after.missing) / asked[1] - before.k / asked[0],
+        ),
+        note=join([f"{rate.words} {before.k}/{before.n} → {after.k}/{after.n}", *notes]),
     )
-    notes = [change_test(rate, *arms), left_out, remark]
-    return _estimate(context, rate, tallies, intervals, notes)
 
 
 def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
@@ -75,68 +87,57 @@ def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
     return replace(pairs, pair=renumber[pairs.pair], names=names + extra)
 
 
-def change_test(rate: Rate, base: Pairs, arm: Pairs) -> str:
-    """Exact sign-flip test of the paired change, in words.
-
-    Exchanging the arms of a cluster (or pair) turns the sign of k·n′ − k′·n, so without a change each sign is
-    a coin toss.
-    """
-    table = _by_cluster(rate, base, arm)
-    by_clusters = len(table) >= ENOUGH_CLUSTERS
-    counts = table if by_clusters else _by_pair(rate, base, arm)
-    p = sign_flip(counts[:, 0] * counts[:, 3] - counts[:, 2] * counts[:, 1])
-    return f"change p = {p:.2g} (signs of {'clusters' if by_clusters else 'pairs'} flipped)"
-
-
-def _shared(base: Pairs, arm: Pairs) -> tuple[Pairs, Pairs] | None:
-    """The rows of pairs that both arms were shown, numbered alike; None when there are none."""
-    arm = aligned(arm, base.names)
-    present = np.zeros((2, max(len(base.names), len(arm.names))), dtype=np.bool_)
-    present[0, base.pair] = True
-    present[1, arm.pair] = True
-    common = present[0] & present[1]
-    if not common.any():
+def _shared(base: Pairs, other: Pairs) -> tuple[Pairs, Pairs] | None:
+    """The rows of pairs that both protocols saw, numbered alike; None when there are none."""
+    other = aligned(other, base.names)
+    common = np.intersect1d(base.pair, other.pair)
+    if not len(common):
         return None
-    return base.where(common[base.pair]), arm.where(common[arm.pair])
+    return base.where(np.isin(base.pair, common)), other.where(np.isin(other.pair, common))
 
 
-def _by_name(rate: Rate, pairs: Pairs) -> dict[str, tuple[int, int]]:
-    events, calls = by_cluster(pairs, rate.events(pairs)), by_cluster(pairs, count_calls(pairs, readable))
-    names = sorted(pairs.clusters)
-    return {name: (int(k), int(n)) for name, k, n in zip(names, events, calls, strict=True) if n}
+def _by_cluster(rate: Rate, base: Pairs, other: Pairs) -> Ints:
+    """Events and calls under the other protocol, then under base, one line per cluster."""
+    sides = []
+    for rows in (other, base):
+        columns = by_cluster(rows, rate.events(rows)), by_cluster(rows, count_calls(rows, readable))
+        counts = zip(*(column.tolist() for column in columns), strict=True)
+        sides.append({name: (k, n) for name, (k, n) in zip(sorted(rows.clusters), counts, strict=True) if n})
+    names = sorted({*sides[0], *sides[1]})
+    return np.array([[count for side in sides for count in side.get(name, (0, 0))] for name in names])
 
 
-def _by_cluster(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
-    """Events and calls of the arm, then of base, one line per cluster."""
-    arms = _by_name(rate, base), _by_name(rate, arm)
-    names = sorted({*arms[0], *arms[1]})
-    return np.array([[*arms[1].get(name, (0, 0)), *arms[0].get(name, (0, 0))] for name in names])
-
-
-def _by_pair(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
-    size = max(len(base.names), len(arm.names))
+def _by_pair(rate: Rate, base: Pairs, other: Pairs) -> Ints:
+    size = max(len(base.names), len(other.names))
     columns = [
         np.bincount(rows.pair, weights=column, minlength=size)
-        for rows in (arm, base)
+        for rows in (other, base)
         for column in (rate.events(rows), count_calls(rows, readable))
     ]
     return np.rint(np.stack(columns, axis=1)).astype(np.int64)
 
 
 def _paired(
-    context: EstimateContext, rate: Rate, base: Pairs, arm: Pairs
-) -> tuple[tuple[Interval, ...], str | None]:
-    """Tango's interval over clusters; beside it, clusters drawn again with both arms together."""
-    table = _by_cluster(rate, base, arm)
+    context: EstimateContext, rate: Rate, base: Pairs, other: Pairs
+) -> tuple[tuple[Interval, ...], str, str | None]:
+    """Tango's interval over clusters and clusters drawn again, the sign-flip test in words, and a remark."""
+    table = _by_cluster(rate, base, other)
+    by_clusters = len(table) >= ENOUGH_CLUSTERS
+    counts = table if by_clusters else _by_pair(rate, base, other)
+    # Exchanging the protocols of a cluster (or pair) turns the sign of k·n′ − k′·n, so without a change each
+    # sign is a coin toss.
+    p = sign_flip(counts[:, 0] * counts[:, 3] - counts[:, 2] * counts[:, 1])
+    test = f"change p = {p:.2g} (signs of {'clusters' if by_clusters else 'pairs'} flipped)"
     if len(table) < 2:
-        return (), ONE_CLUSTER
-    alike = not _residuals(table).any()
-    intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
+        return (), test, ONE_CLUSTER
+    intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, other)))]
+    if not _residuals(table).any():
+        return tuple(intervals), test, NO_SPREAD
     sums = resample(table, context.bootstrap_seed(rate.metric.id))
     limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(table))
-    if limits and not alike:
+    if limits:
         intervals.append(Interval("bootstrap_cluster_paired", *limits))
-    return tuple(intervals), NO_SPREAD if alike else None
+    return tuple(intervals), test, None
 
 
 def _residuals(table: Ints) -> Floats:
@@ -155,7 +156,7 @@ def _score_limits(table: Ints, changed: float) -> Span:
     discordant = max(changed, abs(difference))
     clusters, most = len(table), (calls + base_calls) / 2
     residuals, spread = _residuals(table), discordant - difference**2
-    # Lost calls alone can set clusters apart where no call that both arms saw has changed.
+    # Lost calls alone can set clusters apart where no call that both protocols saw has changed.
     if residuals.any() and spread > _ROUNDING:
         variance = float(residuals @ residuals) * clusters / (clusters - 1)
         size = min(most, spread / variance)
@@ -165,52 +166,15 @@ def _score_limits(table: Ints, changed: float) -> Span:
     return tango(gained, lost, size, t_quantile(0.975, clusters - 1))
 
 
-def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:
-    """Calls by which the arms differ, among the calls of pairs and replicates that both arms saw."""
-    repeats = 1 + max(int(rows.replicate.max(initial=0)) for rows in (base, arm))
-    own, other = (rows.pair * repeats + rows.replicate for rows in (base, arm))
-    _, *both = np.intersect1d(own, other, return_indices=True)
-    events = [rate.events(rows)[seen] for rows, seen in zip((base, arm), both, strict=True)]
-    calls = [count_calls(rows, readable)[seen] for rows, seen in zip((base, arm), both, strict=True)]
+def _changed(rate: Rate, base: Pairs, other: Pairs) -> float:
+    """Share of calls by which the protocols differ, on pairs and replicates that both saw."""
+    repeats = 1 + max(int(rows.replicate.max(initial=0)) for rows in (base, other))
+    keys, other_keys = (rows.pair * repeats + rows.replicate for rows in (base, other))
+    _, *both = np.intersect1d(keys, other_keys, return_indices=True)
+    events = [rate.events(rows)[seen] for rows, seen in zip((base, other), both, strict=True)]
+    calls = [count_calls(rows, readable)[seen] for rows, seen in zip((base, other), both, strict=True)]
     differ, asked = int(np.abs(events[1] - events[0]).sum()), int(np.minimum(*calls).sum())
     return min(1.0, differ / asked) if asked else 0.0
-
-
-def _estimate(
-    context: EstimateContext,
-    rate: Rate,
-    tallies: tuple[Tally, Tally],
-    intervals: tuple[Interval, ...],
-    notes: list[str | None],
-) -> Estimate:
-    base, arm = tallies
-    same = base.n == arm.n
-    rates = f"{rate.words} {base.k}/{base.n} → {arm.k}/{arm.n}"
-    return context.estimate(
-        rate.metric,
-        unit="call",
-        value=arm.k / arm.n - base.k / base.n,
-        numerator=arm.k - base.k if same else None,
-        denominator=base.n if same else None,
-        intervals=(*intervals, Interval("newcombe", *newcombe((arm.k, arm.n), (base.k, base.n)))),
-        n_calls=base.n_calls + arm.n_calls,
-        n_units=max(base.n_units, arm.n_units),
-        n_clusters=max(base.n_clusters, arm.n_clusters),
-        excluded=_excluded(base, arm),
-        bounds=_bounds(base, arm),
-        note=join([rates, *notes]),
-    )
-
-
-def _excluded(base: Tally, arm: Tally) -> dict[str, int]:
-    return {"unreadable": base.unreadable + arm.unreadable, "failed": base.failed + arm.failed}
-
-
-def _bounds(base: Tally, arm: Tally) -> tuple[float, float]:
-    totals = base.n + base.missing, arm.n + arm.missing
-    low = arm.k / totals[1] - (base.k + base.missing) / totals[0]
-    high = (arm.k + arm.missing) / totals[1] - base.k / totals[0]
-    return low, high
 
 
 CRITERION_SHIFT = Metric(
@@ -230,42 +194,31 @@ SENSITIVITY_SHIFT = Metric(
     basis=Basis(with_base=True, only=climbs),
 )
 
-EQUALS = "same_subset"
 TIES = Rate(CRITERION_SHIFT, "tie rate", lambda pairs: count_calls(pairs, neither))
-CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: choices(pairs).correct)
+CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: pairs.right.sum(axis=1))
 
 
 def criterion_estimates(
-    context: EstimateContext, base_vacuum: Pairs, strict_vacuum: Pairs, base: Pairs, strict: Pairs
+    context: EstimateContext, base_vacuum: Pairs, vacuum: Pairs, base: Pairs, ladder: Pairs
 ) -> list[Estimate]:
-    """`criterion_shift` for vacuum and for each step that either arm measured."""
-    shifts = [
-        criterion_shift(context.for_subgroup(kind="vacuum"), base_vacuum, strict_vacuum, context.protocol)
-    ]
-    strict = aligned(strict, base.names)
-    for delta in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
+    ladder = aligned(ladder, base.names)
+    shifts = [protocol_shift(context.for_subgroup(kind="vacuum"), TIES, base_vacuum, vacuum)]
+    for delta in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(ladder))}):
         here = context.for_subgroup(delta=step(delta))
-        shifts.append(criterion_shift(here, _at(base, delta), _at(strict, delta), context.protocol))
+        shifts.append(protocol_shift(here, TIES, _at(base, delta), _at(ladder, delta)))
     return shifts
 
 
-def criterion_shift(
-    context: EstimateContext, base: Pairs, strict: Pairs, strict_name: str = "strict"
-) -> Estimate:
-    """Tie rate of the strict arm less that of the base arm, on the pairs that both arms saw."""
-    return arm_shift(context, TIES, base, strict, strict_name)
-
-
-def sensitivity_shifts(context: EstimateContext, base: Pairs, arm: Pairs) -> list[Estimate]:
+def sensitivity_shifts(context: EstimateContext, base: Pairs, other: Pairs) -> list[Estimate]:
     """`sensitivity_shift` at one step, and over all steps as the design weighs them."""
-    arm = aligned(arm, base.names)
+    other = aligned(other, base.names)
     return [
-        arm_shift(context.for_subgroup(delta=1), CORRECT, _at(base, 1.0), _at(arm, 1.0), context.protocol),
-        arm_shift(context, CORRECT, on_ladder(base), on_ladder(arm), context.protocol),
+        protocol_shift(context.for_subgroup(delta=1), CORRECT, _at(base, 1.0), _at(other, 1.0)),
+        protocol_shift(context, CORRECT, on_ladder(base), on_ladder(other)),
     ]
 
 
 def _at(pairs: Pairs, delta: float) -> Pairs:
     if delta == 0:
-        return pairs.where((pairs.kind == EQUALS) & ~(pairs.delta > 0))
+        return pairs.where((pairs.kind == "same_subset") & ~(pairs.delta > 0))
     return pairs.where((pairs.delta == delta) & (pairs.better > 0))

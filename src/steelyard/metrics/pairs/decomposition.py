@@ -3,9 +3,9 @@
 Both orders of each pair put it into one cell: the same content won twice (stable), the same slot won
 twice (positional), one order was decided (one-sided), none was (no preference). In integers
 
-    2·stable + 2·positional + one-sided + conflicting = committed calls
+    2·stable + 2·positional + one-sided + conflicting = decided calls
 
-where the conflicting commits belong to pairs that lack the other verdict.
+where the conflicting calls belong to pairs that lack the other verdict.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Reason
 from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, decided, neither, readable, shown
-from steelyard.metrics.pairs.counting import count_calls
+from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, shown
 
 SAME_QUALITY = ("same_subset",)
 """Kinds of pairs that are the same in quality and differ in nothing but words."""
@@ -31,12 +30,12 @@ DECLARED = {"kind": "same_subset", "protocol": "base"}
 
 def stable(pairs: Pairs) -> Mask:
     """The same content won in both orders."""
-    return two_sided(pairs) & np.not_equal(pairs.u_first, pairs.v_first)
+    return decided(pairs.u_first) & decided(pairs.v_first) & np.not_equal(pairs.u_first, pairs.v_first)
 
 
 def positional(pairs: Pairs) -> Mask:
     """The same slot won in both orders."""
-    return two_sided(pairs) & np.equal(pairs.u_first, pairs.v_first)
+    return decided(pairs.u_first) & np.equal(pairs.u_first, pairs.v_first)
 
 
 def one_sided(pairs: Pairs) -> Mask:
@@ -45,13 +44,7 @@ def one_sided(pairs: Pairs) -> Mask:
 
 
 def undecided(pairs: Pairs) -> Mask:
-    """Tie in both orders."""
     return neither(pairs.u_first) & neither(pairs.v_first)
-
-
-def two_sided(pairs: Pairs) -> Mask:
-    """Both orders name a winner."""
-    return decided(pairs.u_first) & decided(pairs.v_first)
 
 
 def complete(pairs: Pairs) -> Mask:
@@ -85,7 +78,7 @@ POSITIONAL_FALSE_PREFERENCE = Metric(
 )
 ONE_SIDED_COMMIT = Metric(
     "one_sided_commit",
-    "one-sided commit",
+    "one-sided preference",
     "Pairs with a winner in exactly one of the two orders.",
     plain="decides in one order only",
     unit="pair",
@@ -110,47 +103,32 @@ ONE_ORDER = Reason("one_order", "shown in one order only: not decomposed")
 
 INCOMPLETE = "no pair has a verdict in both orders"
 SLOTS = {1: Answer.FIRST, 2: Answer.SECOND}
-"""The answer that names each slot."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Cells of pairs that were shown in both orders, as row masks."""
+    """Pairs that were shown in both orders, sorted into the cells of `CELLS`."""
 
     pairs: Pairs
-    """The rows, none with an absent order."""
-    stable: Mask
-    """The same content won in both orders."""
-    positional: Mask
-    """The same slot won in both orders."""
-    one_sided: Mask
-    """Exactly one order was decided; the other was a tie."""
-    no_preference: Mask
-    """Tie in both orders."""
     complete: Mask
-    """Both orders ended in a verdict."""
     commits: Ints
     """Decided calls of each row."""
 
     @property
     def whole(self) -> Pairs:
-        """The rows with a verdict in both orders."""
         return _whole(self.pairs)
 
     def cell(self, metric: Metric) -> Mask:
-        """The mask of a cell by its metric id."""
-        masks = (self.stable, self.positional, self.one_sided, self.no_preference)
-        return masks[CELLS.index(metric)]
+        return metric.events(self.pairs)
 
     def in_slot(self, metric: Metric, slot: int) -> Mask:
-        """The rows of a positional or one-sided cell whose commits went into a slot."""
-        answer = SLOTS[slot]
-        into: Mask = (self.pairs.u_first == answer) | (self.pairs.v_first == answer)
+        """The rows of a positional or one-sided cell whose decided calls named this slot."""
+        into: Mask = (self.pairs.u_first == SLOTS[slot]) | (self.pairs.v_first == SLOTS[slot])
         return np.logical_and(self.cell(metric), into)
 
     @property
     def conflicting(self) -> int:
-        """Commits in pairs that lack the other verdict."""
+        """Decided calls in pairs that lack the other verdict."""
         return int(self.commits[~self.complete].sum())
 
     def possible(self, metric: Metric, slot: int | None = None) -> int:
@@ -175,16 +153,17 @@ class Decomposition:
         if parts != commits or stable + positional + one_sided + none != complete:
             raise AssertionError(
                 f"decomposition of {pluralize(len(self.pairs), 'pair')}: 2·{stable} + 2·{positional} + "
-                f"{one_sided} + {self.conflicting} is {parts}, expected {commits} committed calls, and with "
+                f"{one_sided} + {self.conflicting} is {parts}, expected {commits} decided calls, and with "
                 f"{none} pairs without preference {complete} complete pairs; look for answer codes "
                 "outside 0 … 5."
             )
 
 
 def decompose(pairs: Pairs) -> Decomposition:
-    """Sort the pairs that were shown in both orders into cells; the identity is asserted."""
     rows = _in_both_orders(pairs)
-    result = Decomposition(rows, *_cells(rows), _commits(rows))
+    # Counted by code and not by `decided`, so that the identity can fail.
+    commits = count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND)))
+    result = Decomposition(rows, complete(rows), commits)
     result.check()
     return result
 
@@ -195,39 +174,24 @@ def _in_both_orders(pairs: Pairs) -> Pairs:
 
 
 @weak_cache
-def _cells(rows: Pairs) -> tuple[Mask, Mask, Mask, Mask, Mask]:
-    """The masks of a decomposition, in its order."""
-    return stable(rows), positional(rows), one_sided(rows), undecided(rows), complete(rows)
-
-
-@weak_cache
-def _commits(rows: Pairs) -> Ints:
-    """Counted by code and not by `decided`, so that the identity can fail."""
-    return count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND)))
-
-
-@weak_cache
 def _whole(rows: Pairs) -> Pairs:
     return rows.where(complete(rows))
 
 
 def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
-    """Why these pairs have no decomposition, where no pair is complete."""
     if not len(pairs):
         return NO_CALLS
-    return INCOMPLETE if len(parts.pairs) else ONE_ORDER
+    if not len(parts.pairs):
+        return ONE_ORDER
+    return INCOMPLETE
 
 
 def chance_lines(parts: Decomposition) -> dict[tuple[Metric, int | None], float]:
     """What calls that do not know of each other would show, from the slot marginals of complete pairs."""
-    calls = 2 * int(parts.complete.sum())
-    if not calls:
+    answers = parts.whole.calls
+    if not len(answers):
         return {}
-    complete = parts.whole
-    first, second = (
-        (int((complete.u_first == answer).sum()) + int((complete.v_first == answer).sum())) / calls
-        for answer in (Answer.FIRST, Answer.SECOND)
-    )
+    first, second = (int((answers == answer).sum()) / answers.size for answer in SLOTS.values())
     return {
         (STABLE_CROSS_SENSITIVITY, None): 2 * first * second,
         (POSITIONAL_FALSE_PREFERENCE, None): first**2 + second**2,

@@ -22,14 +22,21 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, neither, readable
-from steelyard.metrics.pairs.counting import by_cluster, excluded, tally
-from steelyard.metrics.pairs.sensitivity import choices
+from steelyard.metrics.pairs.columns import (
+    Answer,
+    Pairs,
+    by_cluster,
+    count_calls,
+    excluded,
+    neither,
+    readable,
+    tally,
+)
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import Tally, percentile_limits, resample, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, normal_quantiles
-from steelyard.metrics.stats.intervals import Span, clopper_pearson
-from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
+from steelyard.metrics.stats.intervals import Span, clopper_pearson, joint_reach
+from steelyard.metrics.stats.two_class import residual_correlation
 
 DPRIME = Metric(
     "dprime",
@@ -45,39 +52,41 @@ DPRIME_2AFC = Metric(
 )
 
 ONE_SIDE = "the better candidate stood in one slot only"
-HELD = "an answer that never or always came: held by the log-linear correction, so a bound"
-BOUND = "every call agrees: a function of the number of calls alone, so a bound"
 
 
 def dprime_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`dprime` and its two-alternative form, which is smaller by √2; `pairs` hold one step."""
     yes_no = dprime(context, pairs)
-    if yes_no.value is None:
-        return [yes_no, replace(yes_no, metric=DPRIME_2AFC.id)]
-    intervals = tuple(replace(i, low=_shrink(i.low), high=_shrink(i.high)) for i in yes_no.intervals)
-    return [
-        yes_no,
-        replace(yes_no, metric=DPRIME_2AFC.id, value=_shrink(yes_no.value), intervals=intervals),
-    ]
+
+    def forced(value: float | None) -> float | None:
+        return None if value is None else value / sqrt(2)
+
+    intervals = tuple(replace(i, low=forced(i.low), high=forced(i.high)) for i in yes_no.intervals)
+    two_choices = replace(yes_no, metric=DPRIME_2AFC.id, value=forced(yes_no.value), intervals=intervals)
+    return [yes_no, two_choices]
 
 
 def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """d′ of one step."""
     counts = slot_counts(pairs)
     totals = counts.sum(axis=0)
     if not totals[2] or not totals[5]:
         reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
         return context.undefined(DPRIME, reason, excluded=excluded(pairs))
-    seen = choices(pairs)
-    hits = tally(pairs, seen.correct, seen.readable)
-    wrong = seen.decided.sum() - seen.correct.sum()
+    hits = tally(pairs, pairs.right.sum(axis=1), count_calls(pairs, readable))
+    wrong = pairs.reports.sum() - pairs.right.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
-    drawn = _drawn(context, counts)
-    intervals = agreeing(hits, edge) if edge else (from_shares(counts), *drawn)
-    alike = NO_SPREAD if hits.n_clusters > 1 and (edge or not drawn) else None
-    held = None
-    if not edge and any(_saturated(totals)):
-        intervals, edge, held = _opened(intervals, *_saturated(totals))
+    bootstrap = _bootstrap(context, counts)
+    intervals = agreeing(hits, edge) if edge else (from_shares(counts), *bootstrap)
+    bound = "every call agrees: a function of the number of calls alone, so a bound" if edge else None
+    alike = NO_SPREAD if hits.n_clusters > 1 and (edge or not bootstrap) else None
+    grows, falls = _saturated(totals)
+    if not edge and (grows or falls):
+        # An end that the correction alone has set is open.
+        intervals = tuple(
+            replace(i, low=None if falls else i.low, high=None if grows else i.high) for i in intervals
+        )
+        edge = None if grows and falls else "right" if grows else "left"
+        bound = "an answer that never or always came: held by the log-linear correction, so a bound"
     return context.estimate(
         DPRIME,
         unit="call",
@@ -88,7 +97,7 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
         n_clusters=hits.n_clusters,
         excluded=excluded(pairs),
         censored=edge,
-        note=join([held or (BOUND if edge else None), alike, ONE_CLUSTER if hits.n_clusters == 1 else None]),
+        note=join([bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None]),
     )
 
 
@@ -100,16 +109,6 @@ def _saturated(totals: Ints) -> tuple[bool, bool]:
         any(first == calls_1 or second == 0 for first, second in cuts),
         any(first == 0 or second == calls_2 for first, second in cuts),
     )
-
-
-def _opened(
-    intervals: tuple[Interval, ...], grows: bool, falls: bool
-) -> tuple[tuple[Interval, ...], str | None, str]:
-    """Span without the end that the correction alone has set."""
-    opened = tuple(
-        replace(i, low=None if falls else i.low, high=None if grows else i.high) for i in intervals
-    )
-    return opened, None if grows and falls else "right" if grows else "left", HELD
 
 
 def slot_counts(pairs: Pairs) -> Ints:
@@ -139,17 +138,12 @@ def separation(totals: Ints | Floats) -> Floats:
     return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
 
 
-def _drawn(context: EstimateContext, counts: Ints) -> tuple[Interval, ...]:
-    """Percentiles of a bootstrap over clusters, where they have width."""
+def _bootstrap(context: EstimateContext, counts: Ints) -> tuple[Interval, ...]:
     if len(counts) < 2:
         return ()
     draws = separation(resample(counts, context.bootstrap_seed(DPRIME.id)))
     limits = percentile_limits(draws, len(counts))
     return (Interval("bootstrap_cluster", *limits),) if limits else ()
-
-
-def _shrink(value: float | None) -> float | None:
-    return None if value is None else value / sqrt(2)
 
 
 def from_shares(counts: Ints) -> Interval:
@@ -182,44 +176,24 @@ def _cut(first: Ints, first_calls: Ints, second: Ints, second_calls: Ints) -> Sp
     """Span of z(first share) − z(second share)."""
     hit, low_hit, high_hit = _scaled(first, first_calls)
     alarm, low_alarm, high_alarm = _scaled(second, second_calls)
-    together = _correlation(_residuals(first, first_calls), -_residuals(second, second_calls))
+    hits, alarms = (
+        np.asarray(events - calls * (events.sum() / calls.sum()))
+        for events, calls in ((first, first_calls), (second, second_calls))
+    )
+    together = residual_correlation(hits, -alarms, unknown=1.0)
     value = hit - alarm
     return (
-        value - _joint(hit - low_hit, high_alarm - alarm, together),
-        value + _joint(high_hit - hit, alarm - low_alarm, together),
+        value - joint_reach(hit - low_hit, high_alarm - alarm, together),
+        value + joint_reach(high_hit - hit, alarm - low_alarm, together),
     )
 
 
 def _scaled(events: Ints, calls: Ints) -> tuple[float, float, float]:
-    """The corrected share and its limits on the normal scale."""
-    shown = calls > 0
-    counts = Tally(events[shown], calls[shown], n_calls=int(calls.sum()), n_units=int(calls.sum()))
+    used = calls > 0
+    counts = Tally(events[used], calls[used], n_calls=int(calls.sum()), n_units=int(calls.sum()))
     low, high = wilson_cluster(counts)
     return (
         normal_quantile((counts.k + 0.5) / (counts.n + 1)),
         normal_quantile(low),
         normal_quantile(high),
     )
-
-
-def _residuals(events: Ints, calls: Ints) -> Floats:
-    return np.asarray(events - calls * (events.sum() / calls.sum()))
-
-
-def _correlation(first: Floats, second: Floats) -> float:
-    """How two shares move together over clusters; 1, the widest, where one of them does not move.
-
-    Few clusters tell no correlation that could be relied on to narrow the limits.
-    """
-    spread = sqrt(float(first @ first) * float(second @ second))
-    if spread < 1e-9:
-        return 1.0
-    together = float(first @ second) / spread
-    return together if len(first) >= ENOUGH_CLUSTERS else max(0.0, together)
-
-
-def _joint(first: float, second: float, together: float) -> float:
-    """How far the difference reaches when its parts reach so far."""
-    if isinf(first) or isinf(second):
-        return float("inf")
-    return sqrt(max(first * first + second * second + 2 * together * first * second, 0.0))

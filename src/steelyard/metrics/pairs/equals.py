@@ -20,8 +20,15 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
-from steelyard.metrics.pairs.columns import Pairs, neither
-from steelyard.metrics.pairs.counting import by_construction, excluded, missing_rates, share_of_calls, tally
+from steelyard.metrics.pairs.columns import (
+    Pairs,
+    by_construction,
+    excluded,
+    missing_rates,
+    neither,
+    share_of_calls,
+    tally,
+)
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     ONE_SIDED_COMMIT,
@@ -65,7 +72,6 @@ TIE_RATE = Metric(
 )
 
 POSITION, STABLE, ORDER = "position", "stable", "order"
-"""The tests between equals."""
 SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
 ONE_VERDICT = "both orders have one verdict by construction"
@@ -79,90 +85,64 @@ def direction_estimates(
 
     `family` are the tests between equals, see `equals_tests`.
     """
-    return [*call_rates(context, pairs), *_decomposition_estimates(context, pairs, family or {})]
-
-
-def call_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
     raw = proportion(context, RAW_FALSE_PREFERENCE, share_of_calls(pairs, RAW_FALSE_PREFERENCE))
-    return [raw, tie_rate(context, pairs)]
+    calls = [raw, tie_rate(context, pairs)]
+    parts = decompose(pairs)
+    in_slots = [(context.for_subgroup(slot=slot), metric, slot) for metric in SPLIT for slot in SLOTS]
+    if not parts.complete.any():
+        why, missing = undecomposed(pairs, parts), excluded(pairs)
+        places = [*((context, metric) for metric in CELLS), *((here, metric) for here, metric, _ in in_slots)]
+        cells = [here.undefined(metric, why, "pair", missing) for here, metric in places]
+        return [*calls, *cells, context.undefined(OTHER_CONFLICT, why, "call", missing)]
+    notes = left_out(pairs, parts)
+    cells = [cell_estimate(context, metric, parts, metric, cells=len(CELLS), notes=notes) for metric in CELLS]
+    by_slot = [cell_estimate(here, metric, parts, metric, slot) for here, metric, slot in in_slots]
+    # Decided calls in pairs that lack the other verdict, among the two calls of every pair.
+    lonely = np.where(parts.complete, 0, parts.commits)
+    counts = tally(parts.pairs, lonely, np.full(len(lonely), 2, dtype=np.int64), missing=False)
+    return [
+        *calls,
+        *_with_tests(cells, parts, family or {}),
+        *by_slot,
+        proportion(context, OTHER_CONFLICT, counts),
+    ]
 
 
 def tie_rate(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """Ties and valid abstentions among calls with a verdict."""
     return proportion(context, TIE_RATE, share_of_calls(pairs, TIE_RATE))
 
 
-def _decomposition_estimates(
-    context: EstimateContext, pairs: Pairs, family: Mapping[str, AdjustedTest]
+def _with_tests(
+    cells: list[Estimate], parts: Decomposition, family: Mapping[str, AdjustedTest]
 ) -> list[Estimate]:
-    parts = decompose(pairs)
-    if not parts.complete.any():
-        return _undefined(context, pairs, parts)
-    count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
-    tests = (
-        {}
-        if pairs.mirrored
-        else {
-            STABLE_CROSS_SENSITIVITY.id: (
-                "stable excess",
-                family.get(STABLE, AdjustedTest.single(test.stable_p)),
-            ),
-            POSITIONAL_FALSE_PREFERENCE.id: (
-                "position test",
-                family.get(POSITION, AdjustedTest.single(test.p)),
-            ),
-        }
-    )
-    cells = [cell_estimate(context, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
-    by_slot = [
-        cell_estimate(context.for_subgroup(slot=slot), metric, parts, metric, slot)
-        for metric in SPLIT
-        for slot in SLOTS
-    ]
-    worded = [_as_tested(cell, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
-    if pairs.mirrored:
-        worded = [
-            _without_word(cell) if cell.metric == STABLE_CROSS_SENSITIVITY.id else cell for cell in worded
-        ]
-    return [*worded, *by_slot, _other_conflict(context, parts)]
-
-
-def _as_tested(cell: Estimate, name: str, test: AdjustedTest) -> Estimate:
     """A coin fills these cells too: beyond the limit, a cell is flagged only where its test agrees."""
+    if parts.pairs.mirrored:
+        # Both orders have one verdict by construction, so that a stable winner shows no preference.
+        stable, *others = cells
+        unread = replace(stable, status=None, chance=None, calls_needed=None, reading=ONE_VERDICT)
+        return [replace(unread, note=join([stable.note, ONE_VERDICT])), *others]
+    found = position_test(parts)
+    tests = {
+        STABLE_CROSS_SENSITIVITY.id: ("stable excess", STABLE, found.stable_p),
+        POSITIONAL_FALSE_PREFERENCE.id: ("position test", POSITION, found.p),
+    }
+    return [_with_test(cell, family, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
+
+
+def _with_test(
+    cell: Estimate, family: Mapping[str, AdjustedTest], words: str, name: str, p: float
+) -> Estimate:
+    test = family.get(name, AdjustedTest.single(p))
     if cell.status is None:
         return cell
     cell = replace(cell, p=test.unadjusted_p, p_corrected=test.adjusted_p)
     if cell.status != FLAGGED or test.is_significant:
         return cell
-    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.format()}"])
+    note = join([cell.note, f"beyond the limit, as independent calls would be: {words} {test.format()}"])
     return replace(cell, status=INCONCLUSIVE, reading=BY_CHANCE, note=note)
 
 
-def _without_word(cell: Estimate) -> Estimate:
-    """Both orders have one verdict by construction, so that keeping to it shows no taste."""
-    return replace(
-        cell,
-        status=None,
-        chance=None,
-        calls_needed=None,
-        reading=ONE_VERDICT,
-        note=join([cell.note, ONE_VERDICT]),
-    )
-
-
-def _undefined(context: EstimateContext, pairs: Pairs, parts: Decomposition) -> list[Estimate]:
-    why, missing = undecomposed(pairs, parts), excluded(pairs)
-    cells = [(context, metric) for metric in CELLS]
-    by_slot = [(context.for_subgroup(slot=slot), metric) for metric in SPLIT for slot in SLOTS]
-    return [
-        *(here.undefined(metric, why, "pair", missing) for here, metric in [*cells, *by_slot]),
-        context.undefined(OTHER_CONFLICT, why, "call", missing),
-    ]
-
-
 def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
-    """A remark on pairs that were shown in one order only."""
     dropped = len(pairs) - len(parts.pairs)
     return (
         [f"{pluralize(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
@@ -202,13 +182,6 @@ def cell_estimate(
     )
 
 
-def _other_conflict(context: EstimateContext, parts: Decomposition) -> Estimate:
-    """Commits in pairs that lack the other verdict, among the two calls of every pair."""
-    rows = np.where(parts.complete, 0, parts.commits)
-    counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
-    return proportion(context, OTHER_CONFLICT, counts)
-
-
 def equals_tests(
     context: EstimateContext, pairs: Pairs, members: Sequence[str] = (POSITION, STABLE, ORDER)
 ) -> Mapping[str, AdjustedTest]:
@@ -225,20 +198,10 @@ def equals_tests(
     return adjust_for_multiplicity({name: p for name in members if (p := chances[name]) is not None})
 
 
-def dark_current(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """Vacuum calls that were neither a tie nor a valid abstention, among all with a verdict."""
-    return proportion(context, DARK_CURRENT, share_of_calls(pairs, DARK_CURRENT))
-
-
-def dark_currents(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """Pooled, then per kind: a pooled 2/3 can be three constants."""
-    kinds = [str(kind) for kind in np.unique(pairs.kind)]
-    by_kind = [
-        dark_current(context.for_subgroup(kind=kind), pairs.where(pairs.kind == kind)) for kind in kinds
-    ]
-    return [dark_current(context, pairs), *by_kind]
-
-
 def vacuum_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """Dark current, pooled and per kind, and the rates of calls without a verdict."""
-    return [*dark_currents(context, pairs), *missing_rates(context, pairs)]
+    """Dark current pooled and per kind (a pooled 2/3 can be three constants); calls without a verdict."""
+    parts = [(context, pairs)]
+    for kind in np.unique(pairs.kind).tolist():
+        parts.append((context.for_subgroup(kind=kind), pairs.where(pairs.kind == kind)))
+    dark = [proportion(here, DARK_CURRENT, share_of_calls(rows, DARK_CURRENT)) for here, rows in parts]
+    return [*dark, *missing_rates(context, pairs)]

@@ -12,8 +12,8 @@ calls of either order: at its extremes the missing calls of an order agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, lgamma
 
@@ -22,21 +22,13 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import (
-    INCONCLUSIVE,
-    MARGIN,
-    SURE,
-    difference_word,
-    missingness_note,
-    missingness_shift,
-)
+from steelyard.metrics.findings import MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Limit, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import excluded
+from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, first_replicates
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion, with_tested_word
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
@@ -65,7 +57,6 @@ class Flips:
     counts: Ints
     """Calls by (pair, order, winning content); a valid abstention counts as a tie."""
     cluster: Ints
-    """Cluster number of each pair."""
     lost: Ints
     """Calls without a verdict, by (pair, order)."""
 
@@ -81,7 +72,6 @@ class Flips:
 
     @property
     def repeat_flips(self) -> Ints:
-        """Comparisons within an order whose winners differ."""
         alike: Ints = (self.counts * (self.counts - 1) // 2).sum(axis=(1, 2))
         return np.subtract(self.repeat, alike)
 
@@ -92,16 +82,13 @@ class Flips:
 
     @property
     def swap_flips(self) -> Ints:
-        """Comparisons across orders whose winners differ."""
         alike: Ints = (self.counts[:, 0] * self.counts[:, 1]).sum(axis=1)
         return np.subtract(self.swap, alike)
 
     def comparable(self) -> Flips:
-        """The pairs that have comparisons of both kinds."""
         return self.where((self.repeat > 0) & (self.swap > 0))
 
     def where(self, mask: Mask) -> Flips:
-        """The pairs that the mask keeps."""
         return Flips(self.counts[mask], self.cluster[mask], self.lost[mask])
 
     def designed(self) -> Flips:
@@ -117,7 +104,6 @@ class Flips:
 
 @weak_cache
 def count_flips(pairs: Pairs) -> Flips:
-    """Sort the calls of each pair by order and winning content."""
     numbers, row = numbered(pairs.pair)
     cluster = np.empty(len(numbers), dtype=np.int64)
     cluster[row[::-1]] = pairs.cluster[::-1]
@@ -146,26 +132,19 @@ def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:
 
 
 def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs: int, draws: int) -> Floats:
-    """Total excess of so many like pairs, drawn again and again."""
     if len(values) > max(MANY, 4 * pairs):
-        return _drawn_singly(generator, values, chances, pairs, draws)
+        # Pair by pair takes less where there are more ways to deal than pairs.
+        below, totals = np.cumsum(chances), np.zeros(draws)
+        for _ in range(pairs):
+            deal = np.searchsorted(below, generator.random(draws) * below[-1], "right")
+            totals += values[np.minimum(deal, len(values) - 1)]
+        return totals
     block = max(1, _BLOCK // len(values))
     parts = [
         generator.multinomial(pairs, chances, size=min(block, draws - start)) @ values
         for start in range(0, draws, block)
     ]
     return np.concatenate(parts)
-
-
-def _drawn_singly(
-    generator: np.random.Generator, values: Floats, chances: Floats, pairs: int, draws: int
-) -> Floats:
-    """The same pair by pair, which takes less where there are more ways to deal than pairs."""
-    below, totals = np.cumsum(chances), np.zeros(draws)
-    for _ in range(pairs):
-        deal = np.searchsorted(below, generator.random(draws) * below[-1], "right")
-        totals += values[np.minimum(deal, len(values) - 1)]
-    return totals
 
 
 def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
@@ -189,26 +168,23 @@ def flip_bounds(flips: Flips) -> tuple[Span, Span, Span]:
     The lower bound of the difference takes the least of one and the most of the other, which no single way to
     fill in the missing calls may reach.
     """
-    asked = flips.designed()
-    corners = [_filled(asked, winners) for winners in product(range(_WINNERS), repeat=2)]
+    flips = flips.designed()
+    # At the extremes the missing calls of an order all name one winner.
+    corners = []
+    for winners in product(range(_WINNERS), repeat=2):
+        counts = flips.counts.copy()
+        counts[:, (0, 1), winners] += flips.lost
+        corners.append(Flips(counts, flips.cluster, 0 * flips.lost))
     repeat, swap = corners[0].repeat, corners[0].swap
     repeats = np.stack([corner.repeat_flips for corner in corners])
     swaps = np.stack([corner.swap_flips for corner in corners])
-    spread = _spread(asked).repeat_flips
+    spread = _spread(flips).repeat_flips
     excess = (swaps / swap - repeats / repeat).max(axis=0)
     return (
         (float(repeats.min(axis=0).sum() / repeat.sum()), float(spread.sum() / repeat.sum())),
         (float(swaps.min(axis=0).sum() / swap.sum()), float(swaps.max(axis=0).sum() / swap.sum())),
         (float((swaps.min(axis=0) / swap - spread / repeat).mean()), float(excess.mean())),
     )
-
-
-def _filled(flips: Flips, winners: tuple[int, ...]) -> Flips:
-    """The missing calls of each order all name one winner."""
-    counts = flips.counts.copy()
-    for order, winner in enumerate(winners):
-        counts[:, order, winner] += flips.lost[:, order]
-    return Flips(counts, flips.cluster, 0 * flips.lost)
 
 
 def _spread(flips: Flips) -> Flips:
@@ -272,7 +248,9 @@ FLIP_EXCESS = Metric(
 
 METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 UNIT = "comparison"
-NEVER = "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"
+NO_NOISE = (
+    "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"
+)
 SAMPLED = "comparisons of one pair share its calls"
 
 
@@ -285,35 +263,32 @@ def order_test(context: EstimateContext, pairs: Pairs) -> float | None:
 
 
 def flip_estimates(
-    context: EstimateContext, pairs: Pairs, tested: AdjustedTest | None = None
+    context: EstimateContext, pairs: Pairs, adjusted: AdjustedTest | None = None
 ) -> list[Estimate]:
     """Repeat and swap flip rates and their difference, where pairs have replicates in both orders.
 
-    `tested` is the order test among the tests that were declared with it.
+    `adjusted` is the order test among the tests that were declared with it.
     """
-    asked = count_flips(pairs)
-    flips = asked.comparable()
+    flips = count_flips(pairs).comparable()
     if not len(flips.cluster):
         return []
-    missing = excluded(pairs)
-    repeat = _tally(flips, flips.repeat_flips, flips.repeat, missing)
-    swap = _tally(flips, flips.swap_flips, flips.swap, missing)
-    repeats, swaps, between = flip_bounds(asked)
+    repeat, swap = (
+        Tally(
+            events=_by_cluster(flips, events).astype(np.int64),
+            trials=_by_cluster(flips, trials).astype(np.int64),
+            n_calls=int(flips.calls.sum()),
+            n_units=len(flips.cluster),
+            **excluded(pairs),
+        )
+        for events, trials in ((flips.repeat_flips, flips.repeat), (flips.swap_flips, flips.swap))
+    )
+    repeats, swaps, between = flip_bounds(count_flips(pairs))
+    test = adjusted or AdjustedTest.single(relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id)))
     return [
         proportion(context, REPEAT_FLIP_RATE, repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
         proportion(context, SWAP_FLIP_RATE, swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
-        _excess(context, flips, repeat, swap, between, tested),
+        _excess(context, flips, repeat, swap, between, test),
     ]
-
-
-def _tally(flips: Flips, events: Ints, trials: Ints, missing: Mapping[str, int]) -> Tally:
-    return Tally(
-        events=_whole(flips, events),
-        trials=_whole(flips, trials),
-        n_calls=int(flips.calls.sum()),
-        n_units=len(flips.cluster),
-        **missing,
-    )
 
 
 def _by_cluster(flips: Flips, column: Ints | Floats) -> Floats:
@@ -322,32 +297,19 @@ def _by_cluster(flips: Flips, column: Ints | Floats) -> Floats:
     return np.bincount(number, weights=column, minlength=len(clusters)).astype(np.float64)
 
 
-def _whole(flips: Flips, column: Ints) -> Ints:
-    return np.rint(_by_cluster(flips, column)).astype(np.int64)
-
-
 def _excess(
-    context: EstimateContext,
-    flips: Flips,
-    repeat: Tally,
-    swap: Tally,
-    bounds: Span,
-    tested: AdjustedTest | None,
+    context: EstimateContext, flips: Flips, repeat: Tally, swap: Tally, bounds: Span, test: AdjustedTest
 ) -> Estimate:
     clusters = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
-    by_cluster = ClusterMean(_by_cluster(flips, flips.excess), _whole(flips, ones))
-    means = by_cluster if clusters > 1 else ClusterMean(flips.excess, ones)
-    test = tested or AdjustedTest.single(relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id)))
+    means = ClusterMean(flips.excess, ones)
+    if clusters > 1:
+        sizes = _by_cluster(flips, ones).astype(np.int64)
+        means = ClusterMean(_by_cluster(flips, flips.excess), sizes)
     informative = repeat.k > 0 and not means.even
-    declared = context.group.get("protocol") == DECLARED_PROTOCOL
-    seen = word = None
-    if declared and informative:
-        limits = means.limits(SURE, DIFFERENCE)
-        seen = difference_word(limits, test.adjusted_p)
-        word = difference_word(limits, test.adjusted_p, moved=missingness_shift(means.mean, bounds))
+    declared = informative and context.group.get("protocol") == DECLARED_PROTOCOL
     intervals, remark = _intervals(context, means, clusters, repeat, swap)
-    return context.estimate(
+    estimate = context.estimate(
         FLIP_EXCESS,
         unit=UNIT,
         value=means.mean,
@@ -358,21 +320,16 @@ def _excess(
         excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
         bounds=bounds,
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
         minimum_detectable=means.detectable if informative else None,
-        note=join(
-            [
-                f"relabelling test {test.format()}",
-                "" if repeat.k else NEVER,
-                remark,
-                missingness_note(seen, word),
-            ]
-        ),
-        p=test.unadjusted_p if word else None,
-        p_corrected=test.adjusted_p if word else None,
-        calls_needed=_calls_total(means, repeat.n_calls) if seen == INCONCLUSIVE else None,
+        note=join([f"relabelling test {test.format()}", None if repeat.k else NO_NOISE, remark]),
+        p=test.unadjusted_p if declared else None,
+        p_corrected=test.adjusted_p if declared else None,
     )
+    if not declared:
+        return estimate
+    limits, p = means.limits(SURE, DIFFERENCE), test.adjusted_p
+    estimate = replace(estimate, calls_needed=_calls_total(means, repeat.n_calls))
+    return with_tested_word(estimate, lambda moved: difference_word(limits, p, moved=moved))
 
 
 def _intervals(
@@ -380,19 +337,18 @@ def _intervals(
 ) -> tuple[tuple[Interval, ...], str | None]:
     """Student's t over clusters, then clusters drawn again; from both shares where no cluster differs."""
     remark = ONE_CLUSTER if clusters < 2 else None
-    if means.even:
+    limits = means.limits(SURE, DIFFERENCE)
+    if limits is None:
         shares = swap.k / swap.n, repeat.k / repeat.n
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
-    drawn = _drawn(context, means) if clusters > 1 else None
-    intervals = {"t_cluster": means.limits(SURE, DIFFERENCE), "bootstrap_cluster": drawn}
-    return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
-
-
-def _drawn(context: EstimateContext, means: ClusterMean) -> Span | None:
-    columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
-    sums = resample(columns, context.bootstrap_seed(FLIP_EXCESS.id))
-    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
+    intervals = [Interval("t_cluster", *limits)]
+    if clusters > 1:
+        columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
+        sums = resample(columns, context.bootstrap_seed(FLIP_EXCESS.id))
+        percentiles = percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
+        intervals += [Interval("bootstrap_cluster", *percentiles)] if percentiles else []
+    return tuple(intervals), remark
 
 
 def _calls_total(means: ClusterMean, calls: int) -> int | None:

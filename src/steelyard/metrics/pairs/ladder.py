@@ -10,12 +10,11 @@ from steelyard.metrics.basis import Basis, Ends
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.metric import Metric, step
-from steelyard.metrics.pairs.columns import Pairs, decided
-from steelyard.metrics.pairs.counting import count_calls, count_wins, missing_rates, tally
+from steelyard.metrics.pairs.columns import Pairs, count_calls, count_wins, decided, missing_rates, tally
 from steelyard.metrics.pairs.dprime import dprime_estimates
 from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests
 from steelyard.metrics.pairs.flips import flip_estimates
-from steelyard.metrics.pairs.length import FILLER, length_lean, padded_longer
+from steelyard.metrics.pairs.length import FILLER, length_lean
 from steelyard.metrics.pairs.sensitivity import (
     by_base_level,
     on_ladder,
@@ -27,8 +26,6 @@ from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.threshold import delta75
 from steelyard.metrics.proportions import join, proportion
 
-SAME, DIFFERENT = "same_subset", "different_subset"
-
 PADDED_PREFERENCE = Metric(
     "padded_preference",
     "padded preference",
@@ -39,10 +36,19 @@ PADDED_PREFERENCE = Metric(
 
 
 def ladder_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
+    ladder = on_ladder(pairs)
+    estimates = _equals(context, pairs)
+    # The first step is always reported, with a reason where it was not measured.
+    for delta in steps(ladder) or [1.0]:
+        rows = ladder.where(np.asarray(ladder.delta == delta))
+        here = context.for_subgroup(delta=step(delta))
+        estimates += sensitivity_estimates(here, rows)
+        estimates += by_base_level(here, rows)
+        estimates += dprime_estimates(here, rows)
+    pooled = target_sensitivity(context, ladder)
     return [
-        *_equals(context, pairs),
-        *_climb(context, pairs),
+        *estimates,
+        replace(pooled, note=join(["all steps together", pooled.note])),
         delta75(context, pairs),
         *missing_rates(context, pairs),
     ]
@@ -53,46 +59,29 @@ def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     equal = ~(pairs.delta > 0)
     estimates: list[Estimate] = []
     others: int | None = None
-    for kind in (SAME, DIFFERENT, FILLER):
+    for kind in ("same_subset", "different_subset", FILLER):
         rows = pairs.where(equal & (pairs.kind == kind))
-        if not len(rows) and kind != SAME:
+        same = kind == "same_subset"
+        if not len(rows) and not same:
             continue
         here = context.for_subgroup(delta=0, kind=kind)
-        declared = kind == SAME and context.group["protocol"] == DECLARED_PROTOCOL
+        declared = same and context.group["protocol"] == DECLARED_PROTOCOL
         family = equals_tests(here, rows) if declared else {}
         estimates += direction_estimates(here, rows, family)
-        if kind == SAME:
+        if same:
             estimates.append(net_slot_preference(here, rows, family=family))
         if declared:
             others = len(family)
             estimates += flip_estimates(here, rows, family.get(ORDER))
         if kind == FILLER:
             estimates.append(padded_preference(here, rows))
-            estimates.append(length_lean(here, rows, padded_longer(rows), NO_CALLS, others))
+            # The second content is the padded one.
+            padded = np.full(len(rows), 2, dtype=np.int64)
+            estimates.append(length_lean(here, rows, padded, NO_CALLS, others))
     return estimates
 
 
-def _climb(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """Figures of each step; the first step is always reported, with a reason where it was not measured."""
-    ladder = on_ladder(pairs)
-    estimates: list[Estimate] = []
-    for delta in steps(ladder) or [1.0]:
-        rows = ladder.where(np.asarray(ladder.delta == delta))
-        here = context.for_subgroup(delta=step(delta))
-        estimates += sensitivity_estimates(here, rows)
-        estimates += by_base_level(here, rows)
-        estimates += dprime_estimates(here, rows)
-    return [*estimates, _pooled(context, ladder)]
-
-
-def _pooled(context: EstimateContext, ladder: Pairs) -> Estimate:
-    """Target sensitivity over all steps, as the design weighs them."""
-    pooled = target_sensitivity(context, ladder)
-    return replace(pooled, note=join(["all steps together", pooled.note]))
-
-
 def padded_preference(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """Decided calls that chose content v, the padded one; a judge blind to padding shows .5."""
     return proportion(
         context,
         PADDED_PREFERENCE,

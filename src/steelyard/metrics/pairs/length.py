@@ -10,27 +10,19 @@ the longer text.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import (
-    INCONCLUSIVE,
-    MARGIN,
-    SURE,
-    difference_word,
-    missingness_note,
-    missingness_shift,
-)
+from steelyard.metrics.findings import MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.columns import Answer, Pairs, decided, lost, neither, readable
-from steelyard.metrics.pairs.counting import excluded, tally
-from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.pairs.columns import Pairs, decided, excluded, lost, neither, readable, tally
+from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion, with_tested_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
-from steelyard.metrics.stats.intervals import Span
 from steelyard.stimuli.natural import NATURAL
 
 FILLER = "filler"
@@ -45,10 +37,8 @@ def _longer(pairs: Pairs, texts: Texts) -> Ints:
 
 
 def _lean_of_pair(pairs: Pairs, texts: Texts) -> Floats:
-    """How much more often a pair's calls name the longer text than they should."""
     longer = _longer(pairs, texts)
-    answer = np.where(neither(pairs.calls), 0.5, np.equal(_named(pairs), longer[:, None]))
-    return np.asarray(answer.mean(axis=1) - _wanted(pairs.better, longer))
+    return np.asarray(_answers(pairs, longer).mean(axis=1) - _wanted(pairs.better, longer))
 
 
 def _length_side(pairs: Pairs, texts: Texts) -> Ints:
@@ -79,7 +69,6 @@ LONGER_CHOSEN = Metric(
     "Decided calls that name the longer text; the share of people's choices that do is its chance.",
 )
 METRICS = (LENGTH_LEAN, LONGER_CHOSEN)
-"""In reading order."""
 
 SAME_LENGTH = "no pair has a longer text, or the texts are not known"
 ONE_SIDE = "people prefer the {} text in every pair: errors to one side only can be seen"
@@ -103,13 +92,13 @@ def length_lean(
         side = "longer" if np.any(bias.expected == 1) else "shorter"
         return context.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
     p = bias.p(context.permutation_seed(LENGTH_LEAN.id))
-    bounds = _bounds(rows, long)
+    bounds = None
+    if lost(rows.calls).any():
+        bounds = _bias(rows, long, 0.0).value, _bias(rows, long, 1.0).value
     test = None if others is None else AdjustedTest.bonferroni(p, others + 1)
-    seen, word = (_word(bias, test, moved) for moved in ((0.0, 0.0), missingness_shift(bias.value, bounds)))
-    needed = bias.units_total(MARGIN) if seen == INCONCLUSIVE else None
     calls = int(np.count_nonzero(readable(rows.calls)))
     clusters = len(distinct(rows.cluster))
-    return context.estimate(
+    estimate = context.estimate(
         LENGTH_LEAN,
         unit="pair",
         value=bias.value,
@@ -120,10 +109,7 @@ def length_lean(
         excluded=excluded(rows),
         bounds=bounds,
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
         minimum_detectable=bias.detectable,
-        calls_needed=None if needed is None else -(-needed * calls // bias.units),
         p=None if test is None else p,
         p_corrected=None if test is None else test.adjusted_p,
         note=join(
@@ -131,29 +117,27 @@ def length_lean(
                 (test or AdjustedTest.single(p)).format(),
                 f"margin {MARGIN:g}",
                 ONE_CLUSTER if clusters < 2 else None,
-                missingness_note(seen, word),
             ]
         ),
     )
+    if test is None:
+        return estimate
+    limits, adjusted, units = bias.limits(SURE), test.adjusted_p, bias.units_total(MARGIN)
+    needed = None if units is None else -(-units * calls // bias.units)
+    estimate = replace(estimate, calls_needed=needed)
+    return with_tested_word(estimate, lambda moved: difference_word(limits, adjusted, moved=moved))
 
 
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
-    """How often the longer text is named, whoever said what is better."""
     rows, long = pairs.where(longer > 0), longer[longer > 0]
     names_longer = np.equal(_named(rows), long[:, None])
     counts = tally(rows, names_longer.sum(axis=1), decided(rows.calls).sum(axis=1))
-    preferred = rows.better[labelled[longer > 0] & (rows.better > 0)]
-    wanted = long[labelled[longer > 0] & (rows.better > 0)]
-    chance = float(np.mean(preferred == wanted)) if len(wanted) else None
+    known = labelled[longer > 0] & (rows.better > 0)
+    chance = float(np.mean(rows.better[known] == long[known])) if known.any() else None
     reason = None if counts.n else NO_VERDICTS if len(rows) else SAME_LENGTH
     return proportion(
         context, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=["of decided calls"]
     )
-
-
-def padded_longer(pairs: Pairs) -> Ints:
-    """Of pairs whose second content is padded."""
-    return np.full(len(pairs), 2, dtype=np.int64)
 
 
 def longer_of(pairs: Pairs, longer: Mapping[str, int]) -> Ints:
@@ -163,40 +147,27 @@ def longer_of(pairs: Pairs, longer: Mapping[str, int]) -> Ints:
 
 def _named(pairs: Pairs) -> Ints:
     """The content that each call names: 1 for u, 2 for v, 0 for neither."""
-    first = pairs.calls == Answer.FIRST
-    second = pairs.calls == Answer.SECOND
-    u = np.stack([first[:, 0], second[:, 1]], axis=1)
-    v = np.stack([second[:, 0], first[:, 1]], axis=1)
-    return np.where(u, 1, np.where(v, 2, 0)).astype(np.int64)
+    return np.where(pairs.wins("u"), 1, np.where(pairs.wins("v"), 2, 0)).astype(np.int64)
+
+
+def _answers(pairs: Pairs, longer: Ints) -> Floats:
+    """1 for each call that names the longer text, one half for neither."""
+    return np.where(neither(pairs.calls), 0.5, np.equal(_named(pairs), longer[:, None]))
 
 
 def _bias(pairs: Pairs, longer: Ints, fill: float | None) -> DirectionalBias:
     """The directional bias, one row per pair; `fill` is what missing calls answered, None leaves them out."""
-    named = _named(pairs)
-    answer = np.where(neither(pairs.calls), 0.5, np.equal(named, longer[:, None]).astype(np.float64))
-    missing = lost(pairs.calls)
-    counted = readable(pairs.calls)
+    answer, counted = _answers(pairs, longer), readable(pairs.calls)
     if fill is not None:
+        missing = lost(pairs.calls)
         answer, counted = np.where(missing, fill, answer), counted | missing
     unit = numbered(pairs.pair)[1]
     calls = np.bincount(unit, weights=counted.sum(axis=1))
     sums = np.bincount(unit, weights=(answer * counted).sum(axis=1))
     first = np.unique(unit, return_index=True)[1]
-    better, long = pairs.better[first], longer[first]
-    wanted = _wanted(better, long)
-    kept = calls > 0
-    mean: Floats = sums[kept] / calls[kept]
+    wanted = _wanted(pairs.better[first], longer[first])
+    used = calls > 0
+    mean: Floats = sums[used] / calls[used]
     return DirectionalBias(
-        mean, wanted[kept], pairs.cluster[first][kept], np.rint(calls[kept]).astype(np.int64)
+        mean, wanted[used], pairs.cluster[first][used], np.rint(calls[used]).astype(np.int64)
     )
-
-
-def _bounds(pairs: Pairs, longer: Ints) -> Span | None:
-    if not lost(pairs.calls).any():
-        return None
-    low, high = (_bias(pairs, longer, fill).value for fill in (0.0, 1.0))
-    return low, high
-
-
-def _word(bias: DirectionalBias, test: AdjustedTest | None, moved: Span) -> str | None:
-    return None if test is None else difference_word(bias.limits(SURE), test.adjusted_p, moved=moved)

@@ -3,7 +3,7 @@
 Quality is not controlled here, so a stable winner is no fault: the cells are named for the order
 alone. In integers
 
-    2·consistent + 2·flips to slot 1 + 2·flips to slot 2 + one-sided + conflicting = committed calls
+    2·consistent + 2·flips to slot 1 + 2·flips to slot 2 + one-sided + conflicting = decided calls
 """
 
 from __future__ import annotations
@@ -21,8 +21,18 @@ from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import INCONCLUSIVE, SURE, LimitTest, calls_total, missingness_note
 from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
-from steelyard.metrics.pairs.columns import Answer, Pairs, as_tie, lost, readable
-from steelyard.metrics.pairs.counting import distinct_pairs, excluded, missing_rates, share_of_calls, tally
+from steelyard.metrics.pairs.columns import (
+    Answer,
+    Pairs,
+    as_tie,
+    distinct_pairs,
+    excluded,
+    lost,
+    missing_rates,
+    readable,
+    share_of_calls,
+    tally,
+)
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -44,8 +54,6 @@ from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 
 _ANSWERS = np.array([0.0, 1.0, 2.0])
-ALL_TIES = "people call every pair a tie"
-ONE_SLOT = "what people chose stood in the same slot in every call"
 
 
 def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
@@ -57,10 +65,11 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
     if not answers.any():
         return context.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
     if not np.any(pairs.better > 0):
-        return context.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
+        return context.undefined(KAPPA, "people call every pair a tie", "call", excluded(pairs))
     table = _table(pairs, as_tie(pairs.calls), answers)
     if np.count_nonzero(table.sum((0, 2))) < 2:
-        return context.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
+        reason = "what people chose stood in the same slot in every call"
+        return context.undefined(KAPPA, reason, "call", excluded(pairs))
     beyond = _beyond(table)
     limit = KAPPA.limit_in(context.group, context.probe)
     seen = beyond.word(limit) if limit else None
@@ -100,24 +109,16 @@ def _beyond(table: Floats) -> LimitTest:
     return LimitTest(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
 
 
-def _wanted(pairs: Pairs) -> Ints:
-    """What people chose, as an answer to each order."""
-    first = np.stack([pairs.better == 1, pairs.better == 2], axis=1)
-    named = np.where(first, np.int64(Answer.FIRST), np.int64(Answer.SECOND))
-    return np.where(pairs.better[:, None] == 0, np.int64(Answer.TIE), named)
-
-
 def _missing(pairs: Pairs, *, right: bool) -> Floats:
     """The calls without a verdict, as if each had been people's choice, or another."""
-    wanted = _wanted(pairs)
-    other = np.where(wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
-    return _table(pairs, wanted if right else other, lost(pairs.calls))
+    other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
+    return _table(pairs, pairs.wanted if right else other, lost(pairs.calls))
 
 
 def _table(pairs: Pairs, given: Ints, calls: Mask) -> Floats:
     """These calls by what people chose and what was given, within each cluster; pairs where there is one."""
     units = pairs.cluster if len(distinct(pairs.cluster)) > 1 else pairs.pair
-    cells = (units[:, None] * 3 + _wanted(pairs)) * 3 + given
+    cells = (units[:, None] * 3 + pairs.wanted) * 3 + given
     table = np.bincount(cells[calls], minlength=(int(units.max()) + 1) * 9).reshape(-1, 3, 3)
     return table.astype(np.float64)
 
@@ -168,10 +169,9 @@ CELLS: dict[Metric, tuple[Metric, int | None]] = {
     ONE_SIDED_COMMIT: (ONE_SIDED_COMMIT, None),
     NO_PREFERENCE: (NO_PREFERENCE, None),
 }
-"""Each cell of natural pairs as a cell of the decomposition, and the slot its commits went into."""
+"""Each cell of natural pairs as a cell of the decomposition, and the slot that its decided calls name."""
 
 NO_GOLD = "no pair says which text is better"
-NO_BETTER = "no pair has a better text"
 
 
 def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, AdjustedTest]:
@@ -216,9 +216,7 @@ def natural_estimates(
 
 
 def stratum_estimates(context: EstimateContext, pairs: Pairs, labelled: Pairs) -> list[Estimate]:
-    """The main figures of a part of the natural pairs."""
-    kept = [cell for cell in _cells(context, pairs) if cell.metric == ORDER_CONSISTENCY.id]
-    return [_accuracy(context, labelled), kappa(context, labelled, NO_GOLD), *kept]
+    return [_accuracy(context, labelled), kappa(context, labelled, NO_GOLD), _cells(context, pairs)[0]]
 
 
 def _cells(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
@@ -226,9 +224,9 @@ def _cells(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     if not parts.complete.any():
         why, missing = undecomposed(pairs, parts), excluded(pairs)
         return [context.undefined(metric, why, "pair", missing) for metric in CELLS]
-    count, notes = len(CELLS), left_out(pairs, parts)
+    notes = left_out(pairs, parts)
     return [
-        cell_estimate(context, metric, parts, cell, slot, cells=count, notes=notes)
+        cell_estimate(context, metric, parts, cell, slot, cells=len(CELLS), notes=notes)
         for metric, (cell, slot) in CELLS.items()
     ]
 
@@ -236,20 +234,14 @@ def _cells(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
 def _length(
     context: EstimateContext, pairs: Pairs, labelled: Pairs, longer: Mapping[str, int], others: int | None
 ) -> list[Estimate]:
-    """Whether length wins; nothing where no text is known."""
     if not longer:
         return []
-    known = np.isin(pairs.pair, _places(pairs, labelled))
+    names = {labelled.names[number] for number in distinct(labelled.pair)}
+    known = np.array([pairs.names[number] in names for number in pairs.pair], dtype=np.bool_)
     return [
         length_lean(context, labelled, longer_of(labelled, longer), NO_GOLD, others),
         longer_chosen(context, pairs, longer_of(pairs, longer), known),
     ]
-
-
-def _places(pairs: Pairs, labelled: Pairs) -> Ints:
-    """The numbers that labelled pairs have among all."""
-    place = {name: number for number, name in enumerate(pairs.names)}
-    return np.array([place[labelled.names[number]] for number in distinct(labelled.pair)], dtype=np.int64)
 
 
 def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
@@ -259,20 +251,16 @@ def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
 
 
 def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Estimate:
-    """Accuracy of the calls in which the better text stood in this slot."""
     rows = pairs.where(pairs.better > 0)
-    u_shown = rows.better == slot
-    codes: Ints = np.where(u_shown, rows.u_first, rows.v_first)
+    codes: Ints = np.where(rows.better == slot, rows.u_first, rows.v_first)
     # One call per row: the other order is taken away, so that its missing verdicts do not count here.
     calls = replace(rows, u_first=codes, v_first=np.full(len(rows), Answer.ABSENT, dtype=np.int64))
-    chosen = codes == SLOTS[slot]
-    reason = None if len(rows) else NO_BETTER if len(pairs) else NO_GOLD
-    counts = tally(calls, chosen, readable(codes))
+    reason = None if len(rows) else "no pair has a better text" if len(pairs) else NO_GOLD
+    counts = tally(calls, codes == SLOTS[slot], readable(codes))
     return proportion(context.for_subgroup(slot=slot), ACCURACY, counts, reason=reason)
 
 
 def _accuracy_both(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """Pairs on which both orders agree with people."""
     parts = decompose(pairs)
     if not parts.complete.any():
         why = undecomposed(pairs, parts) if len(pairs) else NO_GOLD

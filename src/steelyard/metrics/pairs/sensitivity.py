@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from steelyard.core.arrays import Ints
 from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Limit, Metric, step
-from steelyard.metrics.pairs.columns import Pairs, decided, neither, readable
-from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
+from steelyard.metrics.pairs.columns import (
+    Pairs,
+    count_calls,
+    decided,
+    neither,
+    share_of_calls,
+    tally,
+)
 from steelyard.metrics.pairs.equals import tie_rate
 from steelyard.metrics.pairs.slot_imbalance import Count, with_slot_imbalance
 from steelyard.metrics.proportions import proportion
@@ -62,41 +66,23 @@ WRONG_CHOICE = Metric(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """Calls of each row by what they chose, on pairs with a better candidate."""
-
-    pairs: Pairs
-    """The rows."""
-    correct: Ints
-    """Calls that chose the better candidate."""
-    decided: Ints
-    """Calls that chose one."""
-    readable: Ints
-    """Calls with a verdict."""
-
-
 def on_ladder(pairs: Pairs) -> Pairs:
-    """The pairs in which one candidate is better by a known step."""
     return pairs.where((pairs.delta > 0) & (pairs.better > 0))
 
 
-def choices(pairs: Pairs) -> Choices:
-    """Compare each answer with the slot in which the better candidate stood."""
-    return Choices(pairs, pairs.right.sum(axis=1), count_calls(pairs, decided), count_calls(pairs, readable))
-
-
 def steps(pairs: Pairs) -> list[float]:
-    """The measured steps, ascending."""
     return [float(value) for value in np.unique(pairs.delta)]
 
 
 def sensitivity_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """All rates of one step; `pairs` hold that step alone."""
+
+    def right_of_decided(rows: Pairs) -> Tally:
+        return tally(rows, rows.right.sum(axis=1), count_calls(rows, decided))
+
     undecided = "no call of this condition was decided"
     return [
         target_sensitivity(context, pairs),
-        _share(context, NONTIE_ACCURACY, pairs, _right_of_decided, reason=undecided),
+        _share(context, NONTIE_ACCURACY, pairs, right_of_decided, reason=undecided),
         proportion(context, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
         _share(context, WRONG_CHOICE, pairs),
         tie_rate(context, pairs),
@@ -104,13 +90,7 @@ def sensitivity_estimates(context: EstimateContext, pairs: Pairs) -> list[Estima
 
 
 def target_sensitivity(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """Calls choosing the better candidate among all with a verdict; ties are not correct."""
     return _share(context, TARGET_SENSITIVITY, pairs)
-
-
-def _right_of_decided(pairs: Pairs) -> Tally:
-    seen = choices(pairs)
-    return tally(pairs, seen.correct, seen.decided)
 
 
 def _share(
@@ -127,7 +107,6 @@ def _share(
 
 
 def by_base_level(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    """Target sensitivity of one step, apart for each quality of the worse text."""
     qualities = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
     return [
         target_sensitivity(

@@ -17,7 +17,6 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import estimate_word
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.columns import Answer, Pairs, shown
-from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import Span
@@ -25,30 +24,30 @@ from steelyard.metrics.stats.intervals import Span
 Count = Callable[[Pairs], Tally]
 """Events and trials among the calls of some pairs."""
 
-STOOD = "the better text stood in"
-UNTOLD = "not told from a preference for that slot"
-ONE_SLOT = f"{STOOD} one slot only: {UNTOLD}"
 EVEN_TO = 0.6
 """Share of calls in one slot up to which slots count as even."""
 
 
 @dataclass(frozen=True, eq=False)
 class SlotCounts:
-    """The calls on pairs with a better text, by the slot in which it stood."""
-
     pairs: Pairs
-    """The rows."""
 
     @cached_property
     def parts(self) -> tuple[Pairs, Pairs]:
-        """The calls with the better text in slot 1, and those with it in slot 2."""
-        first, second = (_better_in(self.pairs, slot) for slot in (1, 2))
+        """The calls with the better text in slot 1, and those with it in slot 2; others count as not made."""
+        first, second = (
+            replace(
+                self.pairs,
+                u_first=np.where(self.pairs.better == slot, self.pairs.u_first, np.int64(Answer.ABSENT)),
+                v_first=np.where(self.pairs.better == 3 - slot, self.pairs.v_first, np.int64(Answer.ABSENT)),
+            )
+            for slot in (1, 2)
+        )
         return first, second
 
     @cached_property
     def calls(self) -> tuple[int, int]:
-        """Calls that were made, by slot."""
-        first, second = (int(count_calls(part, shown).sum()) for part in self.parts)
+        first, second = (int(shown(part.calls).sum()) for part in self.parts)
         return first, second
 
     @property
@@ -58,14 +57,17 @@ class SlotCounts:
 
 
 def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Count) -> Estimate:
-    """The estimate; where slots are uneven, with the bounds of the share over both, and a remark."""
     slots = SlotCounts(pairs)
     if estimate.value is None or slots.share <= EVEN_TO:
         return estimate
     counts, parts = count(pairs), [count(part) for part in slots.parts]
     low, high = _bounds(counts, parts)
     bounds = min(low, estimate.value), max(high, estimate.value)
-    note = join([_remark(slots.calls), _mean(parts), estimate.note])
+    mean = None
+    if all(part.n for part in parts):
+        shares = [part.k / part.n for part in parts]
+        mean = f"both slots counted alike, the share is {np.mean(shares):.2f}"
+    note = join([_remark(slots.calls), mean, estimate.note])
     bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, slot_calls=slots.calls)
     return replace(bounded, status=estimate_word(bounded, limit.allowed) if limit else None)
 
@@ -76,14 +78,15 @@ def slot_imbalance_note(estimate: Estimate) -> str | None:
 
 
 def imbalance_note(calls: tuple[int, int]) -> str:
-    """What uneven slots mean for a figure that they leave open."""
-    return ONE_SLOT if 0 in calls else f"{_remark(calls)}: {UNTOLD}"
+    return _remark(calls) if 0 in calls else f"{_remark(calls)}: not told from a preference for that slot"
 
 
 def _remark(calls: tuple[int, int]) -> str:
-    """Where the better text stood, in words."""
-    slot, total = 1 + int(calls[1] > calls[0]), sum(calls)
-    return ONE_SLOT if 0 in calls else f"{STOOD} slot {slot} in {max(calls)} of {total} calls"
+    if 0 in calls:
+        return "the better text stood in one slot only: not told from a preference for that slot"
+    return (
+        f"the better text stood in slot {1 + int(calls[1] > calls[0])} in {max(calls)} of {sum(calls)} calls"
+    )
 
 
 def _bounds(counts: Tally, parts: list[Tally]) -> Span:
@@ -91,31 +94,11 @@ def _bounds(counts: Tally, parts: list[Tally]) -> Span:
     made = [part.n + part.missing for part in parts]
     lesser = parts[int(made[1] < made[0])]
     lacking = abs(made[0] - made[1])
-    low, high = _limits(lesser)
+    low, high = 0.0, 1.0
+    if lesser.n:
+        # Whatever became of the missing calls of that slot.
+        low, high = wilson_cluster(lesser)
+        asked = lesser.n + lesser.missing
+        low, high = low * lesser.n / asked, (high * lesser.n + lesser.missing) / asked
     total = counts.n + counts.missing + lacking
     return (counts.k + lacking * low) / total, (counts.k + counts.missing + lacking * high) / total
-
-
-def _limits(counts: Tally) -> Span:
-    """What the share of a slot may be, whatever became of its missing calls."""
-    if not counts.n:
-        return 0.0, 1.0
-    low, high = wilson_cluster(counts)
-    made = counts.n + counts.missing
-    return low * counts.n / made, (high * counts.n + counts.missing) / made
-
-
-def _mean(parts: list[Tally]) -> str | None:
-    """The mean over slots, in words; None where one has no verdict."""
-    if not all(part.n for part in parts):
-        return None
-    return f"both slots counted alike, the share is {np.mean([part.k / part.n for part in parts]):.2f}"
-
-
-def _better_in(pairs: Pairs, slot: int) -> Pairs:
-    """The calls in which the better text stood in this slot; all others as if they had not been made."""
-    return replace(
-        pairs,
-        u_first=np.where(pairs.better == slot, pairs.u_first, np.int64(Answer.ABSENT)),
-        v_first=np.where(pairs.better == 3 - slot, pairs.v_first, np.int64(Answer.ABSENT)),
-    )

@@ -16,9 +16,16 @@ from steelyard.metrics.basis import CLIMBS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.metric import Metric, ShownAs, step
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_cluster, distinct_pairs, excluded, tally
-from steelyard.metrics.pairs.sensitivity import Choices, choices, on_ladder, steps
+from steelyard.metrics.pairs.columns import (
+    Pairs,
+    by_cluster,
+    count_calls,
+    distinct_pairs,
+    excluded,
+    readable,
+    tally,
+)
+from steelyard.metrics.pairs.sensitivity import on_ladder, steps
 from steelyard.metrics.pairs.slot_imbalance import SlotCounts, imbalance_note
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
@@ -33,7 +40,6 @@ DELTA75 = Metric(
 )
 
 THRESHOLD = 0.75
-REPLICATES_AGREE = "every bootstrap replicate agrees: limits from those of each step"
 
 
 def isotonic(correct: Floats, calls: Floats) -> Floats:
@@ -44,18 +50,12 @@ def isotonic(correct: Floats, calls: Floats) -> Floats:
     size = correct.shape[-1]
     fit = np.full(correct.shape, -inf)
     for start in range(size):
-        shares = _pooled(correct, calls, start)
+        # Shares of the blocks that begin here, by their end; +inf where a block holds no call.
+        above, below = np.cumsum(correct[..., start:], axis=-1), np.cumsum(calls[..., start:], axis=-1)
+        shares = np.divide(above, below, out=np.full(above.shape, inf), where=below > 0)
         smallest = np.minimum.accumulate(shares[..., ::-1], axis=-1)[..., ::-1]
         fit[..., start:] = np.maximum(fit[..., start:], np.where(np.isinf(smallest), -inf, smallest))
     return fit
-
-
-def _pooled(correct: Floats, calls: Floats, start: int) -> Floats:
-    """Shares of the blocks that begin at `start`, by their end; +inf where a block holds no call."""
-    above, below = np.cumsum(correct[..., start:], axis=-1), np.cumsum(calls[..., start:], axis=-1)
-    shares: Floats = np.full(above.shape, inf)
-    np.divide(above, below, out=shares, where=below > 0)
-    return shares
 
 
 def reaches(correct: Floats, calls: Floats) -> Mask:
@@ -96,10 +96,9 @@ def _crossings(deltas: Floats, fit: Floats, reached: Mask) -> Floats:
 
 
 def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
-    """The step at which the better candidate wins three calls in four."""
     ladder = on_ladder(pairs)
-    seen = choices(ladder)
-    table = _Table(ladder, seen)
+    readable_calls = count_calls(ladder, readable)
+    table = _Table(ladder, readable_calls)
     if not len(table.deltas):
         return context.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
     for slots in (SlotCounts(ladder.where(ladder.delta == delta)) for delta in table.deltas):
@@ -112,8 +111,8 @@ def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
         unit="call",
         value=table.clamp(point),
         intervals=(interval,),
-        n_calls=int(seen.readable.sum()),
-        n_units=distinct_pairs(ladder, seen.readable > 0),
+        n_calls=int(readable_calls.sum()),
+        n_units=distinct_pairs(ladder, readable_calls > 0),
         n_clusters=len(table.calls),
         excluded=excluded(ladder),
         censored="left" if point == -inf else "right" if point == inf else None,
@@ -122,28 +121,26 @@ def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
 
 
 class _Table:
-    """Correct calls and calls, clusters × steps, as integers."""
-
-    def __init__(self, ladder: Pairs, seen: Choices) -> None:
-        measured = [delta for delta in steps(ladder) if seen.readable[ladder.delta == delta].any()]
+    def __init__(self, ladder: Pairs, readable_calls: Ints) -> None:
+        measured = [delta for delta in steps(ladder) if readable_calls[ladder.delta == delta].any()]
         self.deltas = np.array(measured, dtype=np.float64)
-        self.by_step = [
-            tally(ladder, seen.correct * (ladder.delta == delta), seen.readable * (ladder.delta == delta))
-            for delta in measured
+        at_steps = ladder.delta[:, None] == self.deltas
+        correct, calls = (column[:, None] * at_steps for column in (ladder.right.sum(axis=1), readable_calls))
+        self.by_step = [tally(ladder, *columns) for columns in zip(correct.T, calls.T, strict=True)]
+        sums = [
+            np.array([by_cluster(ladder, column) for column in columns.T], dtype=np.int64)
+            .reshape(len(measured), len(ladder.clusters))
+            .T
+            for columns in (correct, calls)
         ]
-        correct = [by_cluster(ladder, seen.correct * (ladder.delta == delta)) for delta in measured]
-        calls = [by_cluster(ladder, seen.readable * (ladder.delta == delta)) for delta in measured]
-        self.correct: Ints = _columns(correct)
-        self.calls: Ints = _columns(calls)
-        used = self.calls.sum(axis=1) > 0
-        self.correct, self.calls = self.correct[used], self.calls[used]
+        used = sums[1].sum(axis=1) > 0
+        self.correct, self.calls = sums[0][used], sums[1][used]
 
     def clamp(self, value: float) -> float:
         """A censored threshold stands at the first or last step."""
         return float(min(max(value, self.deltas[0]), self.deltas[-1]))
 
     def describe(self, point: float) -> str:
-        """Where the value comes from."""
         first, last = step(self.deltas[0]), step(self.deltas[-1])
         if isinf(point):
             return f"≤ {first}: the first step reaches .75" if point < 0 else f"> {last}: no step reaches .75"
@@ -159,28 +156,18 @@ class _Table:
             values = np.sort(thresholds(self.deltas, sums[:, :count], sums[:, count:]))
             if values[0] < values[-1]:
                 beyond = int(tail(len(self.calls)) * len(values))
-                low, high = float(values[beyond]), float(values[-1 - beyond])
-                return self._open("bootstrap_cluster", low, high), None
-        remark = ONE_CLUSTER if len(self.calls) == 1 else REPLICATES_AGREE
-        return self._from_limits(), remark
-
-    def _from_limits(self) -> Interval:
+                return self._open("bootstrap_cluster", values[beyond], values[-1 - beyond]), None
         limits = np.array([wilson_cluster(counts) for counts in self.by_step])
         low_curve = np.maximum.accumulate(limits[:, 0])
         high_curve = np.minimum.accumulate(limits[::-1, 1])[::-1]
-        low, high = (
-            float(_crossings(self.deltas, curve, curve >= THRESHOLD)) for curve in (high_curve, low_curve)
-        )
-        return self._open("wilson_steps", low, high)
+        low, high = (_crossings(self.deltas, curve, curve >= THRESHOLD) for curve in (high_curve, low_curve))
+        agree = "every bootstrap replicate agrees: limits from those of each step"
+        return self._open("wilson_steps", low, high), ONE_CLUSTER if len(self.calls) == 1 else agree
 
-    def _open(self, method: str, low: float, high: float) -> Interval:
+    def _open(self, method: str, low: Floats, high: Floats) -> Interval:
         """An end that lies outside the measured steps on its own side is no limit."""
         return Interval(
             method,
-            None if low == -inf else self.clamp(low),
-            None if high == inf else self.clamp(high),
+            None if low == -inf else self.clamp(float(low)),
+            None if high == inf else self.clamp(float(high)),
         )
-
-
-def _columns(parts: list[Ints]) -> Ints:
-    return np.stack(parts, axis=1) if parts else np.zeros((0, 0), dtype=np.int64)

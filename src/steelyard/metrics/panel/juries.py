@@ -1,11 +1,12 @@
 """Juries of the judges of a run: what they get right and wrong, and what they gain over the best judge.
 
-A jury that was chosen is told where it was not chosen; no list of all juries is told, since its best looks
-better than it is.
+A jury that was chosen is reported where it was not chosen. No list of all juries is reported, since its best
+looks better than it is.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -61,7 +62,7 @@ INPUT = "input"
 
 def accuracy(context: EstimateContext, metric: Metric, jury: Scores, *notes: str) -> Estimate:
     """Inputs whose verdict is the label; a split vote is not right."""
-    return _named(metric, shares.accuracy(context, jury), notes)
+    return _as_jury(metric, shares.accuracy(context, jury), notes)
 
 
 def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Estimate]:
@@ -71,11 +72,10 @@ def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Est
         return []
     wrong = score_tally(rows, rows.decided & np.not_equal(rows.score, rows.expected), rows.readable)
     every = [*shares.false_rates(context, rows), share(context, JURY_ERROR_RATE, rows, wrong)]
-    return [_named(metric, estimate, notes) for metric, estimate in zip(ERROR_METRICS, every, strict=True)]
+    return [_as_jury(metric, estimate, notes) for metric, estimate in zip(ERROR_METRICS, every, strict=True)]
 
 
-def _named(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
-    """The same figure, of a jury."""
+def _as_jury(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
     note = estimate.note if estimate.value is None else join([*notes, estimate.note])
     return replace(estimate, metric=metric.id, unit=INPUT, status=None, calls_needed=None, note=note)
 
@@ -108,13 +108,8 @@ JURY_GAIN = Metric(
 )
 METRICS = (JURY_ACCURACY, CHOSEN_JURY_APPARENT, CHOSEN_JURY_ACCURACY, BEST_JUDGE_ACCURACY, JURY_GAIN)
 
-PROBE = "jury"
 SPLITS = "a split vote gives no answer"
-WITHOUT_LABELS = "weighs judges by their agreement alone, without labels"
-CHOOSING = "in-sample, on the half of the clusters that chose it: flattering"
 HELD_OUT = "on the half of the clusters that did not choose it"
-ONE_HALF = "one cluster cannot be halved: a judge would be reported where it was chosen"
-NO_DIFFERENCE = "clusters show no spread: no interval"
 
 
 def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list[Estimate]:
@@ -123,12 +118,13 @@ def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list
     votes = votes.where(~np.isnan(votes.labels))
     if len(judges) < 2 or not len(votes.votes):
         return []
-    context = EstimateContext.for_protocol(PANEL, PROBE, "base", seed)
+    context = EstimateContext.for_protocol(PANEL, "jury", "base", seed)
     by_agreement, jury = context.for_subgroup(rule="dawid_skene"), _scores(jury_of(base, judges))
+    unlabelled = "weighs judges by their agreement alone, without labels"
     return [
-        *_told(context, JURY_ACCURACY, jury, SPLITS),
-        *_told(by_agreement, JURY_ACCURACY, _weighted(votes, jury), WITHOUT_LABELS),
-        *_chosen(context, base, judges),
+        *_with_error_rates(context, JURY_ACCURACY, jury, SPLITS),
+        *_with_error_rates(by_agreement, JURY_ACCURACY, _weighted(votes, jury), unlabelled),
+        *_best_trio(context, base, judges),
         *error_correlations(context, votes),
     ]
 
@@ -138,29 +134,24 @@ def jury_by_probe(
 ) -> Iterator[Estimate]:
     """The vote of all judges on each probe that has an accuracy of every judge, and on unchanged items."""
     right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
-    whole = [e for e in right if e.is_overall and e.judge in judges]
-    probes = dict.fromkeys(e.probe for e in whole if e.probe != ORIGINAL)
+    counts = Counter(e.probe for e in right if e.is_overall and e.judge in judges and e.probe != ORIGINAL)
     jury = jury_of(base, judges)
-    for probe in (*probes, ORIGINAL):
-        if probe == ORIGINAL or len([e for e in whole if e.probe == probe]) == len(judges):
-            scores = _subject(probe_scores(probe, "base", jury, unchanged=True))
-            if np.any(scores.labelled):
-                yield from _told(
-                    EstimateContext.for_protocol(PANEL, probe, "base", seed), JURY_ACCURACY, scores, SPLITS
-                )
+    for probe in (*(probe for probe, count in counts.items() if count == len(judges)), ORIGINAL):
+        scores = probe_scores(probe, "base", jury, unchanged=True)
+        if np.any(~scores.original):
+            # A probe that shows items as they are has no edits.
+            scores = scores.where(~scores.original)
+        if np.any(scores.labelled):
+            context = EstimateContext.for_protocol(PANEL, probe, "base", seed)
+            yield from _with_error_rates(context, JURY_ACCURACY, scores, SPLITS)
 
 
-def _told(context: EstimateContext, metric: Metric, jury: Scores, note: str) -> list[Estimate]:
+def _with_error_rates(context: EstimateContext, metric: Metric, jury: Scores, note: str) -> list[Estimate]:
     return [accuracy(context, metric, jury, note), *error_rates(context, jury, note)]
 
 
 def _scores(seen: Observations) -> Scores:
     return collect_scores(rescaled_to_original(seen))
-
-
-def _subject(scores: Scores) -> Scores:
-    """The edits, or the items of a probe that shows them as they are."""
-    return scores.where(~scores.original) if np.any(~scores.original) else scores
 
 
 def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
@@ -182,7 +173,7 @@ def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
     )
 
 
-def _chosen(context: EstimateContext, base: Observations, judges: Sequence[str]) -> list[Estimate]:
+def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> list[Estimate]:
     """The best trio of one half of the clusters, on that half and on the other, beside the best judge.
 
     Three judges make one trio, which nothing has chosen: its accuracy is that of all judges above.
@@ -194,24 +185,27 @@ def _chosen(context: EstimateContext, base: Observations, judges: Sequence[str])
         return [context.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
     split = halves(base, context.seed)
     if split is None:
-        return [context.undefined(JURY_GAIN, ONE_HALF, INPUT)]
-    choosing, telling = map(subject, split)
+        reason = "one cluster cannot be halved: a judge would be reported where it was chosen"
+        return [context.undefined(JURY_GAIN, reason, INPUT)]
+    choosing, held_out = map(subject, split)
     single, here = best_judge(choosing, judges), context.for_subgroup(**members(trio.members))
-    jury, best = jury_of(telling, trio.members), telling.of_judge(single)
-    flattering = _scores(jury_of(choosing, trio.members))
-    figures = [
-        accuracy(here, CHOSEN_JURY_APPARENT, flattering, CHOOSING),
-        *_told(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT),
-    ]
+    jury, best = jury_of(held_out, trio.members), held_out.of_judge(single)
+    figures = []
+    if trio.choosing is not None:
+        in_sample = _scores(jury_of(choosing, trio.members))
+        note = "in-sample, on the half of the clusters that chose it: flattering"
+        figures = [
+            accuracy(here, CHOSEN_JURY_APPARENT, in_sample, note),
+            *_with_error_rates(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT),
+        ]
     return [
-        *(figures if trio.choosing is not None else ()),
+        *figures,
         accuracy(context.for_subgroup(**members([single])), BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT),
         _gain(here, *map(_scores, shared(jury, best))),
     ]
 
 
 def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
-    """What the trio adds to the best judge, on calls that both have a verdict of."""
     both = jury.labelled & best.labelled & jury.readable & best.readable
     if not both.any():
         return context.undefined(JURY_GAIN, NO_VERDICTS, INPUT)
@@ -228,14 +222,13 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
         n_units=rows.n_items,
         n_clusters=mean.units,
         minimum_detectable=mean.detectable,
-        note=join([HELD_OUT, None if limits else NO_DIFFERENCE]),
+        note=join([HELD_OUT, None if limits else "clusters show no spread: no interval"]),
     )
 
 
 def panel_estimates(
     seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int
 ) -> list[Estimate]:
-    """Each probe over judges, juries and correlated errors; nothing for fewer than two judges."""
     if len(judges) < 2:
         return []
     base = seen.filter(protocol="base")

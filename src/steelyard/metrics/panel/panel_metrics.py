@@ -44,7 +44,6 @@ JUDGES_MAX = Metric(
 
 PANEL = "panel"
 """What stands for a judge's name where a figure is of several judges."""
-SHARES = (ACCURACY, INVARIANCE)
 METRICS = (JUDGES_MEAN, JUDGES_SD, JUDGES_SD_SAMPLING, JUDGES_MIN, JUDGES_MAX)
 
 
@@ -52,21 +51,16 @@ def panel_metrics(
     estimates: Iterable[Estimate], observations: Mapping[str, Observations], seed: int
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
-    defined = [e for e in estimates if e.is_overall and e.value is not None]
-    whole = [e for e in defined if e.judge in observations and e.metric in {share.id for share in SHARES}]
-    for share in SHARES:
-        for probe in dict.fromkeys(e.probe for e in whole if e.metric == share.id):
-            shares = [e for e in whole if (e.probe, e.metric) == (probe, share.id)]
+    whole = [e for e in estimates if e.is_overall and e.value is not None and e.judge in observations]
+    for metric, column in ((ACCURACY, accuracy_column), (INVARIANCE, invariance_column)):
+        for probe in dict.fromkeys(e.probe for e in whole if e.metric == metric.id):
+            shares = [e for e in whole if (e.probe, e.metric) == (probe, metric.id)]
             if len(shares) > 1:
-                context = EstimateContext(PANEL, probe, {"protocol": "base", "of": share.id}, seed)
-                yield from _figures(context, shares, _sampling(shares, observations))
-
-
-def _sampling(shares: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
-    """What the judges would differ by were their true shares equal; they saw the same items."""
-    column = accuracy_column if shares[0].metric == ACCURACY.id else invariance_column
-    rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in shares)
-    return sampling_sd(share_table([column(scores) for scores in rows]))
+                context = EstimateContext(PANEL, probe, {"protocol": "base", "of": metric.id}, seed)
+                rows = (probe_scores(probe, "base", observations[e.judge], unchanged=True) for e in shares)
+                # What judges would differ by were their true shares equal; they saw the same items.
+                sampling = sampling_sd(share_table([column(scores) for scores in rows]))
+                yield from _figures(context, shares, sampling)
 
 
 def _figures(context: EstimateContext, shares: list[Estimate], sampling: float | None) -> Iterator[Estimate]:

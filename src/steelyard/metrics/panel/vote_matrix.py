@@ -26,23 +26,17 @@ from steelyard.verdicts.vote import plurality
 
 @dataclass(frozen=True, eq=False)
 class VoteMatrix:
-    """What each judge answered on each item."""
-
     votes: Floats
     """(items × judges) answers; NaN where there is none."""
     labels: Floats
     """Reference of each item; NaN where there is none."""
     cluster: Ints
-    """Cluster of each item."""
     judges: tuple[str, ...]
-    """Names of the columns."""
     scale: Ints
     """Number of each item's scale: a 1 of one scale is no 1 of another."""
     inputs: tuple[str, ...] = ()
-    """Name of each item, where it is known."""
 
     def where(self, mask: Mask) -> VoteMatrix:
-        """The items that the mask keeps."""
         columns = self.votes[mask], self.labels[mask], self.cluster[mask]
         inputs = tuple(name for name, kept in zip(self.inputs, mask.tolist(), strict=False) if kept)
         return VoteMatrix(*columns, self.judges, self.scale[mask], inputs)
@@ -75,7 +69,6 @@ def vote_matrix(scores: Mapping[str, Scores]) -> VoteMatrix:
 
 
 def _numbers(names: Sequence[str]) -> Ints:
-    """Equal names as equal numbers, in the order of the names."""
     order = {name: number for number, name in enumerate(sorted(set(names)))}
     return np.array([order[name] for name in names], dtype=np.int64)
 
@@ -91,18 +84,16 @@ def _answers(scores: Scores) -> Floats:
     lost = np.where(scores.outcome == Outcome.ABSTAINED, _ABSTAINED, _LOST)
     table[scores.stimulus, scores.replicate] = np.where(scores.decided, scores.score, lost)
     lines, place = np.unique(table, axis=0, return_inverse=True)
-    answers = [_vote(line) for line in lines.tolist()]
+    answers = []
+    for line in lines.tolist():
+        verdicts: list[Verdict] = [
+            Abstained() if code == _ABSTAINED else Unreadable("") if code == _LOST else Decided(str(code))
+            for code in line
+            if code != _UNASKED
+        ]
+        common = plurality(verdicts, False) if verdicts else None
+        answers.append(float(common.value) if isinstance(common, Decided) else np.nan)
     return np.array(answers, dtype=np.float64)[place.reshape(-1)]
-
-
-def _vote(line: Sequence[int]) -> float:
-    verdicts: list[Verdict] = [
-        Abstained() if code == _ABSTAINED else Unreadable("") if code == _LOST else Decided(str(code))
-        for code in line
-        if code != _UNASKED
-    ]
-    common = plurality(verdicts, False) if verdicts else None
-    return float(common.value) if isinstance(common, Decided) else np.nan
 
 
 ERROR_CORRELATION = Metric(
@@ -113,12 +104,10 @@ ERROR_CORRELATION = Metric(
     signed=True,
 )
 
-NEVER_VARIES = "one of the two judges is always right or always wrong"
 TOO_FEW = "a single cluster decides whether a judge errs at all, or they err as one: no interval"
 
 
 def error_correlations(context: EstimateContext, votes: VoteMatrix) -> Iterator[Estimate]:
-    """Correlation of errors of every two judges."""
     wrong = np.where(np.isnan(votes.votes), np.nan, votes.votes != votes.labels[:, None])
     for first, second in combinations(range(len(votes.judges)), 2):
         here = context.for_subgroup(**members((votes.judges[first], votes.judges[second])))
@@ -134,7 +123,7 @@ def error_correlation(context: EstimateContext, wrong: Floats, cluster: Ints) ->
     np.add.at(table, units, columns)
     value = float(_phi(table.sum(0)))
     if not np.isfinite(value):
-        reason = NEVER_VARIES if len(wrong) else NO_VERDICTS
+        reason = "one of the two judges is always right or always wrong" if len(wrong) else NO_VERDICTS
         return context.undefined(ERROR_CORRELATION, reason, "input")
     limits = _limits(table, value)
     return context.estimate(

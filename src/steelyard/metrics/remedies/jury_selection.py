@@ -14,7 +14,6 @@ import numpy as np
 
 from steelyard.core.arrays import distinct
 from steelyard.core.rng import rng_for
-from steelyard.metrics.remedies.remedy import JURY
 from steelyard.metrics.remedies.targets import target_figures
 from steelyard.metrics.scores.columns import collect_scores, rescaled_to_original
 from steelyard.stimuli.original import ORIGINAL
@@ -23,23 +22,18 @@ from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Tie
 from steelyard.verdicts.vote import plurality
 
+JURY = "jury"
 SIZE = 3
 MOST_JUDGES = 8
 """Judges among whose trios the best is looked for."""
 NEEDS = "needs three judges in one run, on the same stimuli"
-TOO_FEW_HEARD = "fewer than three judges gave a verdict"
-TOO_MANY = f"needs a choice among at most {MOST_JUDGES} judges; measure a jury that you name"
 NO_CHOICE = "needs labels and two or more clusters, to choose three of more judges on one half"
 
 
 @dataclass(frozen=True)
 class JuryOfThree:
-    """Three judges, and where they are told."""
-
     members: tuple[str, ...]
-    """By name."""
     calls: Observations
-    """What all judges were asked there."""
     choosing: Observations | None = None
     """What they were asked where the trio was chosen; None where nothing chose it."""
 
@@ -55,25 +49,24 @@ def choose_jury_of_three(base: Observations, judges: Sequence[str], seed: int) -
     """All three judges, the best trio of many, or why there is none; calls under the base protocol."""
     if len(judges) < SIZE:
         return NEEDS
-    spoke = set(distinct(base.judge[base.ended(Decided, Tie, Abstained)]).tolist())
-    heard = [name for name in judges if name in base.judges and base.judges.index(name) in spoke]
-    if len(heard) < SIZE:
-        return TOO_FEW_HEARD
-    if len(heard) == SIZE:
-        return JuryOfThree(tuple(heard), base)
-    if len(heard) > MOST_JUDGES:
-        return TOO_MANY
+    answered = {base.judges[n] for n in distinct(base.judge[base.ended(Decided, Tie, Abstained)])}
+    candidates = [name for name in judges if name in answered]
+    if len(candidates) < SIZE:
+        return "fewer than three judges gave a verdict"
+    if len(candidates) == SIZE:
+        return JuryOfThree(tuple(candidates), base)
+    if len(candidates) > MOST_JUDGES:
+        return f"needs a choice among at most {MOST_JUDGES} judges; measure a jury that you name"
     split = halves(base, seed)
     if split is None:
         return NO_CHOICE
-    choosing, telling = split
+    choosing, held_out = split
     known = subject(choosing)
-    best = max(combinations(heard, SIZE), key=lambda members: _right(jury_of(known, members)))
-    return JuryOfThree(best, telling, choosing)
+    best = max(combinations(candidates, SIZE), key=lambda members: _right(jury_of(known, members)))
+    return JuryOfThree(best, held_out, choosing)
 
 
 def best_judge(choosing: Observations, judges: Sequence[str]) -> str:
-    """The judge that is right on most showings of this half."""
     known = subject(choosing)
     return max(judges, key=lambda name: _right(known.of_judge(name)))
 

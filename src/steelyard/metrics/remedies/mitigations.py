@@ -1,28 +1,120 @@
-"""Mitigated judges: the figures of each remedy beside those of the judge as measured, and its cost."""
+"""Remedies: other judges that can be made of a judge's calls on record, with their figures and costs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, numbered
-from steelyard.core.json_dataclasses import from_body
+from steelyard.core.text import pluralize
+from steelyard.metrics.basis import Group
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.remedies.jury_selection import NEEDS, SIZE, choose_jury_of_three, jury_of
-from steelyard.metrics.remedies.remedy import AS_MEASURED, BASE, JURY, Remedy, remedies
+from steelyard.metrics.remedies.jury_selection import JURY, NEEDS, SIZE, choose_jury_of_three, jury_of
 from steelyard.metrics.remedies.targets import Change, TargetFigure, change, once, target_figures
 from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import POSITIVE
-from steelyard.verdicts.combined import as_base
+from steelyard.trials.builtin_prompts import GRADED
+from steelyard.verdicts.combined import any_both_orders, as_base, both_orders, of_repeats
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.vote import Rule, average, plurality
+
+SIZES = (3, 5)
+UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
+"""Kinds of remedies, beside `JURY`."""
+BASE = "base"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    kind: str
+    id: str
+    title: str
+    protocol: str = BASE
+    repeats: int = 1
+    rule: Rule = plurality
+    symmetric: bool = False
+    """Both orders are asked, and differ in a tie: their verdicts are one by construction."""
+
+    @property
+    def calls(self) -> int:
+        return self.repeats * (2 if self.symmetric else 1)
+
+    def definition(self, judge: str) -> str | None:
+        """The mitigated judge as a study file has it; None where another prompt makes it."""
+        member = json.dumps(judge, ensure_ascii=False)
+        if self.repeats > 1:
+            kind = MEAN if self.kind == MEAN else MAJORITY
+            member = f"{{{kind}: {self.repeats}, of: {member}}}"
+        if self.symmetric:
+            member = f"{{consensus: orders, of: {member}}}"
+        return member if self.calls > 1 and self.protocol == BASE else None
+
+    def lacks(self, seen: Observations) -> str:
+        """What is not on record, and how to get it; all that it takes where nothing is missing altogether."""
+        calls = as_base(seen, self.protocol)
+        if not len(calls):
+            return f"calls under the {self.protocol} protocol (probe criterion)"
+        again = pluralize(self.repeats, "repeat")
+        asked = np.bincount(calls.replicate, minlength=self.repeats)
+        most_repeated = asked[self.repeats - 1] * 2 > asked[0]
+        needs = {
+            "pairs shown in both orders": self.symmetric and not any_both_orders(calls),
+            f"{again} of each call (--replicates {self.repeats})": not most_repeated,
+        }
+        return " and ".join(need for need, missing in needs.items() if missing) or "more calls"
+
+    def derive(self, seen: Observations, *, spread: bool = False) -> Observations:
+        """The verdicts of the mitigated judge, under `base`.
+
+        `spread` gives a verdict to each call behind it, so that it can be paired with them.
+        """
+        calls = as_base(seen, self.protocol)
+        if self.repeats > 1:
+            calls = of_repeats(calls, self.repeats, self.rule, spread=spread)
+        return both_orders(calls) if self.symmetric else calls
+
+
+AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
+
+
+def remedies(seen: Observations) -> Iterator[Remedy]:
+    """Every remedy that fits what the judge was shown; whether it can be computed is another question."""
+    majorities = {
+        size: Remedy(MAJORITY, f"{MAJORITY}_{size}", f"majority of {size}", repeats=size) for size in SIZES
+    }
+    if seen.pointwise:
+        yield from majorities.values()
+        more_than_yes_or_no = bool(np.any(seen.shown.ends[seen.stimulus, 1] > 1))
+        for size in SIZES if more_than_yes_or_no else ():
+            title = f"mean of {size}, rounded"
+            yield Remedy(MEAN, f"{MEAN}_{size}", title, repeats=size, rule=average)
+        return
+    yield Remedy(ORDERS, ORDERS, "both orders, a tie where they differ", symmetric=True)
+    for protocol in _stricter(seen):
+        title = f"{protocol} instruction"
+        yield Remedy(PROTOCOL, f"{PROTOCOL}_{protocol}", title, protocol)
+        yield Remedy(ORDERS, f"{ORDERS}_{protocol}", f"{title}, both orders", protocol, symmetric=True)
+    for size, majority in majorities.items():
+        yield majority
+        title = f"majority of {size} in both orders"
+        yield Remedy(ORDERS, f"{ORDERS}_{MAJORITY}_{size}", title, repeats=size, symmetric=True)
+
+
+def _stricter(seen: Observations) -> list[str]:
+    """Protocols on record that ask for more before a winner is named; unknown ones are taken to."""
+    lenient = GRADED[: GRADED.index(BASE) + 1]
+    measured = sorted(name for name in seen.protocols_seen if name not in lenient)
+    graded = len(seen.filter("ladder")) or len(seen.filter("vacuum"))
+    return measured or (["strict"] if graded else [])
+
 
 COST_PER_VERDICT = Metric(
     "cost_per_verdict",
@@ -32,17 +124,19 @@ COST_PER_VERDICT = Metric(
     estimated=False,
 )
 
-Priced = tuple[Observations, Dollars | None]
-"""Calls of one judge, and its price."""
 
-
-def cost_per_verdict(context: EstimateContext, asked: Sequence[Priced], calls: int = 1) -> Estimate:
+def cost_per_verdict(
+    context: EstimateContext, asked: Sequence[tuple[Observations, Dollars | None]], calls: int = 1
+) -> Estimate:
     """Dollars of one call to each of these judges, so many times; an interval where it is one judge."""
+    means = []
     for seen, price in asked:
         why = unpriced(seen, price) if len(seen) else NO_CALLS
         if price is None or why:
             return context.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
-    means = [_mean(seen, price) for seen, price in asked if price is not None]
+        used, number = numbered(seen.usage)
+        each: Floats = np.array([price(seen.usages[place]) for place in used])[number]
+        means.append(ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each))
     limits = means[0].limits(0.975, POSITIVE) if len(means) == 1 else None
     return context.estimate(
         COST_PER_VERDICT,
@@ -55,59 +149,38 @@ def cost_per_verdict(context: EstimateContext, asked: Sequence[Priced], calls: i
     )
 
 
-def _mean(seen: Observations, price: Dollars) -> ClusterMean:
-    """Dollars per call, with clusters as the independent units."""
-    used, number = numbered(seen.usage)
-    each: Floats = np.array([price(seen.usages[place]) for place in used])[number]
-    return ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each)
-
-
 MOST = 0.5
 """Share of a figure's units on which a remedy must have a verdict."""
 
 
 @dataclass(frozen=True)
 class MitigatedFigure:
-    """One figure of a cured judge."""
-
     estimate: Estimate
     """The figure; its group names the remedy."""
     change: Change | None = None
     """Against the judge as measured; None for that judge itself, and for costs."""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `figures` of a remedy."""
         return {
             "estimate": self.estimate.to_json(),
             "change": None if self.change is None else asdict(self.change),
         }
 
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> MitigatedFigure:
-        """The figure that was written."""
-        return from_body(cls, body, where)
-
 
 @dataclass(frozen=True)
 class MitigatedJudge:
-    """A judge with one remedy."""
-
     judge: str
-    """Name on the datasheet."""
     remedy: str
     """Its id; `uncured` for the judge as measured."""
     kind: str
     """`orders`, `majority`, `mean`, `protocol` or `uncured`."""
     title: str
-    """What is done."""
     calls: int
-    """Calls per verdict."""
     figures: tuple[MitigatedFigure, ...] = ()
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
-    """Why there is no figure, and what it would take."""
     definition: str | None = None
-    """The cured judge as a study file has it; None where it is the judge itself or another prompt."""
+    """The judge as a study file has it; None where it is the judge itself or another prompt."""
 
     def figure(self, metric: str, probe: str | None = None) -> MitigatedFigure | None:
         """The figure of a metric; the first of several probes where none is named."""
@@ -115,13 +188,7 @@ class MitigatedJudge:
         return next((each for each in mine if probe in (None, each.estimate.probe)), None)
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `remedies` in `datasheet.json`."""
         return {**vars(self), "figures": [figure.to_json() for figure in self.figures]}
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> MitigatedJudge:
-        """The cured judge that was written."""
-        return from_body(cls, body, where)
 
 
 def mitigated_judges(
@@ -137,11 +204,57 @@ def mitigated_judges(
 
     `priced` is False where costs are no question, as for recorded verdicts.
     """
-    bench = _RemedyEvaluator(judge, seen, price, seed, priced, baselines or {})
-    return [bench.cured(AS_MEASURED), *map(bench.cured, remedies(seen))] if bench.figures else []
+    base = seen.filter(protocol=BASE)
+    measured = {
+        figure: figure.estimate(
+            _context(judge, figure.probe, figure.group, UNCURED, seed), figure.columns(base)
+        )
+        for figure in target_figures(base)
+    }
+    rows = []
+    for remedy in (AS_MEASURED, *remedies(seen)) if measured else ():
+        after = base if remedy is AS_MEASURED else remedy.derive(seen)
+        figures = [MitigatedFigure(estimate) for estimate in measured.values()]
+        if remedy is not AS_MEASURED:
+            spread = remedy.derive(seen, spread=True) if remedy.repeats > 1 else after
+            figures = _mitigated_figures(judge, base, measured, remedy, after, spread, seed)
+        note = None if figures else f"needs {remedy.lacks(seen)}"
+        if figures:
+            figures += _merit_figures(judge, after, baselines or {}, seed, remedy.id)
+        if figures and priced:
+            context = _context(judge, "cost", {}, remedy.id, seed)
+            asked = [(seen.filter(protocol=remedy.protocol), price)]
+            figures.append(MitigatedFigure(cost_per_verdict(context, asked, remedy.calls)))
+        named = remedy.id, remedy.kind, remedy.title, remedy.calls
+        rows.append(MitigatedJudge(judge, *named, tuple(figures), note, remedy.definition(judge)))
+    return rows
 
 
-def merit_figures(
+def _mitigated_figures(
+    judge: str,
+    base: Observations,
+    measured: Mapping[TargetFigure, Estimate],
+    remedy: Remedy,
+    after: Observations,
+    spread: Observations,
+    seed: int,
+) -> list[MitigatedFigure]:
+    """Every figure for which the remedy has verdicts on most units; those of one kind alone would mislead."""
+    figures = []
+    for figure, before in measured.items():
+        rows = figure.columns(after)
+        if figure.units(rows) > MOST * figure.units(figure.columns(base)):
+            context = _context(judge, figure.probe, figure.group, remedy.id, seed)
+            estimate = figure.estimate(context, once(rows, figure) if remedy.symmetric else rows)
+            figures.append(MitigatedFigure(estimate, change(figure, base, spread, before)))
+    return figures
+
+
+def _context(judge: str, probe: str, group: Group, remedy: str, seed: int) -> EstimateContext:
+    return EstimateContext(judge, probe, {**group, "protocol": BASE, "remedy": remedy}, seed)
+
+
+def _merit_figures(
     judge: str, after: Observations, baselines: Mapping[str, Observations], seed: int, remedy: str
 ) -> list[MitigatedFigure]:
     """Whether a judge with a remedy tells good from bad, by each kind of evidence."""
@@ -152,119 +265,36 @@ def merit_figures(
     ]
 
 
-class _RemedyEvaluator:
-    """One judge, and what its remedies are held against."""
-
-    def __init__(
-        self,
-        judge: str,
-        seen: Observations,
-        price: Dollars | None,
-        seed: int,
-        priced: bool,
-        baselines: Mapping[str, Observations],
-    ) -> None:
-        self.judge = judge
-        self.seen = seen
-        self.price = price
-        self.priced = priced
-        self.baselines = baselines
-        self.seed = seed
-        self.base = seen.filter(protocol="base")
-        self.figures = tuple(target_figures(self.base))
-        self._units = {id(figure): figure.units(figure.columns(self.base)) for figure in self.figures}
-        self._measured = {
-            id(figure): figure.estimate(self._context(figure, AS_MEASURED), figure.columns(self.base))
-            for figure in self.figures
-        }
-
-    def cured(self, remedy: Remedy) -> MitigatedJudge:
-        """Every figure that the remedy has calls for."""
-        named = remedy.definition(self.judge)
-        head = MitigatedJudge(
-            self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named
-        )
-        after = self.base if remedy is AS_MEASURED else remedy.derive(self.seen)
-        spread = remedy.derive(self.seen, spread=True) if remedy.repeats > 1 else after
-        made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
-        figures = [figure for figure in made if figure is not None]
-        if not figures:
-            return replace(head, note=f"needs {remedy.lacks(self.seen)}")
-        costs = [MitigatedFigure(self._cost(remedy))] if self.priced else []
-        merits = merit_figures(self.judge, after, self.baselines, self.seed, remedy.id)
-        return replace(head, figures=(*figures, *merits, *costs))
-
-    def _figure(
-        self, remedy: Remedy, figure: TargetFigure, after: Observations, spread: Observations
-    ) -> MitigatedFigure | None:
-        if remedy is AS_MEASURED:
-            return MitigatedFigure(self._measured[id(figure)])
-        rows = figure.columns(after)
-        if not self._tells(figure, rows):
-            return None
-        estimate = figure.estimate(
-            self._context(figure, remedy), once(rows, figure) if remedy.symmetric else rows
-        )
-        return MitigatedFigure(estimate, change(figure, self.base, spread, self._measured[id(figure)]))
-
-    def _context(self, figure: TargetFigure, remedy: Remedy) -> EstimateContext:
-        group = {**figure.group, "protocol": "base", "remedy": remedy.id}
-        return EstimateContext(self.judge, figure.probe, group, self.seed)
-
-    def _tells(self, figure: TargetFigure, rows: Any) -> bool:
-        """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""
-        return figure.units(rows) > MOST * self._units[id(figure)]
-
-    def _cost(self, remedy: Remedy) -> Estimate:
-        context = EstimateContext(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)
-        return cost_per_verdict(
-            context, [(self.seen.filter(protocol=remedy.protocol), self.price)], remedy.calls
-        )
-
-
 def jury_remedies(
     seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
 ) -> list[MitigatedJudge]:
-    """The jury beside each of these judges; where there is none, what it would take."""
-    heard = [seen.judges.index(name) for name in judges if name in seen.judges]
-    base = as_base(seen.filter(calls=np.isin(seen.judge, heard)), BASE)
+    measured = [seen.judges.index(name) for name in judges if name in seen.judges]
+    base = as_base(seen.filter(calls=np.isin(seen.judge, measured)), BASE)
     trio = choose_jury_of_three(base, judges, seed)
     if isinstance(trio, str):
         return [MitigatedJudge(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]
     voted = jury_of(trio.calls, trio.members)
-    title = _title(trio.members) + ("" if trio.choosing is None else ", on clusters that did not choose it")
+    *others, last = trio.members
+    title = f"jury of {', '.join(others)} and {last}"
+    if trio.choosing is not None:
+        title += ", on clusters that did not choose it"
+    definition = f"{{jury: {json.dumps(list(trio.members), ensure_ascii=False)}}}"
     rows = []
     for name in judges:
-        figures = _figures(name, trio.calls.of_judge(name), voted, seed)
+        figures = _jury_figures(name, trio.calls.of_judge(name), voted, seed)
         if figures and prices is not None:
-            context = _context(name, "cost", {}, seed)
             asked = [(base.of_judge(member), prices.get(member)) for member in trio.members]
-            figures.append(MitigatedFigure(cost_per_verdict(context, asked)))
+            cost = cost_per_verdict(_context(name, "cost", {}, JURY, seed), asked)
+            figures.append(MitigatedFigure(cost))
         note = None if figures else NEEDS
-        rows.append(
-            MitigatedJudge(name, JURY, JURY, title, SIZE, tuple(figures), note, _definition(trio.members))
-        )
+        rows.append(MitigatedJudge(name, JURY, JURY, title, SIZE, tuple(figures), note, definition))
     return rows
 
 
-def _figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
-    """The figures of the jury, each beside the same calls of one judge."""
+def _jury_figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
     figures = []
     for figure in target_figures(voted):
-        context = _context(judge, figure.probe, figure.group, seed)
+        context = _context(judge, figure.probe, figure.group, JURY, seed)
         alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
         figures.append(MitigatedFigure(together, change(figure, before, voted, alone)))
-    return figures + merit_figures(judge, voted, {}, seed, JURY) if figures else []
-
-
-def _context(judge: str, probe: str, group: Mapping[str, str | float], seed: int) -> EstimateContext:
-    return EstimateContext(judge, probe, {**group, "protocol": BASE, "remedy": JURY}, seed)
-
-
-def _definition(members: Sequence[str]) -> str:
-    """The jury as a study file has it."""
-    return f"{{jury: {json.dumps(list(members), ensure_ascii=False)}}}"
-
-
-def _title(members: Sequence[str]) -> str:
-    return f"jury of {', '.join(members[:-1])} and {members[-1]}"
+    return figures + _merit_figures(judge, voted, {}, seed, JURY) if figures else []

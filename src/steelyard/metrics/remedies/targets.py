@@ -16,8 +16,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, collect, readable
-from steelyard.metrics.pairs.counting import share_of_calls
+from steelyard.metrics.pairs.columns import Answer, Pairs, collect, readable, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE, net_slot_preference
@@ -38,34 +37,24 @@ from steelyard.verdicts.observations import Observations
 
 @dataclass(frozen=True, eq=False)
 class CallValues:
-    """What each call of a figure shows, in columns of equal length."""
-
     value: Floats
     """1 or 0 for an event, else what the call adds to the mean."""
     counts: Mask
-    """The call has a verdict that counts."""
     cluster: Ints
-    """Number of the call's cluster."""
     unit: Ints
-    """Number of the pair or item behind it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TargetFigure:
     """A figure of the base protocol, from the observations of one judge, real or made of another's calls."""
 
     metric: Metric
-    """What is reported."""
     probe: str
-    """Probe whose stimuli it is about."""
     group: Group
-    """Condition beside the protocol."""
     columns: Callable[[Observations], Any]
-    """Its rows."""
     estimate: Callable[[EstimateContext, Any], Estimate]
     """The same estimator as that of the datasheet."""
     calls: Callable[[Any], CallValues]
-    """Its rows, call by call."""
     ends: Callable[[Any], Ends] = lambda _: SHARE
     """Its rows to the least and the most that a call can show."""
 
@@ -75,12 +64,10 @@ class TargetFigure:
         return self.metric not in (NET_SLOT_PREFERENCE, MAE)
 
     def units(self, columns: Any) -> int:
-        """Distinct pairs or items among its rows."""
         return len(distinct(self.calls(columns).unit))
 
 
 def target_figures(seen: Observations) -> Iterator[TargetFigure]:
-    """The figures that this judge was shown stimuli for, in reading order."""
     every = _SCORES if seen.pointwise else _PAIRS
     return (figure for figure in every if len(figure.columns(seen)))
 
@@ -222,26 +209,18 @@ NO_SPREAD = "no spread between clusters: limits from the largest share of other 
 
 @dataclass(frozen=True)
 class Change:
-    """The figure of the cured judge less that of the judge as measured, on the same calls."""
+    """The figure of the mitigated judge less that of the judge as measured, on the same calls."""
 
     uncured: float | None
-    """Without the remedy."""
     cured: float | None
-    """With it."""
     difference: float | None
-    """With less without."""
     interval: Interval | None = None
-    """Of the difference."""
     n_calls: int = 0
-    """CallValues that have a verdict both ways."""
     n_units: int = 0
-    """Pairs or items behind them."""
     n_clusters: int = 0
-    """Clusters behind them."""
     note: str | None = None
     """Why there is no difference, or how its interval was made where clusters do not differ."""
     uncured_interval: Interval | None = None
-    """Of the figure without the remedy, on these calls."""
 
 
 def change(figure: TargetFigure, before: Observations, after: Observations, measured: Estimate) -> Change:
@@ -254,12 +233,14 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
     both = first.counts & second.counts
     if not both.any():
         return Change(None, None, None, note=NO_SHARED)
-    asked = CallValues(
-        first.value[both], both[both], _numbers(first.cluster[both]), _numbers(first.unit[both])
-    )
+    cluster, unit = (numbered(column[both])[1] for column in (first.cluster, first.unit))
+    asked = CallValues(first.value[both], both[both], cluster, unit)
     changed = replace(asked, value=second.value[both] - asked.value)
     low, high = figure.ends(shown)
     interval = _of_events(asked, changed) if figure.share else _of_mean(changed, (low - high, high - low))
+    without = measured.interval
+    if measured.value is None or not isclose(measured.value, asked.value.mean()):
+        without = _of_share(asked) if figure.share else _of_mean(asked, (low, high))
     return Change(
         float(asked.value.mean()),
         float(second.value[both].mean()),
@@ -269,23 +250,17 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
         len(distinct(asked.unit)),
         len(distinct(asked.cluster)),
         NO_SPREAD if interval.method == "wilson_mean" else None,
-        measured.interval
-        if measured.value is not None and isclose(measured.value, asked.value.mean())
-        else _of_share(asked)
-        if figure.share
-        else _of_mean(asked, (low, high)),
+        without,
     )
 
 
 def _of_events(asked: CallValues, changed: CallValues) -> Interval:
-    """Tango's interval over clusters; over pairs or items where there is one cluster."""
     before = asked.value.astype(np.int64)
     paired = Paired(before, before + changed.value.astype(np.int64), asked.cluster, asked.unit)
     return Interval("tango_cluster" if paired.n_clusters > 1 else "tango", *paired.limits())
 
 
 def _of_share(asked: CallValues) -> Interval:
-    """Wilson's interval of the share of events, as the datasheet has it."""
     events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
     tally = Tally(
         np.rint(events).astype(np.int64),
@@ -306,7 +281,3 @@ def _of_mean(calls: CallValues, ends: Ends) -> Interval:
     most = score(0.0, mean.assumed_size, t_quantile(0.975, max(1, mean.units - 1)))[1]
     drawn = mean.mean - most * (mean.mean - ends[0]), mean.mean + most * (ends[1] - mean.mean)
     return Interval("wilson_mean", *clipped(drawn, ends))
-
-
-def _numbers(units: Ints) -> Ints:
-    return numbered(units)[1]

@@ -12,8 +12,8 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
 from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.rubric_edits import rescale
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.surface.score_range import rescale
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict

@@ -14,7 +14,6 @@ from steelyard.metrics.stats.clusters import ratio
 
 
 def mean_absolute_error(table: Floats, values: Floats) -> Floats:
-    """Mean distance between score and label."""
     return _mean(table, np.abs(_gap(values)))
 
 
@@ -54,7 +53,6 @@ def kappa(table: Floats, values: Floats) -> Floats:
 
 
 def quadratic_kappa(table: Floats, values: Floats) -> Floats:
-    """Cohen's κ with squared distances as weights."""
     return _weighted_kappa(table, _gap(values) ** 2)
 
 
@@ -76,7 +74,6 @@ def balanced_accuracy(table: Floats, values: Floats) -> Floats:
 
 
 def krippendorff_alpha(table: Floats, values: Floats) -> Floats:
-    """Krippendorff's α for ordinal scales, judge and label as two raters."""
     return alpha(table + np.swapaxes(table, -1, -2), values, "ordinal")
 
 

@@ -35,30 +35,25 @@ class ClusterMean:
     """Sums and sizes of each independent unit; the mean is all sums over all sizes."""
 
     sums: Ints | Floats
-    """What was added up in each unit."""
     sizes: Ints
     """How many values each sum holds; all positive."""
 
     @classmethod
     def of(cls, units: Ints, values: Ints | Floats) -> ClusterMean:
-        """The mean of values that belong to numbered units."""
         sizes = np.bincount(units)
         sums = np.bincount(units, weights=values)
         return cls(sums[sizes > 0], sizes[sizes > 0].astype(np.int64))
 
     @cached_property
     def total(self) -> int:
-        """Values in all."""
         return int(self.sizes.sum())
 
     @property
     def units(self) -> int:
-        """Independent units."""
         return len(self.sizes)
 
     @cached_property
     def mean(self) -> float:
-        """Sum per value."""
         return float(self.sums.sum() / self.total)
 
     @cached_property
@@ -163,12 +158,10 @@ def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.
 
 
 def left_out(table: Floats, figure: Figure) -> Floats:
-    """The figure without each cluster in turn; NaN where that leaves it undefined."""
     return np.asarray(figure(table.sum(axis=0) - table), dtype=np.float64)
 
 
 def left_out_error(without: Floats) -> float:
-    """The standard error that these values give."""
     apart = without - without.mean()
     return sqrt((len(without) - 1) / len(without) * float(apart @ apart))
 

@@ -28,75 +28,57 @@ class Tally:
     """Integer counts of one proportion, one entry per cluster that has trials."""
 
     events: Ints
-    """Events in each cluster."""
     trials: Ints
     """Trials in each cluster; all positive."""
     n_calls: int
-    """Calls behind the trials."""
     n_units: int
     """Distinct pairs behind the trials; replicates of a pair count once."""
     unreadable: int = 0
-    """Calls left out because the reply held no answer."""
     failed: int = 0
-    """Calls left out because there was no reply."""
     abstained: int = 0
-    """Calls among the trials that abstained."""
     copies: int = 1
     """Trials that are one by construction: they count, and make nothing surer."""
 
     @property
     def k(self) -> int:
-        """Events in all."""
         return int(self.events.sum())
 
     @property
     def n(self) -> int:
-        """Trials in all."""
         return int(self.trials.sum())
 
     @cached_property
     def share(self) -> ClusterMean:
-        """Events per trial, with clusters as the independent units."""
         return ClusterMean(self.events // self.copies, self.trials // self.copies)
 
     @property
     def n_clusters(self) -> int:
-        """Clusters with trials."""
         return len(self.trials)
 
     @property
     def missing(self) -> int:
-        """Calls without a verdict."""
         return self.unreadable + self.failed
 
 
 REPLICATES = 2000
-"""Bootstrap replicates."""
 _MANY = 64
 """Above so many clusters it pays to look for equal ones."""
 _BLOCK = 4_000_000
 _NEAR = 32_768
 """Numbers that a processor keeps at hand."""
-_HALF = 1 << 32
-"""What parts the two halves of 64 bits."""
 
 
 def effective_size(tally: Tally) -> float:
     """Independent trials that would carry as much information; distinct units when there is one cluster."""
     if tally.n_clusters < 2:
         return float(min(tally.n, tally.n_units))
-    return tally.share.effective_size(_variance_of_one(tally))
+    share = tally.share.mean
+    return tally.share.effective_size(share * (1 - share))
 
 
 def design_effect(tally: Tally) -> float | None:
-    """Variance inflation by clustering; None where it cannot be estimated."""
-    return None if tally.share.even else tally.share.variance * tally.n / _variance_of_one(tally)
-
-
-def _variance_of_one(tally: Tally) -> float:
-    """Variance of a single trial, if all were independent."""
     share = tally.share.mean
-    return share * (1 - share)
+    return None if tally.share.even else tally.share.variance * tally.n / (share * (1 - share))
 
 
 def quantile(tally: Tally, probability: float) -> float:
@@ -139,38 +121,15 @@ def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> 
         if len(kinds) <= clusters // 4:
             weights = generator.multinomial(clusters, sizes / clusters, replicates)
             return np.asarray(weights.astype(np.float64) @ kinds)
-    if table.shape[1] == 2 and _whole(table):
-        return _drawn_whole(generator, table.astype(np.int64), replicates)
     block = max(1, _BLOCK // clusters)
-    parts = []
-    for start in range(0, replicates, block):
-        parts.append(_weights(generator, min(block, replicates - start), clusters) @ table)
-    return np.concatenate(parts)
+    blocks = [min(block, replicates - start) for start in range(0, replicates, block)]
+    return np.concatenate([_weights(generator, size, clusters) @ table for size in blocks])
 
 
 def _few_kinds(table: Floats) -> bool:
     """At most one cluster in four differs from all before it; by their bytes, which is quick."""
     # 0.0 and -0.0 are equal, and become one by adding nothing.
     return len({row.tobytes() for row in table + 0.0}) <= len(table) // 4
-
-
-def _whole(table: Floats) -> bool:
-    """Whole numbers, whose sums over as many clusters stay well within half of 64 bits."""
-    return bool(
-        np.all(np.abs(table).sum(axis=0) * len(table) < _HALF // 2) and np.all(table == np.rint(table))
-    )
-
-
-def _drawn_whole(generator: np.random.Generator, table: Ints, replicates: int) -> Floats:
-    """The same draws as by weights, of two columns of whole numbers, which one number holds together."""
-    clusters, both = len(table), table[:, 0] * _HALF + table[:, 1]
-    sums = np.empty(replicates, dtype=np.int64)
-    step = max(1, _NEAR // clusters)
-    for start in range(0, replicates, step):
-        some = sums[start : start + step]
-        np.sum(both.take(generator.integers(0, clusters, (len(some), clusters))), axis=1, out=some)
-    second = (sums + _HALF // 2) % _HALF - _HALF // 2
-    return np.stack([(sums - second) // _HALF, second], axis=1).astype(np.float64)
 
 
 def _weights(generator: np.random.Generator, replicates: int, clusters: int) -> Floats:
@@ -205,7 +164,6 @@ def percentile_limits(values: Floats, clusters: int) -> Span | None:
 
 
 def bootstrap_share(tally: Tally, seed: int) -> Span | None:
-    """Percentile interval of a share under the cluster bootstrap; None without width."""
     if tally.n_clusters < 2:
         return None
     sums = resample(np.stack([tally.events, tally.trials], axis=1), seed)

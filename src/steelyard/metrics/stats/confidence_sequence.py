@@ -16,20 +16,16 @@ from math import inf, lgamma, log
 from steelyard.metrics.stats.intervals import Span
 
 PRIOR = 0.5
-"""Both parameters of the mixing beta distribution."""
 
 ALPHA = 0.05
-"""How often a decision may be wrong, however often it was looked for."""
 
 
 def log_evidence(total: float, units: int, share: float) -> float:
-    """Log of M: how much the units speak against this share."""
     mixture = _log_beta(PRIOR + total, PRIOR + units - total) - _log_beta(PRIOR, PRIOR)
     return mixture - _times_log(total, share) - _times_log(units - total, 1 - share)
 
 
 def refuted(total: float, units: int, share: float, alpha: float = ALPHA) -> bool:
-    """True where the share lies outside the sequence."""
     return log_evidence(total, units, share) >= -log(alpha)
 
 

@@ -26,7 +26,6 @@ from steelyard.metrics.stats.sample_size import ALPHA, POWER, detectable_errors,
 from steelyard.metrics.stats.significance import barnard
 
 HALF = (-0.5, 0.5)
-"""Ends of its range."""
 _SHUFFLES = 1999
 _FEW_UNITS = 80
 """Up to so many units Barnard's test looks at every possible count; its tables grow with the cube of it."""
@@ -47,25 +46,19 @@ def directional_bias(sums: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class DirectionalBias:
-    """Columns of equal length, one row per unit."""
-
     answer: Floats
     """Mean answer of the unit's calls, 0 to 1."""
     expected: Floats
     """What was expected: 0, 1 or one half."""
     cluster: Ints
-    """Cluster of the unit."""
     calls: Ints
-    """Calls of the unit."""
 
     @property
     def value(self) -> float:
-        """The bias; NaN where one side was never expected."""
-        return float(directional_bias(self._sums(self.expected))) if len(self.answer) else float("nan")
+        return float(directional_bias(self._columns().sum(axis=0))) if len(self.answer) else float("nan")
 
     @property
     def units(self) -> int:
-        """Units."""
         return len(self.answer)
 
     @property
@@ -92,7 +85,7 @@ class DirectionalBias:
         if self.clusters < 3:
             return 0.0
         table = np.zeros((self.clusters, 6))
-        np.add.at(table, numbered(self._independent)[1], self._columns(self.expected))
+        np.add.at(table, numbered(self._independent)[1], self._columns())
         without = left_out(table, directional_bias)
         without = without[np.isfinite(without)]
         return left_out_error(without) if len(without) > 2 else 0.0
@@ -112,7 +105,6 @@ class DirectionalBias:
 
     @property
     def distance(self) -> Floats:
-        """Answer less what was expected."""
         return self.answer - self.expected
 
     @property
@@ -143,38 +135,34 @@ class DirectionalBias:
     def _independent(self) -> Ints:
         return self.cluster if len(distinct(self.cluster)) > 1 else np.arange(self.units)
 
-    def _columns(self, expected: Floats) -> Floats:
-        """Distance and one for each unit, in the columns of what was expected."""
+    def _columns(self) -> Floats:
         columns = [
             value
             for sort in (0.0, 1.0, 0.5)
-            for at in [expected == sort]
+            for at in [self.expected == sort]
             for value in (at * self.distance, at)
         ]
         return np.stack(columns, axis=-1).astype(np.float64)
 
-    def _sums(self, expected: Floats) -> Floats:
-        return np.asarray(self._columns(expected).sum(axis=0))
-
     def _from_shares(self, probability: float, clusters: int) -> Span:
         """Variance recovery from the score limits of each part, weighed as in the figure."""
         below = above = 0.0
+        evens = int(np.count_nonzero(self.expected == 0.5))
         for sort in (0.0, 1.0, 0.5):
             rows = self.expected == sort
-            if rows.any():
-                reach = self._even_reach if sort == 0.5 else self._sided_reach
-                down, up = reach(rows, probability, clusters)
-                below += (self._weight(sort) * down) ** 2
-                above += (self._weight(sort) * up) ** 2
+            if not rows.any():
+                continue
+            if sort == 0.5:
+                weight, (down, up) = evens / self.units, self._even_reach(rows, probability, clusters)
+            else:
+                share, (low, high) = self._share(self.answer, rows, probability, clusters)
+                weight, down, up = (self.units - evens) / self.units / 2, share - low, high - share
+            below += (weight * down) ** 2
+            above += (weight * up) ** 2
         return self.value - sqrt(below), self.value + sqrt(above)
 
-    def _sided_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
-        """How far the mean answer may lie below and above, where one answer was expected."""
-        share, (low, high) = self._share(self.answer, rows, probability, clusters)
-        return share - low, high - share
-
     def _even_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
-        """The same where neither was expected: answers to either side are two shares that exclude each other.
+        """Where neither was expected, answers to either side are two shares that exclude each other.
 
         Their correlation is that of two cells of a multinomial law. Where neither is ever seen, as many of
         one may be hidden as the data allow.
@@ -190,11 +178,6 @@ class DirectionalBias:
             for one, other in ((up - up_low, down_high - down), (up_high - up, down - down_low))
         )
         return below, above
-
-    def _weight(self, sort: float) -> float:
-        """What a part counts in the figure."""
-        evens = int(np.count_nonzero(self.expected == 0.5))
-        return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
 
     def _share(self, values: Floats, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
         unit = numbered(self._independent[rows])[1]

@@ -52,7 +52,6 @@ Laframboise, Mathematics of Computation 36, 1981).
 
 
 def normal_probability(value: float) -> float:
-    """The share of a normal law below a value."""
     return erfc(-value / _ROOT) / 2
 
 
@@ -66,7 +65,6 @@ def normal_quantile(probability: float) -> float:
 
 
 def normal_probabilities(values: Floats) -> Floats:
-    """The share of a normal law below each value."""
     return normal_sides(values)[0] if values.size > _FEW else _above_each(-values)
 
 
@@ -79,7 +77,6 @@ def normal_sides(values: Floats) -> tuple[Floats, Floats]:
 
 
 def normal_quantiles(probabilities: Floats) -> Floats:
-    """The normal quantile of each probability, none of which is 0 or 1."""
     # Shares of counts repeat: each is looked for once.
     shares, place = np.unique(probabilities, return_inverse=True)
     quantiles = map(NormalDist().inv_cdf, shares.tolist())
@@ -87,7 +84,6 @@ def normal_quantiles(probabilities: Floats) -> Floats:
 
 
 def _tails(distances: Floats) -> Floats:
-    """The share of a normal law above each of these values, none of which is negative."""
     if distances.size <= _FEW:
         return _above_each(distances)
     # Beyond 40 the share is no number any more, and the place of a limit would be undefined.
@@ -101,7 +97,6 @@ def _tails(distances: Floats) -> Floats:
 
 
 def _above_each(values: Floats) -> Floats:
-    """The share of a normal law above each value, one by one."""
     twice = map(erfc, (values / _ROOT).ravel().tolist())
     return np.fromiter(twice, np.float64, values.size).reshape(values.shape) / 2
 
@@ -118,18 +113,11 @@ _STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 
 _STIRLING_FROM = 10
 
 
-def beta_probability(a: float, b: float, value: float) -> float:
-    """The share of a beta law below a value between 0 and 1."""
-    return beta_sides(a, b, value, 1 - value)[0]
-
-
 def beta_quantile(a: float, b: float, probability: float) -> float:
-    """The value below which a share of a beta law lies."""
     return beta_place(a, b, probability, 1 - probability)[0]
 
 
 def binomial_probability(most: int, trials: int, share: float) -> float:
-    """The chance of at most so many events."""
     if most < 0:
         return 0.0
     return 1.0 if most >= trials else beta_sides(trials - most, most + 1, 1 - share, share)[0]
@@ -140,29 +128,24 @@ def beta_sides(a: float, b: float, x: float, y: float) -> tuple[float, float]:
     if x <= 0 or y <= 0:
         return (0.0, 1.0) if x <= 0 else (1.0, 0.0)
     if x * (a + b + 2) <= a + 1:
-        below = _front(a, b, x, y) / _fraction(a, b, x, y)
+        below = exp(_log_front(a, b, x, y)) / _fraction(a, b, x, y)
         return below, 1 - below
-    above = _front(b, a, y, x) / _fraction(b, a, y, x)
+    above = exp(_log_front(b, a, y, x)) / _fraction(b, a, y, x)
     return 1 - above, above
 
 
-def _front(a: float, b: float, x: float, y: float) -> float:
-    """x to the a times y to the b over the beta function."""
-    return exp(_log_front(a, b, x, y))
-
-
 def _log_front(a: float, b: float, x: float, y: float) -> float:
-    """The logarithm of the front factor, by Stirling's formula about the mean."""
+    """The logarithm of x^a · y^b over the beta function, by Stirling's formula about the mean."""
     total = a + b
     apart = x * b - y * a
-    power = a * _log_ratio(x * total / a, apart / a) + b * _log_ratio(y * total / b, -apart / b)
+
+    def log_ratio(ratio: float, excess: float) -> float:
+        # Near 1 the excess over 1 is known better than the ratio.
+        return log1p(excess) if abs(excess) < 0.5 else log(ratio)
+
+    power = a * log_ratio(x * total / a, apart / a) + b * log_ratio(y * total / b, -apart / b)
     rest = _stirling_rest(total) - _stirling_rest(a) - _stirling_rest(b)
     return power + rest + log(a / total * b / (2 * pi)) / 2
-
-
-def _log_ratio(ratio: float, excess: float) -> float:
-    """The logarithm of a ratio whose excess over 1 is known better than itself where it is near 1."""
-    return log1p(excess) if abs(excess) < 0.5 else log(ratio)
 
 
 def _stirling_rest(size: float) -> float:
@@ -246,7 +229,6 @@ def _start(a: float, b: float, share: float) -> float:
 
 
 def t_probability(value: float, degrees: float) -> float:
-    """The share of Student's law below a value."""
     square = value * value
     if square == inf:
         return float(value > 0)
@@ -256,7 +238,6 @@ def t_probability(value: float, degrees: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(probability: float, degrees: float) -> float:
-    """The quantile of Student's t."""
     if probability > 0.5:
         return -t_quantile(1 - probability, degrees)
     inner, outer = beta_place(degrees / 2, 0.5, 2 * probability, 1 - 2 * probability)

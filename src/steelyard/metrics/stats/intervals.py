@@ -7,7 +7,7 @@ the sample size and the quantile they put in. No continuity correction; limits s
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
+from math import inf, isinf, sqrt
 from statistics import NormalDist
 
 from steelyard.metrics.stats.distributions import beta_quantile
@@ -16,9 +16,7 @@ Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""
 
 Span = tuple[float, float]
-"""Where an interval begins and ends."""
 Ends = tuple[float, float]
-"""The ends of a figure's range."""
 
 SHARE: Ends = (0.0, 1.0)
 AGREEMENT: Ends = (-1.0, 1.0)
@@ -28,7 +26,6 @@ UNBOUNDED: Ends = (-inf, inf)
 
 
 def clipped(limits: Span, ends: Ends) -> Span:
-    """The part of an interval that lies within the range."""
     return max(ends[0], limits[0]), min(ends[1], limits[1])
 
 
@@ -45,7 +42,6 @@ def score(share: float, size: float, quantile: float) -> Span:
 
 
 def wilson(events: float, trials: float, quantile: float = Z) -> Span:
-    """Wilson's interval of a proportion."""
     return score(events / trials, trials, quantile)
 
 
@@ -54,10 +50,17 @@ def goodman(events: float, trials: float, cells: int, confidence: float = 0.95) 
     return score(events / trials, trials, NormalDist().inv_cdf(1 - (1 - confidence) / (2 * cells)))
 
 
+def joint_reach(first: float, second: float, correlation: float = 0.0) -> float:
+    """Variance recovery: how far a sum reaches when its parts reach so far."""
+    if isinf(first) or isinf(second):
+        return inf
+    return sqrt(max(first * first + second * second + 2 * correlation * first * second, 0.0))
+
+
 def difference(first: float, first_limits: Span, second: float, second_limits: Span) -> Span:
-    """Span of `first − second` from the limits of each (variance recovery), clamped to [−1, 1]."""
-    low = sqrt((first - first_limits[0]) ** 2 + (second_limits[1] - second) ** 2)
-    high = sqrt((first_limits[1] - first) ** 2 + (second - second_limits[0]) ** 2)
+    """Span of `first − second` from the limits of each, clamped to [−1, 1]."""
+    low = joint_reach(first - first_limits[0], second_limits[1] - second)
+    high = joint_reach(first_limits[1] - first, second - second_limits[0])
     return clipped((first - second - low, first - second + high), DIFFERENCE)
 
 
@@ -100,7 +103,7 @@ def _tango_variance(gained: float, lost: float, size: float, at: float) -> float
 
 
 def _edge(rejects: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where the test begins to reject between a value it accepts and the end of the range."""
+    """Bisect between a value that the test accepts and the end of the range."""
     if not rejects(outside):
         return outside
     for _ in range(60):

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from math import ceil, inf, isfinite, sqrt
 
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import Span, score
+from steelyard.metrics.stats.intervals import Span, joint_reach, score
 
 ALPHA = 0.05
 """Rate of false alarms that every word of a datasheet is held to."""
@@ -96,8 +96,6 @@ def smallest_sufficient(enough: Callable[[int], bool], start: int = 1) -> int | 
 
 @dataclass(frozen=True)
 class LabelPrecision:
-    """What a number of labelled rows tells."""
-
     rows: int
     """Labelled rows, each standing for itself."""
     accuracy: float
@@ -122,7 +120,6 @@ def label_precision(rows: int, accuracy: float, error_rate: float, disagreement:
 
 
 def half_width(share: float, trials: int) -> float:
-    """Half the width of Wilson's 95 % interval."""
     if trials < 1:
         return 0.5
     low, high = score(share, trials, normal_quantile(1 - ALPHA / 2))
@@ -148,6 +145,5 @@ def items_total(difference: float, kept: float, spread: float) -> int | None:
 def sum_limits(first: float, first_ends: Span, second: float, second_ends: Span) -> Span:
     """Span of a sum of two independent shares from the limits of each (Newcombe's square-and-add)."""
     together = first + second
-    low = sqrt((first - first_ends[0]) ** 2 + (second - second_ends[0]) ** 2)
-    high = sqrt((first_ends[1] - first) ** 2 + (second_ends[1] - second) ** 2)
-    return together - low, together + high
+    low = joint_reach(first - first_ends[0], second - second_ends[0])
+    return together - low, together + joint_reach(first_ends[1] - first, second_ends[1] - second)

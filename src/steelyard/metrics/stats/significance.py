@@ -20,7 +20,6 @@ from steelyard.metrics.stats.distributions import binomial_probability
 ENOUGH_CLUSTERS = 6
 """Fewer cluster sums cannot reach p ≤ .05 by flipping signs."""
 CLUSTERS, PAIRS = "clusters", "pairs"
-"""Whose sums are flipped."""
 _LARGE = 400_000_000
 """Additions above which the convolution is done by Fourier transform."""
 
@@ -75,7 +74,6 @@ def mcnemar_mid_p(gained: int, lost: int) -> float:
 
 
 _RATES = np.linspace(0.0025, 0.9975, 400)
-"""Common rates that are tried."""
 _ROUNDING = 1e-9
 
 

@@ -29,7 +29,7 @@ from steelyard.metrics.stats.cluster_mean import (
     left_out_error,
 )
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, score
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, joint_reach, score
 from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 
@@ -50,20 +50,22 @@ def youden_limits(table: Floats, probability: float = 0.975) -> tuple[float, flo
         return None
     (first, first_limits), (second, second_limits) = shares
     value, together = first + second - 1, _correlation(table)
-    low = value - _joint(first - first_limits[0], second - second_limits[0], together)
-    high = value + _joint(first_limits[1] - first, second_limits[1] - second, together)
+    low = value - joint_reach(first - first_limits[0], second - second_limits[0], together)
+    high = value + joint_reach(first_limits[1] - first, second_limits[1] - second, together)
     return value, *clipped((low, high), AGREEMENT)
 
 
 def table_limits(table: Floats, figure: Figure, probability: float = 0.975) -> Span | None:
-    """Two-sided limits of a figure of such a table; None where a label has no verdict."""
     shares = _rates(table, probability)
     if shares is None:
         return None
     common = _share(table[:, 1].sum(axis=-1), table.sum(axis=(1, 2)), probability)
     middle = np.array([share for share, _ in (*shares, common)])
     ends = np.array([limits for _, limits in (*shares, common)])
-    away = _directions() @ _root(_correlation(table)).T
+    together = _correlation(table)
+    # Lower root of the correlation of the two rates and the share of a label, which moves by itself.
+    root = np.array([[1.0, 0.0, 0.0], [together, sqrt(1 - together * together), 0.0], [0.0, 0.0, 1.0]])
+    away = _directions() @ root.T
     places = np.clip(
         middle + np.where(away < 0, away * (middle - ends[:, 0]), away * (ends[:, 1] - middle)), 0, 1
     )
@@ -97,28 +99,22 @@ def _share(events: Floats, trials: Floats, probability: float) -> tuple[float, S
 
 
 def _correlation(table: Floats) -> float:
-    """How right verdicts on the two labels move together over clusters; 0 where one of them does not move.
-
-    Few clusters tell no correlation that could be relied on to narrow the limits.
-    """
     right = np.diagonal(table, axis1=1, axis2=2)
     trials = table.sum(axis=-1)
     first, second = (right - trials * (right.sum(axis=0) / trials.sum(axis=0))).T
+    return min(1.0, max(-1.0, residual_correlation(first, second, unknown=0.0)))
+
+
+def residual_correlation(first: Floats, second: Floats, unknown: float) -> float:
+    """Correlation of two shares over clusters, from their residuals; `unknown` where one does not move.
+
+    Few clusters tell no correlation that could be relied on to narrow the limits.
+    """
     spread = sqrt(float(first @ first) * float(second @ second))
     if spread < 1e-9:
-        return 0.0
-    together = min(1.0, max(-1.0, float(first @ second) / spread))
-    return together if len(table) >= ENOUGH_CLUSTERS else max(0.0, together)
-
-
-def _joint(first: float, second: float, together: float) -> float:
-    """How far a sum reaches when its parts reach so far."""
-    return sqrt(max(first * first + second * second + 2 * together * first * second, 0.0))
-
-
-def _root(together: float) -> Floats:
-    """Lower root of the correlation of the two rates and the share of a label, which moves by itself."""
-    return np.array([[1.0, 0.0, 0.0], [together, sqrt(1 - together * together), 0.0], [0.0, 0.0, 1.0]])
+        return unknown
+    together = float(first @ second) / spread
+    return together if len(first) >= ENOUGH_CLUSTERS else max(0.0, together)
 
 
 @cache
@@ -137,8 +133,6 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BalancedMean:
-    """Sums and sizes of both classes in each cluster."""
-
     table: Floats
     """(clusters, 4): sum and number of values of the first class, then of the second."""
 
@@ -155,17 +149,14 @@ class BalancedMean:
 
     @cached_property
     def value(self) -> float:
-        """The mean of the two class means; NaN where a class has no value."""
         return float(_mean(self.table.sum(axis=0)))
 
     @property
     def size(self) -> int:
-        """Values of both classes."""
         return round(float(self.table[:, [1, 3]].sum()))
 
     @property
     def units(self) -> int:
-        """Clusters."""
         return len(self.table)
 
     @cached_property

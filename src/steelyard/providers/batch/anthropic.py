@@ -67,7 +67,6 @@ class AnthropicBatchApi:
         )
 
     async def results(self, remote: str) -> AsyncIterator[BatchResult]:
-        """What came of each call; one that expired or was cancelled has no answer."""
         async for line in self._client.get_lines(*PLACE, remote, "results"):
             body = parse_line(line)
             yield BatchResult(str(body.get("custom_id")), _answer(body.get("result") or {}))

@@ -31,7 +31,6 @@ class BatchRequest:
 @dataclass(frozen=True)
 class BatchStatus:
     ended: bool
-    """Whatever will come has come."""
     refused: str = ""
     cancelled: bool = False
     whole: bool = True
@@ -84,7 +83,6 @@ class SupportsBatch(Protocol):
 
 
 def call_id(key: str) -> str:
-    """The id of a call in a batch: opaque, and of signs that every vendor takes."""
     return key.removeprefix("sha256:")
 
 

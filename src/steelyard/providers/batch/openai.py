@@ -26,12 +26,10 @@ from steelyard.providers.http.http_client import HttpClient
 
 ENDPOINT = "/v1/chat/completions"
 MARK = "steelyard"
-"""Key of our name in a batch's metadata."""
 _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
 
 
 def request_lines(request: BatchRequest) -> bytes:
-    """The file of requests, which vLLM reads too."""
     lines = (
         json.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body})
         for name, body in request.requests.items()
@@ -40,7 +38,6 @@ def request_lines(request: BatchRequest) -> bytes:
 
 
 def result_of(line: str) -> BatchResult:
-    """One line of results; a call that was not reached has no response."""
     body = parse_line(line)
     response = body.get("response")
     if not isinstance(response, dict):
@@ -91,7 +88,6 @@ class OpenAIBatchApi:
         return BatchStatus(status in _ENDED, refused, status == "cancelled")
 
     async def results(self, remote: str) -> AsyncIterator[BatchResult]:
-        """Answers, then refusals; either file may be missing."""
         body = await self._client.get_json("batches", remote)
         for file in (body.get("output_file_id"), body.get("error_file_id")):
             if isinstance(file, str) and file:
@@ -114,7 +110,6 @@ class FileBatchApi:
         self._model = model
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
-        """The file of this name, where it was written whole."""
         del size, since
         return [name] if self._requests(name).is_file() else []
 
@@ -127,7 +122,6 @@ class FileBatchApi:
         return request.name
 
     async def progress(self, remote: str) -> BatchStatus:
-        """Ended once there are results; until then somebody has to run the other program."""
         requests, results = self._requests(remote), self._results(remote)
         if results.is_file():
             return BatchStatus(ended=True, whole=False)

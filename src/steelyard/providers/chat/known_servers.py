@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.providers.chat.request import TOGGLE
+TOGGLE = "thinking.type"
+"""Form of a budget for thoughts where a server can only be told to think or not to."""
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,10 @@ class KnownServer:
     url: str
     """Up to and including the version."""
     key_variable: str = ""
-    """Environment variable of the key; empty where the server runs on the user's own machine."""
     prices: str = ""
     """Whose list prices count, where the price table has another name for the vendor."""
     field_names: Mapping[str, str] = field(default_factory=dict)
     has_file_batches: bool = False
-    """Its program answers files of calls as well."""
 
     @property
     def local(self) -> bool:

@@ -1,4 +1,8 @@
-"""Providers of the chat-completions servers that are known by name."""
+"""Providers that speak chat completions: OpenAI, Azure OpenAI, and the servers that are known by name.
+
+Shapes of Azure: "Azure OpenAI in Microsoft Foundry Models REST API" and "API version lifecycle" at
+learn.microsoft.com/azure: the v1 address, which takes no version, and the older one by deployment.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
+from yarl import URL
 
+from steelyard.errors import ConfigError
 from steelyard.providers.batch.batch_api import BatchApi
 from steelyard.providers.batch.openai import FileBatchApi, OpenAIBatchApi
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
@@ -16,11 +22,10 @@ from steelyard.providers.http.dialect import RequestField, ThinkingOptions
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample
+from steelyard.trials.judge import Judge
 
 
 class OpenAIOptions(ThinkingOptions):
-    """The address may come from the environment; it is field of the judge all the same."""
-
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(OPENAI.url_variable) or None)
 
 
@@ -43,6 +48,54 @@ class OpenAI(ChatCompletions):
     def batch_api(self, folder: Path) -> BatchApi:
         del folder
         return OpenAIBatchApi(self.client)
+
+
+AZURE_KEY, AZURE_URL, AZURE_VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
+
+
+class AzureOptions(ThinkingOptions):
+    """Address and version may come from the environment; they are part of the judge all the same."""
+
+    base_url: Line | None = Field(default_factory=lambda: os.environ.get(AZURE_URL) or None)
+    api_version: Line | None = Field(default_factory=lambda: os.environ.get(AZURE_VERSION) or None)
+    """Such as 2024-10-21; it leads to the older address, by deployment."""
+
+
+class Azure(ChatCompletions):
+    info = replace(
+        ChatCompletions.info,
+        options=AzureOptions,
+        environment=(AZURE_KEY, AZURE_URL, AZURE_VERSION),
+        examples=(
+            JudgeExample(
+                "azure/DEPLOYMENT?base_url=URL",
+                f"a deployment of Azure OpenAI; needs {AZURE_KEY}; {AZURE_URL} is honoured",
+            ),
+        ),
+    )
+
+    @classmethod
+    def server_for(cls, judge: Judge) -> ServerDefaults:
+        place = judge.options.get("base_url")
+        if not place:
+            raise ConfigError(
+                f"judge {judge.address}: no address; set the environment variable {AZURE_URL} to the "
+                "resource's, such as https://NAME.openai.azure.com, or give base_url."
+            )
+        return ServerDefaults(str(place), AZURE_KEY)
+
+    async def open(self) -> None:
+        await self.client.open("api-key", prefix="")
+
+    def request_url(self) -> URL:
+        base, version = self.client.endpoint.base_url, self.judge.options.get("api_version")
+        parts = base.parts[1:]  # pages of the portal show whole addresses
+        before = parts[: parts.index("openai")] if "openai" in parts else parts
+        resource = base.origin().joinpath(*filter(None, before))
+        if version:
+            place = resource.joinpath("openai", "deployments", self.judge.model, "chat", "completions")
+            return place.with_query({"api-version": str(version)})
+        return resource.joinpath("openai", "v1", "chat", "completions").with_query(base.query)
 
 
 class FileBatchServer(ChatCompletions):
@@ -82,7 +135,6 @@ SERVERS = {known.name: provider_of(known) for known in KNOWN_SERVERS}
 
 
 def __getattr__(name: str) -> type[ChatCompletions]:
-    """A provider of the table by its name, as the registry asks for it."""
     try:
         return SERVERS[name]
     except KeyError:

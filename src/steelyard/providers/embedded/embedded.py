@@ -15,20 +15,16 @@ import os
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.embedded.embedded_judges import EMBEDDED, LIKELIHOOD, PROMPTED
-from steelyard.providers.embedded.inference import AsyncCache
+from steelyard.providers.embedded.inference import AsyncCache, InferenceEngine
+from steelyard.providers.embedded.model import LoadedModel, shared_model
 from steelyard.providers.embedded.tokens import Chat
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
-
-if TYPE_CHECKING:
-    from steelyard.providers.embedded.inference import InferenceEngine
-    from steelyard.providers.embedded.model import LoadedModel
 
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
 
@@ -38,17 +34,13 @@ NO_REQUEST = ""
 MOST_CORES = 16
 
 CACHED_SCORES = 100_000
-"""Texts whose score is not worked out again."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How probable a text is as an answer."""
-
     value: float
     """Log-probability in nats."""
     tokens: int
-    """Tokens read to find it."""
 
 
 class Embedded:
@@ -89,7 +81,6 @@ class Embedded:
         return self._loaded[:2]
 
     async def _answer(self, presentation: Presentation) -> Reply:
-        """The most probable admissible answer at the beginning of the assistant's turn."""
         reader, chat = self._parts
         tokens = chat.first_tokens(presentation.answers)
         stages = chat.stages(presentation.messages, presentation.slots)
@@ -105,7 +96,6 @@ class Embedded:
         )
 
     async def _compare(self, presentation: Presentation) -> Reply:
-        """A score for each text; equal texts have equal scores."""
         request, texts = presentation.slots.request, presentation.slots.texts
         scored = await asyncio.gather(*(self._score(request, text) for text in texts))
         scores = tuple(score.value for score in scored)
@@ -141,10 +131,6 @@ class Embedded:
 
 
 def _load(cores: int) -> tuple[InferenceEngine, Chat, LoadedModel]:
-    """What a judge works with; it holds the model that it shares with other open judges."""
-    from steelyard.providers.embedded.inference import InferenceEngine
-    from steelyard.providers.embedded.model import shared_model
-
     loaded = shared_model(ensure_weights())
     return InferenceEngine(loaded.model, cores), Chat(loaded.tokenizer), loaded
 

@@ -78,7 +78,6 @@ class LikelihoodOptions(Options):
     owner = "likelihood judges"
 
     margin: Margin | None = Field(default=None, exclude=True)
-    """Texts whose scores are no further apart are a tie."""
     relative: bool | None = None
     """False scores a text by its probability alone, without that of the text by itself."""
 
@@ -163,4 +162,3 @@ EMBEDDED = replace(
         ),
     },
 )
-"""Both answer with what they find most probable and write no text."""

@@ -25,8 +25,6 @@ _STRING, _ARRAY = 8, 9
 
 @dataclass(frozen=True)
 class GgufFile:
-    """One model file."""
-
     metadata: dict[str, Any]
     tensors: dict[str, Array]
     """Arrays by name, the slowest dimension first."""
@@ -36,13 +34,10 @@ class GgufFile:
 class _Encoding:
     numbers: int
     size: int
-    """Bytes of a block."""
     decode: Callable[[Bytes], Array]
 
 
 class _Cursor:
-    """Reads the header from front to back."""
-
     def __init__(self, data: memoryview) -> None:
         self.data = data
         self.place = 0
@@ -82,7 +77,6 @@ def read_gguf(path: Path) -> GgufFile:
 
 
 def _tensor_place(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
-    """Name, shape, encoding and offset of one tensor."""
     name, rank = cursor.string(), cursor.scalar("<I")
     shape = tuple(cursor.scalar("<Q") for _ in range(rank))
     return name, shape[::-1], cursor.scalar("<I"), cursor.scalar("<Q")

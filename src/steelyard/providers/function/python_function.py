@@ -7,11 +7,9 @@ answer in it. The hash of its code is part of the judge.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +23,7 @@ from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
+from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -36,7 +35,6 @@ from steelyard.trials.reply import Reply
 Function = Callable[..., Any]
 
 _SESSION: dict[str, Function] = {}
-"""Functions that were handed over as objects, by name: of notebooks, closures, instances."""
 
 
 def judge_model(function: Function, name: str) -> str:
@@ -44,7 +42,6 @@ def judge_model(function: Function, name: str) -> str:
 
 
 def address_of(function: Function, name: str) -> str:
-    """`module:function` where it can be imported again, or the name under which this session keeps it."""
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module not in (None, "__main__") and _reached(sys.modules.get(module), path) is function:
         return f"{module}:{path}"
@@ -53,7 +50,6 @@ def address_of(function: Function, name: str) -> str:
 
 
 def function_at(address: str) -> Function:
-    """The function that `module:function`, `file.py:function` or a name of this session stands for."""
     place, colon, path = address.rpartition(":")
     if not colon:
         if address in _SESSION:
@@ -96,7 +92,6 @@ def _code(function: Any) -> dict[str, Any]:
 
 
 def _source(function: Any) -> str:
-    """The text of a function; where a session kept none, its instructions."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -116,7 +111,6 @@ def _content(cell: Any) -> Any:
 
 
 def _plain(value: Any, depth: int = 8) -> Any:
-    """A value as JSON holds it; of what it can not hold the type's name, part by part."""
     try:
         canonical_json(value)
     except (TypeError, ValueError, RecursionError):
@@ -136,7 +130,6 @@ def _reached(module: ModuleType | None, path: str) -> Any:
 
 
 def _module(place: str, address: str) -> ModuleType:
-    """A module by name, or by the path of its file; the working folder counts as a place to look."""
     try:
         with _working_folder():
             return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
@@ -174,7 +167,6 @@ def _from_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _working_folder() -> Iterator[None]:
-    """Modules beside the user are found, as `python -m` finds them."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -207,11 +199,9 @@ class FunctionOptions(CallOptions):
     version: Line | None = None
     """Any text; another one makes it another judge, as when something changed that the function calls."""
     source: Line | None = None
-    """Hash of the function's code, filled in by itself."""
 
 
 def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
-    """One protocol: nothing is prompted, and the answer is the whole reply."""
     del options
     texts = 2 if isinstance(scale, Pairwise) else 1
     return {"base": Protocol("", reader=Spec("choice"), settings={"texts": texts})}
@@ -250,10 +240,9 @@ class PythonFunction:
         """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
-        """Call the function once; what it raises is a failure of this call."""
         slots = presentation.slots
         try:
-            answer = await _called(self._function, (slots.request, *slots.texts))
+            answer = await _call(self._function, (slots.request, *slots.texts))
         except CallError:
             raise
         except Exception as error:
@@ -298,35 +287,10 @@ def _check_signature(function: Function, texts: int, address: str) -> None:
         ) from error
 
 
-async def _called(function: Function, arguments: tuple[str, ...]) -> Any:
-    """The result; a plain function runs in a thread that does not keep the program from ending."""
+async def _call(function: Function, arguments: tuple[str, ...]) -> Any:
     if _is_async(function):
         return await function(*arguments)
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if result.done():  # given up in the meantime
-            return
-        if error is None:
-            result.set_result(value)
-        else:
-            result.set_exception(error)
-
-    def work() -> None:
-        value: Any = None
-        error: Exception | None = None
-        try:
-            value = function(*arguments)
-        except StopIteration:
-            error = RuntimeError("StopIteration")
-        except BaseException as raised:
-            error = raised if isinstance(raised, Exception) else RuntimeError(repr(raised))
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, value, error)
-
-    threading.Thread(target=work, name="judge", daemon=True).start()
-    value = await result
+    value = await run_in_daemon_thread(lambda: function(*arguments), "judge")
     return await value if inspect.isawaitable(value) else value
 
 

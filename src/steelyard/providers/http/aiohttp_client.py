@@ -16,8 +16,6 @@ from steelyard.providers.http.connection_pool import ConnectError, ProtocolError
 
 
 class AiohttpClient:
-    """An aiohttp session with the same headers for every request."""
-
     def __init__(self, headers: Mapping[str, str], timeout: float | None, *, proxies: bool) -> None:
         # The runner limits concurrency: a second limit here would count waiting as latency.
         self._session = aiohttp.ClientSession(
@@ -33,7 +31,6 @@ class AiohttpClient:
 
     @asynccontextmanager
     async def request(self, method: str, url: URL, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One attempt, whose body is read by the caller."""
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 yield response
@@ -50,7 +47,6 @@ class AiohttpClient:
 
 
 def multipart_form(fields: Mapping[str, str], name: str, data: bytes) -> aiohttp.Payload:
-    """A file with the fields that go with it, as browsers send them."""
     form = aiohttp.FormData(dict(fields))
     form.add_field("file", data, filename=name, content_type="application/jsonl")
     return form()

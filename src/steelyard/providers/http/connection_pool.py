@@ -41,14 +41,11 @@ class ResponseTooLargeError(Exception):
 class RawResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
-    """By names in lower case."""
     body: bytes | bytearray
     """Still compressed where the server compresses."""
 
 
 class ConnectionPool:
-    """Keep-alive connections, pooled by origin; every request has the same headers beside its own."""
-
     def __init__(self, headers: Mapping[str, str], max_bytes: int) -> None:
         self._headers = "".join(_header(name, value) for name, value in headers.items())
         self._max_bytes = max_bytes
@@ -86,7 +83,6 @@ class ConnectionPool:
         await asyncio.sleep(0)
 
     def _request_prefix(self, url: URL) -> tuple[_Origin, bytes]:
-        """Where a request goes, and its first line with the headers that all requests share."""
         prefix = self._prefixes.get(url)
         if prefix is None:
             host = f"[{url.raw_host}]" if ":" in (url.raw_host or "") else url.raw_host
@@ -152,7 +148,6 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_reusable(self) -> bool:
-        """The connection is open, and nothing is on it that nobody asked for."""
         return self._keep_alive and self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: bytes) -> asyncio.Future[RawResponse]:

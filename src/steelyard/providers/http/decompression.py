@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from steelyard.providers.http.connection_pool import ProtocolError, ResponseTooLargeError
 
 ENCODINGS = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
-"""Content encodings that are asked for, and none."""
 CHUNK_SIZE = 1_000_000
-"""Bytes that are decompressed at once."""
 
 _GZIP, _ZLIB, _RAW = 31, 15, -15
 """Formats of a compressed stream, as `zlib` numbers them; servers send either of the last two as deflate."""
@@ -37,7 +35,6 @@ class Decompressor:
 
     @property
     def is_complete(self) -> bool:
-        """The body came to its end; one that is not compressed is its own measure."""
         return self._stream is None or self._stream.eof
 
     def _format(self, first: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import Field
@@ -66,7 +66,6 @@ def _bare(model: str) -> str:
 
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""How hard a model is asked to think; which of these a model takes is its vendor's to say."""
 
 ROOM: Mapping[str, int] = {
     "none": 0,
@@ -89,7 +88,6 @@ class ThinkingOptions(HttpOptions):
 
 
 def thinking_tokens(model: str, options: Mapping[str, Any]) -> int:
-    """Tokens beside `max_tokens` that a model may need for thoughts, as its owner or its name says."""
     if (tokens := options.get("thinking_tokens")) is not None:
         return int(tokens)
     if (effort := options.get("effort")) is not None:
@@ -99,8 +97,6 @@ def thinking_tokens(model: str, options: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class RequestField:
-    """A field of a request that servers may reject."""
-
     name: str
     """What it is called among the judge's keys."""
     forms: tuple[str | None, ...]
@@ -119,18 +115,11 @@ class Dialect:
     steps: Mapping[str, int] = field(default_factory=dict)
     """How many forms of a field were rejected, by its name; absent where none was."""
 
-    @cached_property
-    def canonical(self) -> tuple[tuple[str, int], ...]:
-        """Equal for dialects that reject the same."""
-        return tuple(sorted(self.steps.items()))
-
     @classmethod
     def rejecting(cls, names: Collection[str]) -> Dialect:
-        """The dialect that is known to reject the first forms of these fields."""
         return cls(dict.fromkeys(names, 1))
 
     def form(self, field: RequestField) -> str | None:
-        """How the field is sent; None where it is not."""
         return field.forms[min(self.steps.get(field.name, 0), len(field.forms) - 1)]
 
     def merge(self, other: Dialect) -> Dialect:
@@ -149,7 +138,6 @@ class Dialect:
         return None
 
     def exhausted_field(self, error: ErrorBody, sent: Sequence[RequestField]) -> RequestField | None:
-        """The field that has to be sent, and whose last form the server objects to."""
         return next(
             (each for each in sent if each.forms[-1] is not None and each.is_rejected_by(error)), None
         )

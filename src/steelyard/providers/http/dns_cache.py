@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 TTL = 60.0
-"""Seconds for which resolved addresses are used again."""
 CONNECT_TIMEOUT = 3.0
 """Seconds to connect to an address where there is another: a machine that says it has IPv6 may have none."""
 
@@ -23,9 +22,7 @@ Address: TypeAlias = tuple[socket.AddressFamily, Any]
 class _Lookup:
     addresses: asyncio.Future[list[Address]]
     expires: float
-    """When to resolve again, in the time of the loop."""
     preferred: Address | None = None
-    """The last that accepted a connection."""
 
 
 class DnsCache:

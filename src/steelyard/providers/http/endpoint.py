@@ -17,15 +17,10 @@ from steelyard.trials.judge import Judge
 
 @dataclass(frozen=True)
 class ServerDefaults:
-    """URL and environment variables of a server that is known by its provider's name."""
-
     url: str
     key_variable: str = ""
-    """Environment variable that holds the key; empty where it needs none."""
     url_variable: str = ""
-    """Environment variable that may hold another address."""
     other_keys: tuple[str, ...] = ()
-    """Environment variables that may hold the key where the first does not."""
     version: str = ""
     """Put behind an address that has no path, where the vendor's own clients leave it out."""
 
@@ -41,10 +36,8 @@ _SECRETS = frozenset(
 @dataclass(frozen=True)
 class Endpoint:
     base_url: URL
-    """Up to and including the version, such as `…/v1`."""
     key_variable: str
     key_required: bool
-    """Whether a missing key is an error."""
     timeout: float | None
     """Timeout of a call in seconds; None where the judge sets none and the runner's limit alone counts."""
     other_keys: tuple[str, ...] = ()
@@ -71,7 +64,6 @@ class Endpoint:
         )
 
     def url(self, *parts: str) -> URL:
-        """The address of a call, such as `chat/completions`; a query such as an API version is kept."""
         return _join(self.base_url, parts)
 
     @property
@@ -81,11 +73,9 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """True for this machine, which no proxy should stand before."""
         return self.base_url.host in _LOOPBACK
 
     def key(self, where: str, environ: Mapping[str, str] = os.environ) -> str:
-        """The key, or an empty text where none is needed; it is never part of a message."""
         names = (self.key_variable, *self.other_keys) if self.key_variable else ()
         key = next((key for name in names if (key := environ.get(name, "").strip())), "")
         if not key and self.key_required:

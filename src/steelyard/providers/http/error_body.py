@@ -22,7 +22,6 @@ class ErrorBody:
     """A status inside the body, where a server reports failure under 200."""
     wait: str = ""
     withheld_output: str = ""
-    """What the model wrote, where the server withheld it."""
 
     def mentions(self, field: str) -> bool:
         """Whether the server objects to this field; the message counts only where no field is named."""
@@ -75,7 +74,6 @@ def find_error(body: Any) -> ErrorBody | None:
 
 
 def _with_upstream_error(error: ErrorBody, metadata: Any) -> ErrorBody:
-    """A gateway's error, with what the vendor behind it said where it passes that on."""
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if not isinstance(raw, str) or not raw.strip():
         return error
@@ -90,7 +88,6 @@ def _with_upstream_error(error: ErrorBody, metadata: Any) -> ErrorBody:
 
 
 def _page_text(text: str) -> str:
-    """The visible text of an HTML page; empty where the text is no page."""
     if text.lstrip()[:1] != "<":
         return ""
     return re.sub(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", " ", text[:20_000])
@@ -107,9 +104,13 @@ def excerpt(text: str, length: int = 80) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def clean_text(text: str) -> str:
-    """Replace half surrogate pairs, which no file or database can hold."""
-    return replace_lone_surrogates(text)
+clean_text = replace_lone_surrogates
+"""No file or database can hold half of a surrogate pair."""
+
+
+def clean_name(value: Any) -> str | None:
+    """A name that a server gives, such as that of the model; None for whatever is no text."""
+    return clean_text(value) if isinstance(value, str) else None
 
 
 MAX_TOKEN_COUNT = 10**12

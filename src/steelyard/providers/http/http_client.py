@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from steelyard.providers.http.connection_pool import (
     ConnectError,
     ConnectionPool,
     ProtocolError,
-    RawResponse,
     ResponseTooLargeError,
 )
 from steelyard.providers.http.decompression import ENCODINGS, Decompressor, decompress
@@ -54,11 +53,9 @@ _MIN_SECRET_LENGTH = 8
 class HttpResponse:
     status: int
     headers: Mapping[str, str]
-    """Its headers, by names in lower case."""
     text: str
     """Its body, without the key."""
     latency_ms: float
-    """Time from the request to the end of the body."""
 
     @property
     def is_success(self) -> bool:
@@ -78,7 +75,6 @@ class HttpClient:
         self._pool: ConnectionPool | None = None
 
     async def open(self, header: str = "Authorization", prefix: str = "Bearer ", **headers: str) -> None:
-        """Find the key and set the headers; the key goes into one of them, after `prefix`."""
         key = self.endpoint.key(self.where)
         key_header = {header: f"{prefix}{key}"} if key else {}
         self._open({n.replace("_", "-"): v for n, v in headers.items()} | key_header, (key,))
@@ -86,7 +82,6 @@ class HttpClient:
     async def open_with_signer(
         self, sign: Callable[[URL, bytes], Mapping[str, str]], secrets: tuple[str, ...]
     ) -> None:
-        """Sign every request; the secrets are replaced in whatever comes back."""
         self._sign = sign
         self._open({}, secrets)
 
@@ -107,9 +102,9 @@ class HttpClient:
             self._aiohttp = None
         self._headers = None
 
-    async def post(self, address: URL, body: Mapping[str, Any] | bytes, trial: str = "") -> HttpResponse:
+    async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> HttpResponse:
         """Make one attempt; a response of any status is returned, everything else is raised."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = json.dumps(body).encode()
         headers = {"Idempotency-Key": trial} if trial else {}
         if self._sign is not None:
             headers |= self._sign(address, data)
@@ -121,13 +116,12 @@ class HttpClient:
     async def _send_post(
         self, address: URL, data: bytes, headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], str]:
-        """Status, headers and text of the response: through the connection pool, or through a proxy."""
         if self._pool is None:
             async with self._request("POST", address, data=data, headers=headers) as response:
                 return response.status, _headers(response), await self._read_text(response)
         try:
-            post = self._pool.post(address, headers, data)
-            raw = await (post if self.endpoint.timeout is None else self._with_timeout(post))
+            async with asyncio.timeout(self.endpoint.timeout):  # the runner's own timeout counts besides
+                raw = await self._pool.post(address, headers, data)
             body: bytes | bytearray = raw.body
             if encoding := raw.headers.get("content-encoding"):
                 self._check_encoding(encoding)
@@ -137,11 +131,6 @@ class HttpClient:
         except (TimeoutError, OSError, ProtocolError) as error:
             raise self._transport_error(error) from error
         return raw.status, raw.headers, _decode(body)
-
-    async def _with_timeout(self, response: Coroutine[Any, Any, RawResponse]) -> RawResponse:
-        """Apply the judge's timeout; the runner's own timeout counts besides."""
-        async with asyncio.timeout(self.endpoint.timeout):
-            return await response
 
     async def post_json(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
         return self._json_or_raise(await self.post(self.endpoint.url(*parts), body))
@@ -189,15 +178,6 @@ class HttpClient:
 
     @asynccontextmanager
     async def _request(self, method: str, address: URL, **options: Any) -> AsyncIterator[ClientResponse]:
-        """One attempt, whose body is read by the caller; whatever breaks is raised as an error of ours."""
-        try:
-            async with self._aiohttp_client().request(method, address, **options) as response:
-                self._check_encoding(response.headers.get("Content-Encoding", ""))
-                yield response
-        except (TimeoutError, OSError, ProtocolError) as error:
-            raise self._transport_error(error) from error
-
-    def _aiohttp_client(self) -> AiohttpClient:
         if self._aiohttp is None:
             from steelyard.providers.http.aiohttp_client import AiohttpClient
 
@@ -206,7 +186,12 @@ class HttpClient:
             self._aiohttp = AiohttpClient(
                 self._headers, self.endpoint.timeout, proxies=not self.endpoint.is_local
             )
-        return self._aiohttp
+        try:
+            async with self._aiohttp.request(method, address, **options) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
+                yield response
+        except (TimeoutError, OSError, ProtocolError) as error:
+            raise self._transport_error(error) from error
 
     def parse_json(self, response: HttpResponse) -> dict[str, Any]:
         if not response.text or response.text.isspace():
@@ -230,14 +215,16 @@ class HttpClient:
         raise error_for_response(response.status, error, response.headers, self.where, moment)
 
     def malformed_response(self, finding: str) -> TransientError:
-        return malformed_response(self.where, finding, self._protocol)
+        return TransientError(
+            "garbled_reply",
+            f"{self.where}: found {finding}, expected a {self._protocol} JSON object; try again.",
+        )
 
     def _check_encoding(self, encoding: str) -> None:
         if encoding.strip().lower() not in ENCODINGS:
             raise self.malformed_response(f"{UNREQUESTED_ENCODING} ({excerpt(encoding)})")
 
     async def _read_response(self, response: ClientResponse) -> HttpResponse:
-        """The response to a request that is no call of a judge; its latency is not measured."""
         text = self._redact(await self._read_text(response), is_error=response.status >= 400)
         return HttpResponse(response.status, _headers(response), text, 0.0)
 
@@ -250,7 +237,6 @@ class HttpClient:
         return _decode(data)
 
     async def _chunks(self, response: ClientResponse) -> AsyncIterator[bytes]:
-        """The body as it comes, decompressed."""
         decompressor = Decompressor(response.headers.get("Content-Encoding", ""))
         try:
             async for chunk in response.content.iter_any():
@@ -298,7 +284,6 @@ class HttpClient:
 
 
 def _masked_key_pattern(secret: str) -> re.Pattern[str]:
-    """A key of which a server shows the beginning and the end; fewer letters tell where there are stars."""
     stars, dots = (
         rf"{re.escape(secret[:2])}[\w-]*\*{{2,}}",
         rf"{re.escape(secret[:4])}[\w-]*(\.{{3}}|…|\\u2026)",
@@ -315,12 +300,5 @@ def _decode(data: bytes | bytearray) -> str:
 
 
 def _uses_proxy(address: URL) -> bool:
-    """The environment names a proxy for this address."""
     host = address.host or ""
     return address.scheme in getproxies() and not proxy_bypass(f"{host}:{address.port}")
-
-
-def malformed_response(where: str, finding: str, protocol: str) -> TransientError:
-    return TransientError(
-        "garbled_reply", f"{where}: found {finding}, expected a {protocol} JSON object; try again."
-    )

@@ -2,17 +2,13 @@
 
 The runner retries, with backoff. The only repeats here are of requests that the server rejected because it
 does not know one of our fields; what it rejects is remembered and put on record. A protocol brings two
-formats, of a request and of a response. Requests that differ in their messages alone share a template.
+formats, of a request and of a response.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from yarl import URL
@@ -25,47 +21,8 @@ from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Presentation
+from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
-
-_PLACEHOLDER = "\x01message {}\x01"
-"""Stands for the text of a message while a template is made."""
-_PLACEHOLDER_JSON = re.compile(r'"\\u0001message (\d+)\\u0001"')
-_STRAY = "\\u0001message"
-
-
-@dataclass(frozen=True)
-class RequestTemplate:
-    """The JSON of a body, cut where the texts of its messages stand."""
-
-    pieces: tuple[str, ...]
-    """What stands around the texts; one more than there are cuts."""
-    indices: tuple[int, ...]
-    """Which message stands at each cut."""
-
-    def render(self, messages: Sequence[Message]) -> bytes:
-        """The body with these messages, as `json.dumps` writes it."""
-        parts = [self.pieces[0]]
-        for index, piece in zip(self.indices, self.pieces[1:], strict=True):
-            parts.append(messages[index].json_content)
-            parts.append(piece)
-        return "".join(parts).encode("ascii")
-
-
-def request_template(
-    request: Callable[[tuple[Message, ...]], Mapping[str, Any]], messages: Sequence[Message]
-) -> RequestTemplate | None:
-    """The template of the requests for such messages; None where a text does not stand by itself, once."""
-    placeholders = tuple(Message(m.role, _PLACEHOLDER.format(index)) for index, m in enumerate(messages))
-    *pieces, last = _PLACEHOLDER_JSON.split(json.dumps(request(placeholders)))
-    template = RequestTemplate((*pieces[::2], last), tuple(int(index) for index in pieces[1::2]))
-    each_once = sorted(template.indices) == list(range(len(messages)))
-    return template if each_once and not any(_STRAY in piece for piece in template.pieces) else None
-
-
-_MISSING = RequestTemplate((), ())
-CACHE_SIZE = 1024
-"""Request keys whose templates are cached; one for each seed of a repeat."""
 
 
 class HttpProvider(ABC):
@@ -73,9 +30,6 @@ class HttpProvider(ABC):
     server: ClassVar[ServerDefaults]
     protocol: ClassVar[str]
     fields: ClassVar[tuple[RequestField, ...]]
-    """What its requests hold beside model and messages; it knows no others."""
-    template_safe: ClassVar[bool] = False
-    """Its requests contain the texts of messages unchanged, and depend on nothing that these say."""
     temperature_with_thinking: ClassVar[bool] = True
 
     concurrency = 1024
@@ -93,15 +47,6 @@ class HttpProvider(ABC):
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
-        self._sent: dict[object, dict[str, tuple[str, Any]]] = {}
-        self._effective: dict[object, dict[str, Any]] = {}
-        self._templates: dict[object, RequestTemplate | None] = {}
-
-    def __init_subclass__(cls) -> None:
-        """A class that builds other requests has to declare again that they are template-safe."""
-        super().__init_subclass__()
-        if "build_request" in vars(cls) and "template_safe" not in vars(cls):
-            cls.template_safe = False
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
@@ -110,7 +55,6 @@ class HttpProvider(ABC):
 
     @property
     def endpoint(self) -> str:
-        """The server, whose limits all its judges share."""
         return self.client.endpoint.display_url
 
     @abstractmethod
@@ -135,40 +79,17 @@ class HttpProvider(ABC):
         dialect = self._dialect
         while True:
             response = await self.client.post(
-                self._request_url, self._body(presentation, dialect), presentation.trial
+                self.request_url(), self.build_request(presentation, dialect), presentation.trial
             )
             if response.is_success:
                 reply = self.parse_reply(response)
                 self._dialect, self._answered = self._dialect.merge(dialect), True
-                effective = self._cached_effective(presentation, dialect)
+                effective = self.effective(presentation, dialect)
                 return reply.served(effective, response.latency_ms)
             next_dialect = self._next_dialect(response, dialect, presentation)
             if next_dialect is None:
                 return self.client.reply_or_raise(response)
             dialect = dialect.merge(next_dialect).merge(self._dialect)
-
-    @cached_property
-    def _request_url(self) -> URL:
-        return self.request_url()
-
-    def _body(self, presentation: Presentation, dialect: Dialect) -> bytes | dict[str, Any]:
-        """The body of one call; rendered from a template where requests allow it."""
-        messages = presentation.messages
-        roles = [message.role if message.content else None for message in messages]
-        if not self.template_safe or None in roles:
-            return self.build_request(presentation, dialect)
-        key = request_key(presentation, dialect), *roles
-        template = self._templates.get(key, _MISSING)
-        if template is _MISSING:
-            if len(self._templates) >= CACHE_SIZE:
-                self._templates.clear()
-            template = self._templates[key] = request_template(
-                lambda placeholders: self.build_request(
-                    replace(presentation, messages=placeholders), dialect
-                ),
-                messages,
-            )
-        return self.build_request(presentation, dialect) if template is None else template.render(messages)
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         return self.build_request(presentation, self._dialect), self._dialect
@@ -181,7 +102,7 @@ class HttpProvider(ABC):
             reply = self.parse_reply(response)
             self._dialect, self._answered = self._dialect.merge(dialect), True
             usage = replace(reply.usage, batched=True)
-            return replace(reply, effective=self._cached_effective(presentation, dialect), usage=usage)
+            return replace(reply, effective=self.effective(presentation, dialect), usage=usage)
         next_dialect = self._next_dialect(response, dialect, presentation)
         if next_dialect is None:
             return self.client.reply_or_raise(response)
@@ -192,7 +113,6 @@ class HttpProvider(ABC):
         return self.parse_checked(self.client.parse_json(response))
 
     def parse_checked(self, body: dict[str, Any]) -> Reply:
-        """The reply in a body of any shape; one that is not of the protocol raises an error."""
         try:
             return self.parse_body(body)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -215,16 +135,7 @@ class HttpProvider(ABC):
         return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
 
     def sent_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
-        """The fields that are really sent: form and value of each, by its name; cached by request key."""
-        key = request_key(presentation, dialect)
-        if key not in self._sent:
-            if len(self._sent) >= CACHE_SIZE:
-                self._sent.clear()
-                self._effective.clear()
-            self._sent[key] = self._choose_forms(presentation, dialect)
-        return self._sent[key]
-
-    def _choose_forms(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
+        """Form and value of each field that is really sent, by its name."""
         requested = self.requested_fields(presentation)
         if not self.temperature_with_thinking and (
             requested.get("effort") or requested.get("thinking_tokens")
@@ -232,13 +143,6 @@ class HttpProvider(ABC):
             requested.pop("temperature", None)
         forms = {each.name: dialect.form(each) for each in self.fields if each.name in requested}
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
-
-    def _cached_effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        key = request_key(presentation, dialect)
-        known = self._effective.get(key)
-        if known is None:
-            known = self._effective[key] = self.effective(presentation, dialect)
-        return known
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The parameters in force instead of ours; None stands for the server's own choice."""
@@ -256,7 +160,6 @@ class HttpProvider(ABC):
     def _next_dialect(
         self, response: HttpResponse, dialect: Dialect, presentation: Presentation
     ) -> Dialect | None:
-        """The dialect to try next after an error response; None where another dialect would not help."""
         if response.status not in (400, 422):
             return None
         error = parse_error(response.text)
@@ -280,7 +183,6 @@ class HttpProvider(ABC):
         return next_dialect
 
     def _rejection_message(self, field: RequestField, value: Any, error: ErrorBody) -> str:
-        """What to do about a required field that the server rejects in every form."""
         if field.name == "max_tokens":
             names = " nor ".join(str(form) for form in field.forms)
             takes = f"takes neither {names}" if len(field.forms) > 1 else f"does not take {names}"
@@ -295,12 +197,6 @@ class HttpProvider(ABC):
             f"the server does not take {field.name}={value} ({error.message}); change the judge's key "
             f"{field.name!r}, or remove it."
         )
-
-
-def request_key(presentation: Presentation, dialect: Dialect) -> object:
-    """The cache key of a request: all that decides about it beside its messages."""
-    shown = len(presentation.slots.texts)
-    return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical
 
 
 def answer_schema(presentation: Presentation) -> dict[str, Any]:

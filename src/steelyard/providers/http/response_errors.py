@@ -89,7 +89,6 @@ def error_for_response(
 
 
 def _remedy(status: int, error: ErrorBody) -> str | None:
-    """What the user has to do before any call can succeed; None where a call can."""
     if status == 402 or (status in (400, 403, 429) and error.matches(_NO_CREDIT) and not error.wait):
         return "the account has no credit left, top it up or use another key"
     if status in (400, 403) and error.matches(_REGION_BLOCKED):
@@ -98,12 +97,10 @@ def _remedy(status: int, error: ErrorBody) -> str | None:
         return "check the key, and that it may use this model"
     if status == 407:
         return "check the name and password of the proxy"
-    return "check the model's name and base_url" if _is_unknown_model(status, error) else None
-
-
-def _is_unknown_model(status: int, error: ErrorBody) -> bool:
-    unknown = error.matches(_UNKNOWN_MODEL) or "model_not_found" in error.code
-    return status in (404, 405, 410) or (status == 400 and unknown)
+    is_unknown = error.matches(_UNKNOWN_MODEL) or "model_not_found" in error.code
+    if status in (404, 405, 410) or (status == 400 and is_unknown):
+        return "check the model's name and base_url"
+    return None
 
 
 def _daily_quota_exceeded(error: ErrorBody, wait: float | None) -> bool:

@@ -17,7 +17,6 @@ from steelyard.tasks.pack import pack
 from steelyard.tasks.scale import parse_scale
 
 FULL, WEAK = 1.0, 0.5
-"""Worth of a full wording of an element, and of its weak form."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class AnswerKey:
-    """Looks quality up by the hash of a sentence; unknown text has none."""
-
     entries: Mapping[str, Entry]
-    """Sentence hash to what the sentence gives; filler is not listed."""
 
     @classmethod
     def of(cls, checklists: Iterable[Checklist]) -> AnswerKey:
@@ -63,10 +59,7 @@ def builtin_key() -> AnswerKey:
 
 @dataclass(frozen=True)
 class KnownLabel:
-    """What a rater knows of one text."""
-
     label: str
-    """Reference answer on the scale; the lowest where nobody gave one."""
     item: str
     """What the text was made from: a rater errs on an item and its variants together."""
     unread: str | None = None
@@ -94,11 +87,9 @@ class LabelKey:
         )
 
     def merge(self, other: LabelKey) -> LabelKey:
-        """Both keys; where they differ, the other's entry."""
         return LabelKey({**self.labels, **other.labels})
 
     def lookup(self, request: str, text: str, answers: tuple[str, ...]) -> KnownLabel | None:
-        """What is known of a text on the scale of these answers, whatever its white space."""
         exact = self.labels.get(text_hash(request, text, answers))
         return exact or self.labels.get(text_hash(request, respaced(text), answers))
 
@@ -122,7 +113,6 @@ def text_hash(request: str, text: str, answers: tuple[str, ...]) -> str:
 
 
 def respaced(text: str) -> str:
-    """A text with single spaces for all its white space; one without anything else stays as it is."""
     return " ".join(text.split()) or text
 
 
@@ -148,5 +138,4 @@ MIDDLE = (1 / 3, 2 / 3)
 
 
 def _derived(stimulus: Stimulus) -> bool:
-    """True for an item and for whatever was made from it, on which a rater errs together."""
     return stimulus.kind in (ORIGINAL, PERTURBED)

@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from steelyard.core.arrays import Floats
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
+from steelyard.metrics.stats.distributions import normal_probabilities
 from steelyard.providers.planted.answer_keys import AnswerKey, builtin_key
 
 OPTION_NAMES = {
@@ -41,7 +45,6 @@ class Parameters:
     resolution: float = 0.8
     """Shift of the internal signal per unit of quality difference."""
     position_bias: float = 0.4
-    """Shift in favour of slot 1."""
     tie_threshold: float = 0.6
     """Signals within this distance of zero are ties."""
     surface_sensitivity: float = 0.7
@@ -54,7 +57,6 @@ class Parameters:
     """Chooses the surface effects and the noise."""
 
     def updated(self, options: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Parameters:
-        """A copy with options such as `tau` applied; text is converted, what is not `known` refused."""
         changes: dict[str, Any] = {}
         for name, value in options.items():
             if name not in known:
@@ -73,7 +75,6 @@ def decide(
     trial: str,
     key: AnswerKey | None = None,
 ) -> str:
-    """The answer to one call; a function of its arguments alone."""
     chance = rng_for(parameters.seed, "noise", trial)
     lapses, lapse_answer, noise = chance.random(), chance.random(), chance.gauss(0.0, 1.0)
     if lapses < parameters.lapse_rate:
@@ -120,3 +121,65 @@ def parse_number(value: Any, low: float, high: float, where: str) -> float:
     if not low <= number <= high:
         raise ConfigError(f"{where} is {value!r}, expected a number from {low:g} to {high:g}.")
     return number
+
+
+_NODES = 61
+_ANSWERS = 3
+
+
+@dataclass(frozen=True)
+class AnswerRates:
+    """Probabilities of one call, averaged over both orders."""
+
+    better: float
+    """The better content wins; at quality difference 0, content u."""
+    worse: float
+    tie: float
+    """Neither."""
+
+
+@dataclass(frozen=True)
+class PairRates:
+    """Probabilities of the cells of a pair at quality difference 0, both orders shown once."""
+
+    stable_cross_sensitivity: float
+    """The same content wins in both orders."""
+    positional_false_preference: float
+    """The same slot wins in both orders."""
+    one_sided_commit: float
+    """One order is decided, the other a tie."""
+    no_preference: float
+    """Both orders are ties."""
+
+
+def expected_rates(parameters: Parameters, delta: float, same_texts: bool = False) -> AnswerRates:
+    weights, shown, swapped = _orders(parameters, delta, same_texts)
+    better = weights @ (shown[0] + swapped[1]) / 2
+    worse = weights @ (shown[1] + swapped[0]) / 2
+    return AnswerRates(float(better), float(worse), float(1 - better - worse))
+
+
+def expected_pair_rates(parameters: Parameters, same_texts: bool = False) -> PairRates:
+    weights, shown, swapped = _orders(parameters, 0.0, same_texts)
+    stable = weights @ (shown[0] * swapped[1] + shown[1] * swapped[0])
+    positional = weights @ (shown[0] * swapped[0] + shown[1] * swapped[1])
+    neither = weights @ (shown[2] * swapped[2])
+    return PairRates(
+        float(stable), float(positional), float(1 - stable - positional - neither), float(neither)
+    )
+
+
+def _orders(parameters: Parameters, delta: float, same_texts: bool) -> tuple[Floats, Floats, Floats]:
+    """Node weights, then P(1), P(2), P(tie) per node with the better text first, and with it second."""
+    nodes, weights = np.polynomial.hermite.hermgauss(_NODES)
+    spread = 0.0 if same_texts else parameters.surface_sensitivity
+    drive = parameters.resolution * delta + np.sqrt(2) * spread * nodes
+    return weights / np.sqrt(np.pi), _answer_rates(parameters, drive), _answer_rates(parameters, -drive)
+
+
+def _answer_rates(parameters: Parameters, drive: Floats) -> Floats:
+    centre = drive + parameters.position_bias
+    first = normal_probabilities(centre - parameters.tie_threshold)
+    second = normal_probabilities(-centre - parameters.tie_threshold)
+    kept, lapse = 1 - parameters.lapse_rate, parameters.lapse_rate / _ANSWERS
+    return kept * np.stack([first, second, 1 - first - second]) + lapse

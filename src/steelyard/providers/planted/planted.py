@@ -16,35 +16,18 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_key
-from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide, surface_effect
+from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide
 from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.rater import RaterParameters, rate
-from steelyard.providers.planted.rates import AnswerRates, PairRates, expected_pair_rates, expected_rates
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
-__all__ = [
-    "MODELS",
-    "PAIRWISE_MODELS",
-    "POINTWISE_MODELS",
-    "AnswerRates",
-    "PairRates",
-    "Parameters",
-    "Planted",
-    "decide",
-    "expected_pair_rates",
-    "expected_rates",
-    "surface_effect",
-]
-
 MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 
 
 class Planted:
-    """A judge that answers at once, in process, from its own key."""
-
     info = PLANTED
     concurrency = 64
 
@@ -67,7 +50,6 @@ class Planted:
         self._key = self._key.merge(LabelKey.of(stimuli))
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
-        """The parameters in force under a protocol; judges other than probit have no use for settings."""
         if self._judge.model != "probit" or not settings:
             return self._parameters
         name = canonical_json(dict(settings))
@@ -102,9 +84,9 @@ class Planted:
         letters = 0
         for message in presentation.messages:
             letters += len(message.content)
-        return self._worded(text, letters // 4)
+        return self._shared_reply(text, letters // 4)
 
-    def _worded(self, text: str, prompt: int) -> Reply:
+    def _shared_reply(self, text: str, prompt: int) -> Reply:
         """The same reply for all calls that get the same answer to a prompt of so many tokens."""
         reply = self._replies.get((text, prompt))
         if reply is None:
@@ -114,7 +96,6 @@ class Planted:
         return reply
 
     def knows(self, presentation: Presentation) -> bool:
-        """Whether a rater has the text in its key; no other judge needs one."""
         slots = presentation.slots
         if self._judge.model != "rater":
             return True
@@ -132,7 +113,8 @@ class Planted:
             case "tie":
                 return "tie"
             case "longest":
-                return _longest(first, second)
+                difference = len(first.split()) - len(second.split())
+                return "tie" if difference == 0 else "1" if difference > 0 else "2"
             case _:
                 return decide(parameters, (first, second), presentation.answers, presentation.trial)
 
@@ -151,7 +133,6 @@ class Planted:
                 return rate(self._rater, truth, answers, presentation.trial, text)
 
     def _constant(self, answers: tuple[str, ...]) -> str:
-        """The given value, or the middle of the scale, the higher of two."""
         value = answers[len(answers) // 2] if self._value is None else self._value
         if value not in answers:
             raise PermanentError(
@@ -174,10 +155,3 @@ def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, str | None
     known = (*OPTION_NAMES, "seed") if judge.model == "probit" else ("seed",)
     parameters = Parameters().updated(options, where, known)
     return parameters, RaterParameters(seed=parameters.seed), value
-
-
-def _longest(first: str, second: str) -> str:
-    difference = len(first.split()) - len(second.split())
-    if difference == 0:
-        return "tie"
-    return "1" if difference > 0 else "2"

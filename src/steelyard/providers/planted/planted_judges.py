@@ -61,7 +61,6 @@ class ConstantOptions(SeededOptions):
 
 
 def _base_alone(scale: Scale, options: Any) -> Mapping[str, Protocol]:
-    """No instruction moves a judge that has no criterion."""
     return {"base": prompts(scale, options)["base"]}
 
 
@@ -147,35 +146,26 @@ PLANTED = replace(
         ),
     },
 )
-"""Every planted judge answers at once, for nothing, by the texts and not by the prompt."""
 
 PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_compare))
 POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_score))
 
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
-"""Judges of pairs where none is named."""
 SCORE_JUDGES = ("embedded/smollm2-135m",)
-"""Judges of single texts where none is named."""
 
 BASELINES = ("coin", "first", "tie", "longest")
-"""Dumb judges that stand beside every pairwise result."""
 SCORE_BASELINES = ("constant", "random")
-"""Dumb judges that stand beside every pointwise result."""
 
 DUMMY_SCORER = "planted/constant"
-"""Stands in for a judge of single texts where what is shown depends on none."""
 
 EXAMPLE_MODEL = "openai/gpt-4o"
-"""What to write where `provider/model` is expected."""
 EXAMPLE_SERVER = "openai/NAME?base_url=…"
-"""What to write where a model is expected that writes text."""
 
 PAIRS = Pairwise()
 
 
 def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:
-    """Coin, always-first, always-tie and longest-wins; for single texts a constant and a random score."""
     names = BASELINES if isinstance(scale, Pairwise) else SCORE_BASELINES
     return [
         Judge(

@@ -46,7 +46,6 @@ class RaterParameters:
     """Chooses the errors and the noise."""
 
     def updated(self, options: Mapping[str, Any], where: str) -> RaterParameters:
-        """A copy with options applied; what is not known is refused."""
         changes: dict[str, Any] = {}
         for name, value in options.items():
             if name == "seed":
@@ -62,7 +61,6 @@ class RaterParameters:
 def rate(
     parameters: RaterParameters, truth: KnownLabel, answers: tuple[str, ...], trial: str, text: str = ""
 ) -> str:
-    """The score of one text; a function of its arguments alone."""
     chance = rng_for(parameters.seed, "noise", trial)
     lapses, anything = chance.random(), chance.random()
     if lapses < parameters.noise:

@@ -16,7 +16,8 @@ from yarl import URL
 
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
-from steelyard.providers.planted.planted import POINTWISE_MODELS, Planted
+from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import POINTWISE_MODELS
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import asks_bare, parse_score_prompt, parse_slots, protocol_of
@@ -29,11 +30,9 @@ UNKNOWN = (
     "user message: the response is not in this rater's key, so it has no label and gets no score; serve the "
     "rater with the --seed of the study, or with --key RUN/stimuli.jsonl for texts that are not of the pack."
 )
-"""What a served rater says to a text that nobody told it of: a failure, never a grade."""
 
 
 def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
-    """The application that serves one planted judge; a rater takes the labels of the stimuli in `key`."""
     planted = Planted(judge)
     planted.set_labels(key)
 
@@ -62,7 +61,6 @@ def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
 async def start(
     judge: Judge, host: str = "127.0.0.1", port: int = 0, key: Iterable[Stimulus] = ()
 ) -> tuple[web.AppRunner, str]:
-    """Start serving; returns what stops it (`cleanup`) and the base URL. Port 0 takes a free one."""
     runner = web.AppRunner(planted_app(judge, key), access_log=None)
     await runner.setup()
     try:
@@ -83,7 +81,6 @@ async def serve(
     ready: Callable[[str], None] | None = None,
     key: Iterable[Stimulus] = (),
 ) -> None:
-    """Serve until cancelled; `ready` hears the base URL once requests are taken."""
     runner, url = await start(judge, host, port, key)
     try:
         if ready is not None:
@@ -98,7 +95,6 @@ def client_address(judge: Judge, url: str) -> str:
 
 
 def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
-    """What the judge in process would have received."""
     sent = body.get("messages") if isinstance(body, dict) else None
     messages = tuple(
         Message(str(entry.get("role")), str(entry.get("content")))
@@ -125,7 +121,6 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
 
 
 def _bare(text: str) -> str:
-    """The answer alone, as a prompt asks for it whose reader takes nothing else."""
     return str(next(iter(json.loads(text).values())))
 
 

@@ -17,7 +17,7 @@ from steelyard.providers.batch.anthropic import AnthropicBatchApi
 from steelyard.providers.batch.batch_api import BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_text, excerpt, token_count
+from steelyard.providers.http.error_body import clean_name, clean_text, excerpt, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -27,7 +27,6 @@ from steelyard.trials.reply import Reply, Usage
 ANTHROPIC = ServerDefaults(
     "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1"
 )
-"""The public server; its own clients give an address without the version."""
 
 VERSION = "2023-06-01"
 """Of the protocol, sent with every request."""
@@ -49,15 +48,12 @@ _OUTPUT_FORMAT = (
 
 
 class AnthropicOptions(ThinkingOptions):
-    """The address may come from the environment; it is part of the judge all the same."""
-
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(ANTHROPIC.url_variable) or None)
 
 
 class Anthropic(HttpProvider):
     server = ANTHROPIC
     protocol = "messages"
-    template_safe = True
     temperature_with_thinking = False
     info = ProviderInfo(
         options=AnthropicOptions,
@@ -128,17 +124,15 @@ class Anthropic(HttpProvider):
         if finish == "refusal" and not text:
             details = body.get("stop_details") or {}
             text = str(details.get("explanation") or "")
-        served = body.get("model")
         return Reply(
             clean_text(text),
             usage=_usage(body.get("usage")),
             finish=finish,
-            served_model=clean_text(served) if isinstance(served, str) else None,
+            served_model=clean_name(body.get("model")),
         )
 
 
 def _usage(usage: Any) -> Usage:
-    """Tokens from and to the cache are counted apart from the rest of the prompt."""
     read, written = (
         token_count(usage, "cache_read_input_tokens"),
         token_count(usage, "cache_creation_input_tokens"),

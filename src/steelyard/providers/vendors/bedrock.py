@@ -40,16 +40,13 @@ class Signer:
     access_key: str
     """Name of the key, which is sent."""
     secret: str = field(repr=False)
-    """The key itself, which is not."""
     token: str = field(repr=False)
-    """Session token of temporary keys; empty for lasting ones."""
     region: str
     service: str
 
     def headers(
         self, address: URL, data: bytes, method: str = "POST", moment: float | None = None
     ) -> dict[str, str]:
-        """What a request has to carry; `moment` is the epoch time, else the clock's."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() if moment is None else moment))
         carried = {"host": str(address.host_port_subcomponent), "x-amz-date": stamp}
         carried |= {"x-amz-security-token": self.token} if self.token else {}
@@ -59,7 +56,6 @@ class Signer:
         }
 
     def authorization(self, address: URL, data: bytes, method: str, carried: Mapping[str, str]) -> str:
-        """The header that proves who sent the request."""
         stamp = carried["x-amz-date"]
         scope = "/".join((stamp[:8], self.region, self.service, "aws4_request"))
         names = ";".join(sorted(carried))
@@ -94,7 +90,6 @@ def _query(address: URL) -> str:
 
 KEY = "AWS_BEARER_TOKEN_BEDROCK"
 SIGNING_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-"""Environment variables of keys that sign requests; the last is for temporary ones."""
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 URL_VARIABLE = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
 
@@ -115,15 +110,12 @@ def _region() -> str | None:
 
 
 class BedrockOptions(ThinkingOptions):
-    """Region and address may come from the environment; they are part of the judge all the same."""
-
     region: Line | None = Field(default_factory=_region, pattern=r"^[a-z0-9-]+$")
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(URL_VARIABLE) or None)
 
 
 class Bedrock(HttpProvider):
     protocol = "Converse"
-    template_safe = True
     temperature_with_thinking = False
     info = ProviderInfo(
         options=BedrockOptions,
@@ -156,7 +148,6 @@ class Bedrock(HttpProvider):
         return ServerDefaults(f"https://bedrock-runtime.{region}.amazonaws.com", KEY, URL_VARIABLE)
 
     async def open(self) -> None:
-        """Find the bearer key, or the keys that sign, and open the client."""
         endpoint = self.client.endpoint
         access, secret, token = (os.environ.get(name, "").strip() for name in SIGNING_KEYS)
         signs = bool(access and secret) and endpoint.key_variable == KEY and not os.environ.get(KEY)
@@ -173,12 +164,10 @@ class Bedrock(HttpProvider):
             raise ProviderRefusedError(instead) if alone else error from error
 
     def request_url(self) -> URL:
-        """Where calls go; an identifier may hold colons and slashes."""
         base = str(self.client.endpoint.base_url.with_query(None)).rstrip("/")
         return URL(f"{base}/model/{quote(self.judge.model, safe='')}/converse", encoded=True)
 
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The JSON body of one call; thoughts are a field of the models that have them."""
         sent = self.sent_fields(presentation, dialect)
         system = [{"text": m.content} for m in presentation.messages if m.role == "system"]
         turns = [m for m in presentation.messages if m.role != "system"]
@@ -194,7 +183,6 @@ class Bedrock(HttpProvider):
         return body | dict(presentation.decoding.extra)
 
     def parse_body(self, body: dict[str, Any]) -> Reply:
-        """The reply in a parsed body; it does not name the model that was served."""
         message = (body.get("output") or {}).get("message")
         if not isinstance(message, dict):
             raise self.client.malformed_response(f"no message in {excerpt(str(body))!r}")
@@ -230,7 +218,6 @@ def _own_fields(model: str, sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usage(usage: Any) -> Usage:
-    """Tokens from and to the cache are counted apart from the rest of the prompt."""
     read, written = token_count(usage, "cacheReadInputTokens"), token_count(usage, "cacheWriteInputTokens")
     return Usage(
         token_count(usage, "inputTokens") + read + written,

@@ -15,7 +15,13 @@ from yarl import URL
 
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs, token_count
+from steelyard.providers.http.error_body import (
+    clean_name,
+    clean_text,
+    excerpt,
+    first_token_logprobs,
+    token_count,
+)
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -29,7 +35,6 @@ GOOGLE = ServerDefaults(
     other_keys=("GOOGLE_API_KEY",),
     version="v1beta",
 )
-"""The public server, with the variables that its own clients read."""
 
 _FILTERED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE")
 _FINISH = {"MAX_TOKENS": "length", **dict.fromkeys(_FILTERED, "filter")}
@@ -44,7 +49,6 @@ class GoogleOptions(ThinkingOptions):
 class Google(HttpProvider):
     server = GOOGLE
     protocol = "generateContent"
-    template_safe = True
     info = ProviderInfo(
         options=GoogleOptions,
         thinking_tokens=thinking_tokens,
@@ -74,7 +78,6 @@ class Google(HttpProvider):
         return self.client.endpoint.url(folder or "models", f"{name}:generateContent")
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
-        """No effort at all is a budget of none."""
         requested = super().requested_fields(presentation)
         if requested.get("effort") == "none":
             del requested["effort"]
@@ -82,7 +85,6 @@ class Google(HttpProvider):
         return requested
 
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The JSON body of one call; `extra` may add to the configuration."""
         sent = self.sent_fields(presentation, dialect)
         config: dict[str, Any] = {_PLACES[name]: sent[name][1] for name in sent if name in _PLACES}
         if "response_format" in sent:
@@ -103,8 +105,7 @@ class Google(HttpProvider):
 
     def parse_body(self, body: dict[str, Any]) -> Reply:
         """The reply in a parsed body; a prompt that was blocked has no candidate, and is no failed call."""
-        usage, served = _usage(body.get("usageMetadata")), body.get("modelVersion")
-        model = clean_text(served) if isinstance(served, str) else None
+        usage, model = _usage(body.get("usageMetadata")), clean_name(body.get("modelVersion"))
         candidates, feedback = body.get("candidates"), body.get("promptFeedback") or {}
         if not candidates and feedback.get("blockReason"):
             said = f"the prompt was blocked: {feedback['blockReason']}"
@@ -138,7 +139,6 @@ def _usage(usage: Any) -> Usage:
 
 
 def _logprobs(result: Mapping[str, Any]) -> dict[str, float] | None:
-    """Chosen tokens and their alternatives stand in two lists of one length."""
     steps = zip(result.get("chosenCandidates") or [], result.get("topCandidates") or [], strict=False)
     return first_token_logprobs(
         [

@@ -52,7 +52,6 @@ class InspectBridge:
     concurrency = 64
 
     def __init__(self, judge: Judge) -> None:
-        """Check that there is a package and a model; nothing is imported yet."""
         self._where = f"judge {judge.address}"
         if "/" not in judge.model:
             raise ConfigError(
@@ -113,7 +112,6 @@ class InspectBridge:
         )
 
     def _reply(self, output: ModelOutput, presentation: Presentation) -> Reply:
-        """What came; the framework says little about parameters that a vendor did not take."""
         if not output.choices:
             raise TransientError("garbled_reply", f"{self._where}: no choice in the output; try again.")
         choice, usage = output.choices[0], output.usage
@@ -140,7 +138,6 @@ class InspectBridge:
 
 
 def _usage(usage: Any) -> Usage:
-    """The framework counts tokens of the cache beside those of the prompt."""
     read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
     return Usage(
         usage.input_tokens + read + written,
@@ -152,7 +149,6 @@ def _usage(usage: Any) -> Usage:
 
 
 def _cause(error: Exception) -> Exception:
-    """What was raised in the call, where the framework wraps it in word of a last attempt."""
     last = getattr(error, "last_attempt", None)
     cause = last.exception() if last is not None else None
     return cause if isinstance(cause, Exception) else error

@@ -52,7 +52,6 @@ class Brief:
     number: int
     """Tells the briefs of one probe and item apart."""
     goal: str
-    """One of `GOALS` or `RUN_GOALS`."""
     expected: str | None
     """Reference answer that the text must have; None where none can be given."""
 

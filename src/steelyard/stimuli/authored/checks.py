@@ -1,12 +1,18 @@
-"""Checks of a written text that cost nothing: they come before any validator is asked."""
+"""Checks of a written text that cost nothing, reasons of rejection, and how alike texts are (cosine)."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.stimuli.authored.brief import (
     AMBIGUOUS,
@@ -18,16 +24,38 @@ from steelyard.stimuli.authored.brief import (
     SHORT,
     Brief,
 )
-from steelyard.stimuli.authored.rejection import (
-    COPY,
-    EMPTY,
-    LEAK,
-    OTHER_SCRIPT,
-    REFUSAL_TEXT,
-    TOO_LONG,
-    TOO_SHORT,
-    Rejection,
-)
+
+Reason: TypeAlias = Literal[
+    "author refused",  # the author declined to write, or its provider filtered the reply
+    "no text",
+    "cut off",
+    "empty",
+    "copy",
+    "too long",
+    "too short",
+    "refusal phrase",
+    "other script",
+    "same text again",  # the author wrote these words for another item too
+    "talks about the task",
+    "too similar",
+    "validator gave another score",
+    "meaning changed",
+    "not at the border",
+    "no validator verdict",  # neither the validator nor its fallback gave a readable answer
+    "no plan",  # the planner says that the run can not be edited so, or no step of its plan can be used
+    "unreadable reply",
+    "another role's words",
+    "wrong tool call",
+    "call failed",  # no retry can help: the prompt is too long, or the server refuses it
+]
+
+
+@dataclass(frozen=True)
+class Rejection:
+    reason: Reason
+    detail: str
+    """What was found, in a sentence for the author's next try and for the reader of the stimulus."""
+
 
 LENGTH_RATIOS = {
     PARAPHRASE: (0.6, 1.6),
@@ -79,23 +107,22 @@ def is_refusal(text: str) -> bool:
 
 
 def shared_pairs(text: str, source: str) -> float:
-    mine, theirs = _pairs(text), _pairs(source)
+    mine, theirs = set(pairwise(words(text))), set(pairwise(words(source)))
     return len(mine & theirs) / len(mine) if mine else 0.0
 
 
 def check_text(brief: Brief, text: str, rubric: str) -> Rejection | None:
-    source = brief.item.responses[0]
-    for rejection in _findings(brief.goal, text, source, rubric):
-        if rejection is not None:
-            return rejection
-    return None
+    """The first thing that is wrong with a text; None where nothing is."""
+    found = _rejections(brief.goal, text, brief.item.responses[0], rubric)
+    return next((rejection for rejection in found if rejection is not None), None)
 
 
-def _findings(goal: str, text: str, source: str, rubric: str) -> Iterable[Rejection | None]:
-    yield None if words(text) else Rejection(EMPTY, "the text has no words")
+def _rejections(goal: str, text: str, source: str, rubric: str) -> Iterable[Rejection | None]:
+    yield None if words(text) else Rejection("empty", "the text has no words")
     yield _check_copy(goal, text, source)
     if goal not in (LABEL_FLIP, ORDINAL):
-        yield _check_refusal(text, source)
+        if is_refusal(text) and not is_refusal(source):
+            yield Rejection("refusal phrase", "the text declines to answer and the given response does not")
         yield check_script(text, source)
     yield check_leak(text, source, rubric)
     yield _check_length(goal, text, source)
@@ -103,19 +130,13 @@ def _findings(goal: str, text: str, source: str, rubric: str) -> Iterable[Reject
 
 def _check_copy(goal: str, text: str, source: str) -> Rejection | None:
     if words(text) == words(source):
-        return Rejection(COPY, "the text is the given response, word for word")
+        return Rejection("copy", "the text is the given response, word for word")
     share, most = shared_pairs(text, source), MOST_SHARED.get(goal, 1.0)
     if share > most:
         return Rejection(
-            COPY,
+            "copy",
             f"{share:.0%} of its word pairs stand in the given response, {most:.0%} may: use other words",
         )
-    return None
-
-
-def _check_refusal(text: str, source: str) -> Rejection | None:
-    if is_refusal(text) and not is_refusal(source):
-        return Rejection(REFUSAL_TEXT, "the text declines to answer and the given response does not")
     return None
 
 
@@ -123,7 +144,7 @@ def check_script(text: str, source: str) -> Rejection | None:
     """A text in another alphabet; languages that share one are the validator's to tell apart."""
     mine, theirs = _script(text), _script(source)
     if mine and theirs and mine != theirs:
-        return Rejection(OTHER_SCRIPT, f"the text is in {mine} script and the given response in {theirs}")
+        return Rejection("other script", f"the text is in {mine} script and the given response in {theirs}")
     return None
 
 
@@ -139,10 +160,10 @@ def check_leak(text: str, source: str, rubric: str) -> Rejection | None:
         match = pattern.search(text)
         if match and not pattern.search(source):
             quoted = " ".join(match[0].split())
-            return Rejection(LEAK, f"the text speaks of the task itself ({quoted!r})")
+            return Rejection("talks about the task", f"the text speaks of the task itself ({quoted!r})")
     runs = _runs(text) & _runs(rubric) - _runs(source)
     if runs:
-        return Rejection(LEAK, f"the text quotes the rubric ({' '.join(min(runs))!r})")
+        return Rejection("talks about the task", f"the text quotes the rubric ({' '.join(min(runs))!r})")
     return None
 
 
@@ -156,14 +177,49 @@ def _check_length(goal: str, text: str, source: str) -> Rejection | None:
     reason = (
         f"the text has {ratio:.2f} times the words of the given response, expected {low:g} to {high:g} times"
     )
-    return Rejection(TOO_SHORT if ratio < low else TOO_LONG, reason)
-
-
-def _pairs(text: str) -> set[tuple[str, str]]:
-    found = words(text)
-    return set(pairwise(found))
+    return Rejection("too short" if ratio < low else "too long", reason)
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
     sequence = words(text)
     return {tuple(sequence[n : n + LONGEST_QUOTE]) for n in range(len(sequence) - LONGEST_QUOTE + 1)}
+
+
+Vector: TypeAlias = NDArray[np.float64]
+Crowd: TypeAlias = Mapping[int, NDArray[np.float64]]
+
+RUNS = (3, 4, 5)
+DIMENSIONS = 8192
+LOCAL_LIMIT = 0.92
+"""Cosine of two local vectors above which texts are one text twice; levels of one pack item reach 0.89."""
+EMBEDDED_LIMIT = 0.97
+"""The same for vectors of an embedding model, where any two answers to one request lie close together."""
+
+
+def local_vector(text: str) -> Vector:
+    """Square roots of counts, of length one; of length zero where there are no words."""
+    spelled = f" {' '.join(words(text))} ".encode()
+    counts = np.zeros(DIMENSIONS)
+    for size in RUNS:
+        for start in range(len(spelled) - size + 1):
+            counts[zlib.crc32(spelled[start : start + size]) % DIMENSIONS] += 1
+    return unit(np.sqrt(counts))
+
+
+def unit(numbers: Sequence[float] | Vector) -> Vector:
+    vector = np.asarray(numbers, dtype=float)
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else vector
+
+
+def crowd(vectors: Iterable[Vector]) -> Crowd:
+    by_length: dict[int, list[Vector]] = {}
+    for vector in vectors:
+        by_length.setdefault(len(vector), []).append(vector)
+    return {length: np.stack(rows) for length, rows in by_length.items()}
+
+
+def closest(vector: Vector, others: Crowd) -> float:
+    """The largest cosine between a vector of length one and others; 0 where there are none."""
+    rows = others.get(len(vector))
+    return 0.0 if rows is None else float(np.max(rows @ vector))

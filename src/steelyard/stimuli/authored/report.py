@@ -16,7 +16,6 @@ BY_A_PERSON = "by a person"
 @dataclass(frozen=True)
 class Bucket:
     level: str
-    """The score that texts were written for."""
     filled: int
     """Texts that were confirmed at it; those kept at it that were written for another are among them."""
     wanted: int

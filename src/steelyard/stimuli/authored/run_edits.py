@@ -10,19 +10,15 @@ from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.stimuli.agent_edits import occurs
-from steelyard.stimuli.authored.checks import check_leak, check_script, is_refusal, shared_pairs, words
-from steelyard.stimuli.authored.rejection import (
-    COPY,
-    EMPTY,
-    NO_PLAN,
-    OTHER_ROLE,
-    REFUSAL_TEXT,
-    REPEATED,
-    UNREADABLE,
-    WRONG_CALL,
+from steelyard.stimuli.authored.checks import (
     Rejection,
+    check_leak,
+    check_script,
+    is_refusal,
+    shared_pairs,
+    words,
 )
-from steelyard.tasks.transcripts.transcript import ASSISTANT, Transcript, Turn, render_transcript
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, render_transcript
 
 _NUMBER = re.compile(r"\D*(\d{1,6})\D*")
 """The number of a message as models write it: 5, "5", "[005]", "message 5"."""
@@ -45,7 +41,6 @@ class EditPlan:
     thesis: str
     steps: tuple[PlanStep, ...]
     corrections: tuple[str, ...] = ()
-    """What was wrong with the planner's answer and was put right, in words."""
 
     @property
     def words(self) -> str:
@@ -56,14 +51,14 @@ class EditPlan:
 def parse_plan(body: Mapping[str, Any], transcript: Transcript, most: int) -> EditPlan | Rejection:
     given = body.get("steps")
     if not isinstance(given, list):
-        return Rejection(UNREADABLE, "the plan's steps are no list")
+        return Rejection("unreadable reply", "the plan's steps are no list")
     if not given:
         why = _one_line(body.get("why"))
-        return Rejection(NO_PLAN, f"the planner sees no way{f': {why}' if why else ''}")
+        return Rejection("no plan", f"the planner sees no way{f': {why}' if why else ''}")
     corrections: list[str] = []
     steps = sorted(_usable(given, transcript, corrections), key=lambda step: step.place)
     if not steps:
-        return Rejection(NO_PLAN, f"no step of the plan can be used ({'; '.join(corrections)})")
+        return Rejection("no plan", f"no step of the plan can be used ({'; '.join(corrections)})")
     if len(steps) > most:
         corrections.append(f"the last {pluralize(len(steps) - most, 'step')} of {len(steps)} left out")
         steps = steps[:most]
@@ -75,7 +70,6 @@ def parse_plan(body: Mapping[str, Any], transcript: Transcript, most: int) -> Ed
 
 
 def _usable(given: list[Any], transcript: Transcript, corrections: list[str]) -> Iterator[PlanStep]:
-    """Steps on the agent's own messages, each once, with a goal; all others are told."""
     taken: set[int] = set()
     for position, step in enumerate(given, start=1):
         place = _message_place(step)
@@ -93,7 +87,7 @@ def _fault(step: Any, place: int | None, transcript: Transcript, taken: set[int]
     if not 0 <= place < len(transcript.turns):
         return f"there is no message {place + 1} among {len(transcript.turns)}"
     role = transcript.turns[place].role
-    if role != ASSISTANT:
+    if role != "assistant":
         return f"message {place + 1} is of the role {role}, and only the agent's may be edited"
     if place in taken:
         return f"message {place + 1} is named before"
@@ -119,7 +113,6 @@ _TO_REFUSE = re.compile(
     r"|(?:not|n't|never|cannot|unable to) (?:help|assist|comply|carry out)",
     re.I,
 )
-"""Words of a plan that has an agent say no."""
 _HEADS = re.compile(
     r"^\s*(?:\[\d{3,}\] (?:SYSTEM|USER|ASSISTANT|TOOL RESULT)\b|(?:user|human|system|tool(?: result)?)\s*:)",
     re.I | re.M,
@@ -135,16 +128,17 @@ class TurnEdit:
     text: str | None = None
     """The words of the message; None leaves them as they are."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Id of a call to its arguments; calls that are not named stay as they are."""
 
     def apply(self, turn: Turn) -> Turn | Rejection:
         """The message after the edit; reasoning, ids and names of tools stay."""
         ids = {call.id for call in turn.calls}
         for name, arguments in self.arguments.items():
             if name not in ids:
-                return Rejection(WRONG_CALL, f"the message has no tool call {name!r}")
+                return Rejection("wrong tool call", f"the message has no tool call {name!r}")
             if not isinstance(arguments, dict):
-                return Rejection(WRONG_CALL, f"the arguments of the tool call {name!r} are no JSON object")
+                return Rejection(
+                    "wrong tool call", f"the arguments of the tool call {name!r} are no JSON object"
+                )
         said = turn if self.text is None else turn.saying(self.text)
         calls = (
             replace(call, arguments=self.arguments[call.id], fault=None)
@@ -157,76 +151,68 @@ class TurnEdit:
 
 def unplanned_refusal(edited: Turn, original: Transcript, plan: str) -> Rejection | None:
     """A message that declines though no word of the plan asks for that: the editor's own refusal."""
-    spoken = "\n".join(turn.text for turn in original.turns if turn.role == ASSISTANT)
+    spoken = "\n".join(turn.text for turn in original.turns if turn.role == "assistant")
     if not is_refusal(edited.text) or is_refusal(spoken) or _TO_REFUSE.search(plan):
         return None
-    return Rejection(REFUSAL_TEXT, "the message declines, and the plan asks for no refusal")
+    return Rejection("refusal phrase", "the message declines, and the plan asks for no refusal")
 
 
 def find_fault(
     edited: Turn, place: int, transcript: Transcript, original: Transcript, rubric: str
 ) -> Rejection | None:
     """The first thing that is wrong with an edited message; `transcript` is the run before this edit."""
-    source = render_transcript(original)
-    for rejection in _faults(edited, place, transcript, original, source, rubric):
-        if rejection is not None:
-            return rejection
-    return None
+    faults = _faults(edited, place, transcript, original, rubric)
+    return next((rejection for rejection in faults if rejection is not None), None)
 
 
 def _faults(
-    edited: Turn, place: int, transcript: Transcript, original: Transcript, source: str, rubric: str
+    edited: Turn, place: int, transcript: Transcript, original: Transcript, rubric: str
 ) -> Iterator[Rejection | None]:
+    source = render_transcript(original)
     text, before = edited.text, original.turns[place]
-    spoken = "\n".join(turn.text for turn in original.turns if turn.role == ASSISTANT)
-    yield Rejection(EMPTY, "the message says nothing and calls nothing") if _silent(edited) else None
-    yield _same(edited, before)
-    if words(text) != words(before.text):
+    spoken = "\n".join(turn.text for turn in original.turns if turn.role == "assistant")
+    if not edited.calls and not words(text):
+        yield Rejection("empty", "the message says nothing and calls nothing")
+    same_words = words(text) == words(before.text)
+    if same_words and edited.calls == before.calls:
+        yield Rejection("copy", "the message is as it was, word for word")
+    if not same_words:
         yield _others(text, transcript, spoken)
         yield _again(text, place, transcript, original)
         yield check_script(text, source)
         yield check_leak(text, source, rubric)
 
 
-def _silent(turn: Turn) -> bool:
-    return not turn.calls and not words(turn.text)
-
-
-def _same(edited: Turn, before: Turn) -> Rejection | None:
-    if words(edited.text) == words(before.text) and edited.calls == before.calls:
-        return Rejection(COPY, "the message is as it was, word for word")
-    return None
-
-
 def _others(text: str, transcript: Transcript, spoken: str) -> Rejection | None:
     """Words that are not the agent's: a message of another role, or several messages in one."""
     head = _HEADS.search(text)
     if head and head[0].strip() not in spoken:
-        return Rejection(OTHER_ROLE, f"the message holds a message of its own ({head[0].strip()!r})")
+        return Rejection(
+            "another role's words", f"the message holds a message of its own ({head[0].strip()!r})"
+        )
     if len(words(text)) < LONGEST_ECHO:
         return None
     for number, turn in enumerate(transcript.turns, start=1):
-        if turn.role != ASSISTANT and _echoes(text, turn.text):
-            return Rejection(OTHER_ROLE, f"the message repeats message {number}, of the role {turn.role}")
+        # Nearly word for word, and not merely a part of it.
+        shared = min(shared_pairs(text, turn.text), shared_pairs(turn.text, text))
+        if turn.role != "assistant" and shared >= MOST_ECHOED:
+            return Rejection(
+                "another role's words", f"the message repeats message {number}, of the role {turn.role}"
+            )
     return None
-
-
-def _echoes(text: str, other: str) -> bool:
-    """Whether a text is another, nearly word for word, and not merely holds a part of it."""
-    return min(shared_pairs(text, other), shared_pairs(other, text)) >= MOST_ECHOED
 
 
 def _again(text: str, place: int, transcript: Transcript, original: Transcript) -> Rejection | None:
     """The words of another edit of the run; what the agent says twice by itself may stay so."""
     for other, (now, before) in enumerate(zip(transcript.turns, original.turns, strict=True)):
         if other != place and now != before and words(text) and words(now.text) == words(text):
-            return Rejection(REPEATED, f"message {other + 1} was given the same words")
+            return Rejection("same text again", f"message {other + 1} was given the same words")
     return None
 
 
 SHORTEST = 2
 """Signs below which a value may stand in a message by chance."""
-_SHOWN = 60
+_QUOTED = 60
 
 
 def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, ...]:
@@ -235,15 +221,19 @@ def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, 
     Tool results are never edited, and a result that answers another call than the one that stands there
     gives the edit away.
     """
-    return tuple(
-        f"message {number} speaks of {_shown(old)}, which message {place + 1} asks for no longer"
-        for place, old, new in _changed_arguments(original, edited)
-        for number in _messages_naming(edited, place, old, new)
-    )
+    found = []
+    for place, old, new in _changed_arguments(original, edited):
+        named = old if len(old) <= _QUOTED else f"{old[:_QUOTED]}…"
+        for number, turn in enumerate(edited.turns, start=1):
+            later = number > place + 1 and turn.role != "assistant"
+            if later and not occurs(old, new) and occurs(old, turn.text):
+                found.append(
+                    f"message {number} speaks of {named!r}, which message {place + 1} asks for no longer"
+                )
+    return tuple(found)
 
 
 def _changed_arguments(original: Transcript, edited: Transcript) -> Iterator[tuple[int, str, str]]:
-    """Place, old value and all new values of every argument that an edit changed."""
     for place, (before, after) in enumerate(zip(original.turns, edited.turns, strict=True)):
         for old, new in zip(before.calls, after.calls, strict=True):
             if old.arguments != new.arguments:
@@ -252,14 +242,6 @@ def _changed_arguments(original: Transcript, edited: Transcript) -> Iterator[tup
                 for value in dict.fromkeys(_leaves(old.arguments)):
                     if value not in kept and len(value) >= SHORTEST:
                         yield place, value, spelled
-
-
-def _messages_naming(edited: Transcript, place: int, old: str, new: str) -> Iterator[int]:
-    if occurs(old, new):
-        return
-    for number, turn in enumerate(edited.turns, start=1):
-        if number > place + 1 and turn.role != ASSISTANT and occurs(old, turn.text):
-            yield number
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -272,7 +254,3 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(inner)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")

@@ -1,27 +1,176 @@
-"""Adapters of public benchmarks, one YAML file each: columns, question, scale, licence."""
+"""Adapters of public benchmarks, one YAML file each, and the layouts that need a reader of their own."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from pydantic import Field
-
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.adapters.layouts import behaviours, items_of_votes, read_folders
-from steelyard.tasks.builtin_yaml import BuiltinModel, load_builtin
+from steelyard.tasks.builtin_yaml import load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.sources.cells import Labels, plain_text
+from steelyard.tasks.sources.cells import Labels, is_missing, long_text, messages_of, plain_text
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import Format, read_table
-from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.sources.table import Table, TableRecord, table_of
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.preprocess import Preparation
+
+
+def require_filled(table: Table, columns: tuple[str, ...]) -> None:
+    for column in columns:
+        table.require(column, column)
+        for record in table.records:
+            if is_missing(record.values.get(column)):
+                raise DataError(
+                    f"{table.name}, {record.where}: {column} is empty, expected a value; fill it."
+                )
+
+
+_BEHAVIOUR_COLUMNS = ("id", "prompt", "category")
+
+
+def behaviours(table: Table) -> tuple[Item, ...]:
+    """One item per behaviour, with no response; the variants of one behaviour share a cluster."""
+    require_filled(table, _BEHAVIOUR_COLUMNS)
+    return tuple(_behaviour(table.name, record) for record in table.records)
+
+
+def _behaviour(name: str, record: TableRecord) -> Item:
+    own, original = record.values.get("id"), record.values.get("id_original")
+    return Item(
+        id=plain_text(own),
+        request=long_text(record.values.get("prompt"), f"{name}, {record.where}"),
+        responses=(),
+        cluster=plain_text(own if is_missing(original) else original),
+        stratum=plain_text(record.values.get("category")),
+    )
+
+
+CATEGORIES = ("writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities")
+"""Ten questions each, from question 81 on."""
+_FIRST_QUESTION = 81
+_VOTE_COLUMNS = (
+    "question_id",
+    "model_a",
+    "model_b",
+    "winner",
+    "judge",
+    "conversation_a",
+    "conversation_b",
+    "turn",
+)
+_SWAPPED = {"1": "2", "2": "1", "tie": "tie"}
+_WINNERS = {"model_a": "1", "model_b": "2", "tie": "tie", "tie (inconsistent)": "tie"}
+
+
+def items_of_votes(table: Table) -> tuple[Item, ...]:
+    """One item per question, turn and pair of models, in the order of first appearance.
+
+    Models of a pair stand in the order of their names, whichever the file put first.
+    """
+    require_filled(table, _VOTE_COLUMNS)
+    groups: dict[tuple[str, ...], list[TableRecord]] = {}
+    for record in table.records:
+        models = sorted((_text(record, "model_a"), _text(record, "model_b")))
+        groups.setdefault((_text(record, "question_id"), _text(record, "turn"), *models), []).append(record)
+    return tuple(_voted_pair(table.name, key, records) for key, records in groups.items())
+
+
+def human_majority_vote(votes: tuple[str, ...]) -> str:
+    """Majority vote of people on a pair: the answer with more votes than any other, else a tie."""
+    ranked = Counter(votes).most_common()
+    return ranked[0][0] if len(ranked) == 1 or ranked[0][1] > ranked[1][1] else "tie"
+
+
+def category(question: str) -> str | None:
+    place = int(question) - _FIRST_QUESTION if question.isascii() and question.isdigit() else -1
+    return CATEGORIES[place // 10] if 0 <= place < 10 * len(CATEGORIES) else None
+
+
+def _voted_pair(name: str, key: tuple[str, ...], records: list[TableRecord]) -> Item:
+    question, turn, *models = key
+    ordered = sorted(records, key=lambda record: _text(record, "judge"))
+    votes = tuple(_vote(name, record, models) for record in ordered)
+    first = records[0]
+    sides = ("a", "b") if _text(first, "model_a") == models[0] else ("b", "a")
+    turns = [_turns(name, first, f"conversation_{side}") for side in sides]
+    shown = 1 if turn == "1" else 2
+    given = first.values.get("category")
+    return Item(
+        id=f"{question}/{turn}/{models[0]}/{models[1]}",
+        request=_numbered([asked for asked, _ in turns[0]][:shown]),
+        responses=tuple(_numbered([answer for _, answer in side][:shown]) for side in turns),
+        cluster=question,
+        label=human_majority_vote(votes),
+        stratum=category(question) if given is None else plain_text(given),
+        votes=votes,
+        authors=tuple(models),
+    )
+
+
+def _vote(name: str, record: TableRecord, models: list[str]) -> str:
+    winner = _text(record, "winner").strip().lower()
+    if winner not in _WINNERS:
+        raise DataError(
+            f"{name}, {record.where}: winner is {winner!r}, expected model_a, model_b or tie; correct it."
+        )
+    vote = _WINNERS[winner]
+    return vote if _text(record, "model_a") == models[0] else _SWAPPED[vote]
+
+
+def _turns(name: str, record: TableRecord, column: str) -> list[tuple[str, str]]:
+    messages = messages_of(record.values[column])
+    if messages is None or len(messages) < 2:
+        raise DataError(
+            f"{name}, {record.where}: {column} holds no messages with role and content, expected the turns "
+            "of user and assistant; correct the row."
+        )
+    contents = [content for _, content in messages]
+    return list(zip(contents[0::2], contents[1::2], strict=False))
+
+
+def _numbered(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    return "\n\n".join(f"Turn {number}:\n{text}" for number, text in enumerate(texts, start=1))
+
+
+def _text(record: TableRecord, column: str) -> str:
+    return plain_text(record.values.get(column))
+
+
+FILE = "dataset.json"
+
+
+def read_folders(path: Path, format: Format | None = None) -> Table:
+    """One file, or every `dataset.json` in a folder; columns `folder` and `row` say where a row stood."""
+    if not path.is_dir():
+        return _join_folders(str(path), [(path.parent.name, read_table(path, format))])
+    files = sorted(path.rglob(FILE))
+    if not files:
+        raise DataError(
+            f"{path}: no {FILE} found in the folder, expected one per subset; name another folder."
+        )
+    return _join_folders(
+        str(path), [(file.parent.relative_to(path).as_posix(), read_table(file)) for file in files]
+    )
+
+
+def _join_folders(name: str, tables: list[tuple[str, Table]]) -> Table:
+    records: list[TableRecord] = []
+    for folder, table in tables:
+        for record in table.records:
+            values = {**record.values, "folder": folder, "row": record.number}
+            records.append(TableRecord(len(records) + 1, f"{record.where} of {folder}", values))
+    columns = tuple(dict.fromkeys(column for _, table in tables for column in table.columns))
+    return table_of(name, (*columns, "folder", "row"), records)
+
 
 Opener = Callable[[Path, Format | None], Table]
 Reader = Callable[[Table], tuple[Item, ...]]
@@ -46,10 +195,8 @@ class Adapter:
     """The label of every row, where the file has none because it is always the same."""
     labels: Labels | None = None
     key: str | None = None
-    """Column by which a second file with responses is joined, where there is one."""
     opener: Opener = read_table
     reader: Reader | None = None
-    """Makes items of the table, where a map of columns does not suffice."""
     note: str | None = None
     pending: str | None = None
     """Why items of its usual file cannot be judged, where that is so; those of a log of agents can."""
@@ -65,7 +212,6 @@ class Adapter:
         stratify: str | None = None,
         preparation: Preparation = Preparation(),  # noqa: B008 - frozen
     ) -> tuple[Item, ...]:
-        """Every item of the file; parts that the user maps go before the adapter's own."""
         if table.parts:
             return self._of_log(table, columns or Columns(), stratify, preparation)
         if self.reader is not None:
@@ -75,7 +221,9 @@ class Adapter:
                     "benchmark's own layout; remove them."
                 )
             return self.reader(table)
-        table = _constant(self._joined(table), self.always)
+        table = self._joined(table)
+        if self.always is not None:
+            table = _with_column(table, _ALWAYS, lambda _: self.always)
         return items_of(
             table,
             self.resolve(table, columns),
@@ -121,27 +269,23 @@ class Adapter:
         for name in sorted({name for names in self.columns.values() for name in names if "/" in name}):
             parts = name.split("/")
             if all(part in table.columns for part in parts):
-                table = _with(table, name, partial(_join, parts))
+                table = _with_column(table, name, partial(_join, parts))
         return table
 
 
 _ALWAYS = "always"
 
 
-def _constant(table: Table, label: str | None) -> Table:
-    return table if label is None else _with(table, _ALWAYS, lambda _: label)
+def _join(parts: list[str], record: TableRecord) -> str:
+    return "/".join(plain_text(record.values.get(part)) for part in parts)
 
 
-def _with(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
+def _with_column(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
     records = tuple(
         TableRecord(record.number, record.where, {**record.values, column: value(record)})
         for record in table.records
     )
     return Table(table.name, (*table.columns, column), records)
-
-
-def _join(parts: list[str], record: TableRecord) -> str:
-    return "/".join(plain_text(record.values.get(part)) for part in parts)
 
 
 def _first(names: tuple[str, ...], table: Table) -> str | None:
@@ -161,55 +305,25 @@ NAMES = (
 )
 
 _OPENERS: dict[str, Opener] = {"table": read_table, "folders": read_folders}
-_READERS: dict[str, Reader] = {"votes": items_of_votes, "behaviours": behaviours}
-
-
-class AdapterFile(BuiltinModel):
-    """One YAML file; the fields of `Adapter`, hooks by name."""
-
-    title: str
-    judged: str
-    file: str
-    licence: str
-    scale: str
-    instruction: str
-    rubric: str
-    columns: dict[str, list[str]]
-    optional: list[str] = Field(default_factory=list)
-    stratify: list[str] = Field(default_factory=list)
-    always: str | None = None
-    labels: dict[str | int | float | bool, str | int | float | bool] | None = None
-    key: str | None = None
-    opener: str = "table"
-    reader: str | None = None
-    note: str | None = None
-    pending: str | None = None
-    failing: int | None = None
-    asks_for_truth: bool = True
+_READERS: dict[str | None, Reader] = {"votes": items_of_votes, "behaviours": behaviours}
 
 
 def read_adapter(name: str) -> Adapter:
-    text = files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8")
-    body = AdapterFile.model_validate(load_builtin(text))
+    """The adapter of one file: its keys are the fields of `Adapter`, hooks by name; others raise an error."""
+    body = load_builtin(files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8"))
+    task = Task(body.pop("instruction").strip(), body.pop("rubric").strip(), parse_scale(body.pop("scale")))
+    opener, reader = _OPENERS[body.pop("opener", "table")], _READERS.get(body.pop("reader", None))
+    columns = {part: tuple(names) for part, names in body.pop("columns").items()}
+    stratify, optional = tuple(body.pop("stratify", ())), frozenset(body.pop("optional", ()))
     return Adapter(
         name=name,
-        title=body.title,
-        task=Task(body.instruction.strip(), body.rubric.strip(), parse_scale(body.scale)),
-        judged=body.judged,
-        file=body.file,
-        licence=body.licence,
-        columns={part: tuple(names) for part, names in body.columns.items()},
-        optional=frozenset(body.optional),
-        stratify=tuple(body.stratify),
-        always=body.always,
-        labels=body.labels,
-        key=body.key,
-        opener=_OPENERS[body.opener],
-        reader=None if body.reader is None else _READERS[body.reader],
-        note=body.note,
-        pending=body.pending,
-        failing=body.failing,
-        asks_for_truth=body.asks_for_truth,
+        task=task,
+        opener=opener,
+        reader=reader,
+        columns=columns,
+        stratify=stratify,
+        optional=optional,
+        **body,
     )
 
 

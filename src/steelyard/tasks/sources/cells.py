@@ -89,16 +89,13 @@ class LabelMap:
             return None
         answer = self._known.get(normal(cell))
         if answer is None:
+            known = list(self._known)
+            expected = ", ".join(known if len(known) <= 12 else [*known[:3], "…", known[-1]])
             raise DataError(
-                f"{where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected one of "
-                f"{self._expected()}; correct the row or say under labels what it means."
+                f"{where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected one of {expected}; "
+                "correct the row or say under labels what it means."
             )
         return answer
-
-    def _expected(self) -> str:
-        known = list(self._known)
-        shown = known if len(known) <= 12 else [*known[:3], "…", known[-1]]
-        return ", ".join(shown)
 
     def _given(self, labels: Labels) -> dict[str, str]:
         known: dict[str, str] = {}

@@ -15,9 +15,7 @@ from steelyard.tasks.sources.table import Table, table_of_objects
 from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
 
-OWN_COLUMNS = ("id", "sample", "epoch", "task", "model", "input", "target", "error", "messages")
 PARTS = {"id": "id", "cluster": "sample", "request": "input", "messages": "messages", "author": "model"}
-"""Which of them plays which part, where a study does not say otherwise."""
 NO_ERROR = "none"
 """What the column `error` holds of a sample that ended without one, so that `where` can choose those."""
 _UNCHANGED = "UNCHANGED"
@@ -62,7 +60,6 @@ def open_log(path: Path) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, in a line; of a whole list of faults the first, with its place in the log."""
     faults = error.errors() if hasattr(error, "errors") else []
     if faults and "loc" in faults[0]:
         place = ".".join(map(str, faults[0]["loc"]))
@@ -102,17 +99,13 @@ def _row(sample: Any, log: Any, path: Path, several: bool) -> tuple[str, dict[st
         "task": log.eval.task,
         "model": log.eval.model,
         "input": "" if transcript is None else transcript.request,
-        "target": _target(sample.target),
+        "target": sample.target if isinstance(sample.target, str) else "\n".join(map(str, sample.target)),
         "error": NO_ERROR if sample.error is None else sample.error.message.strip() or "error",
         "messages": transcript,
     }
-    told = json_value(sample.metadata or {})
-    metadata = {f"metadata.{key}" if key in own else key: value for key, value in told.items()}
+    given = json_value(sample.metadata or {})
+    metadata = {f"metadata.{key}" if key in own else key: value for key, value in given.items()}
     return where, {**metadata, **dict(_score_columns(transcript_scores(sample))), **own}
-
-
-def _target(target: Any) -> str:
-    return target if isinstance(target, str) else "\n".join(map(str, target))
 
 
 def _score_columns(scores: tuple[RunScore, ...]) -> Iterator[tuple[str, Any]]:
@@ -128,7 +121,6 @@ def _score_columns(scores: tuple[RunScore, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def _score(name: str, score: Any) -> RunScore:
-    """A score with everything that was ever said; without a history its value is the scorer's own."""
     if not score.history:
         return RunScore(name, (_entry(score, None, None),))
     entries: list[ScoreEntry] = []

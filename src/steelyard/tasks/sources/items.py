@@ -33,7 +33,6 @@ class Columns(BaseModel):
     """What was asked; without it the request is empty."""
     response: str | None = Field(default=None, min_length=1)
     messages: str | None = Field(default=None, min_length=1)
-    """An agent's run as a list of chat messages, in the place of `response`."""
     response_1: str | None = Field(default=None, min_length=1)
     response_2: str | None = Field(default=None, min_length=1)
     label: str | None = Field(default=None, min_length=1)
@@ -43,7 +42,6 @@ class Columns(BaseModel):
     cluster: str | None = Field(default=None, min_length=1)
     """What rows share, so that they are not independent; without it each row stands for itself."""
     rubric: str | None = Field(default=None, min_length=1)
-    """Rubric of the row: a text, or a list of points."""
     reference: str | None = Field(default=None, min_length=1)
     author: str | None = Field(default=None, min_length=1)
     author_1: str | None = Field(default=None, min_length=1)
@@ -56,7 +54,6 @@ class Columns(BaseModel):
                 yield part, column
 
     def over(self, parts: Mapping[str, str]) -> Columns:
-        """This map laid over what a format says of its own columns."""
         return Columns(**{**parts, **dict(self.used())})
 
     def check(self, scale: Scale) -> None:
@@ -92,7 +89,6 @@ TEXTS: dict[str, Callable[[Item], str]] = {
     "response_1": lambda item: item.responses[0],
     "response_2": lambda item: item.responses[1],
 }
-"""Parts that a judge reads, and where an item has them."""
 
 
 def load_items(
@@ -198,18 +194,25 @@ class _ItemRow:
     def item(self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None) -> Item:
         name = self._id()
         transcript = self._transcript(name) if self._columns.messages else None
+        if self._columns.request:
+            request = self._long("request")
+        else:
+            request = "" if transcript is None else transcript.request
+        column = self._columns.label
+        authors = [self._cell(part.replace("response", "author")) for part in responses]
+        stratum = None if stratify is None else self._record.values.get(stratify)
         return Item(
             id=name,
-            request=self._request(transcript),
+            request=request,
             responses=(
                 tuple(self._long(part) for part in responses)
                 if transcript is None
                 else (render_transcript(transcript),)
             ),
             cluster=self._optional("cluster", plain_text) or name,
-            label=self._label(labels),
-            authors=self._authors(responses),
-            stratum=self._short(stratify),
+            label=None if column is None else labels.read(self._cell("label"), self._where, column),
+            authors=None if any(map(is_missing, authors)) else tuple(map(plain_text, authors)),
+            stratum=None if is_missing(stratum) else plain_text(stratum),
             rubric=self._optional("rubric", lambda cell: rubric_text(cell, self._where)),
             reference=self._optional("reference", lambda cell: long_text(cell, self._where)),
             transcript=transcript,
@@ -233,11 +236,6 @@ class _ItemRow:
                 "fill it, or leave id out and rows are numbered."
             )
         return plain_text(cell)
-
-    def _request(self, transcript: Transcript | None) -> str:
-        if self._columns.request:
-            return self._long("request")
-        return "" if transcript is None else transcript.request
 
     def _transcript(self, name: str) -> Transcript:
         cell = self._cell("messages")
@@ -274,18 +272,6 @@ class _ItemRow:
     def _optional(self, part: str, read: Callable[[Any], str]) -> str | None:
         cell = self._cell(part)
         return None if is_missing(cell) else read(cell)
-
-    def _short(self, column: str | None) -> str | None:
-        cell = None if column is None else self._record.values.get(column)
-        return None if is_missing(cell) else plain_text(cell)
-
-    def _label(self, labels: LabelMap) -> str | None:
-        column = self._columns.label
-        return None if column is None else labels.read(self._cell("label"), self._where, column)
-
-    def _authors(self, responses: Iterable[str]) -> tuple[str, ...] | None:
-        cells = [self._cell(part.replace("response", "author")) for part in responses]
-        return None if any(map(is_missing, cells)) else tuple(map(plain_text, cells))
 
 
 def _refuse_twins(table: Table, columns: Columns, items: list[Item]) -> None:

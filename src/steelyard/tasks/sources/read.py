@@ -9,12 +9,12 @@ import reprlib
 import warnings
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from steelyard.errors import DataError
-from steelyard.tasks.sources.delimited import read_csv, read_tsv
-from steelyard.tasks.sources.encoding import read_bytes, read_text
+from steelyard.tasks.sources.delimited import read_bytes, read_csv, read_text
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
 from steelyard.tasks.sources.table import Lost, Table, TableRecord, table_of, table_of_objects
 
@@ -33,15 +33,14 @@ def read_jsonl(path: Path) -> Table:
 
 
 def read_json(path: Path) -> Table:
-    """A list of objects, or one object that holds exactly one such list; or an Inspect log."""
     body = _parsed(str(path), read_text(path))
     if is_log(body):
         return read_inspect(path)
-    rows = _only_list(body) if isinstance(body, dict) else body
+    rows, content = body, f"a {type(body).__name__}"
+    if isinstance(body, dict):
+        lists = [value for value in body.values() if isinstance(value, list)]
+        rows, content = lists[0] if len(lists) == 1 else None, "an object without one list of rows"
     if not isinstance(rows, list):
-        content = (
-            "an object without one list of rows" if isinstance(body, dict) else f"a {type(body).__name__}"
-        )
         raise DataError(f"{path}: found {content}, expected a JSON list of objects; correct the file.")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -49,11 +48,6 @@ def read_json(path: Path) -> Table:
                 f"{path}, row {number}: found a {type(row).__name__}, expected an object; correct it."
             )
     return table_of_objects(str(path), [(f"row {number}", row) for number, row in enumerate(rows, start=1)])
-
-
-def _only_list(body: dict[str, Any]) -> list[Any] | None:
-    lists = [value for value in body.values() if isinstance(value, list)]
-    return lists[0] if len(lists) == 1 else None
 
 
 def _parsed(where: str, text: str) -> Any:
@@ -86,9 +80,13 @@ def read_parquet(path: Path) -> Table:
 def read_xlsx(path: Path) -> Table:
     """The values of the first sheet; an empty cell is an empty text, for a sheet knows no other nothing."""
     rows = _sheet(path)
-    header = _header(rows[0]) if rows else ()
+    header = tuple(str(name).strip() if _filled(name) else "" for name in rows[0]) if rows else ()
+    while header and not header[-1]:
+        header = header[:-1]
     records = [
-        TableRecord(number, f"row {number}", dict(zip(header, map(_cell, row), strict=False)))
+        TableRecord(
+            number, f"row {number}", dict(zip(header, ("" if c is None else c for c in row), strict=False))
+        )
         for number, row in enumerate((row for row in rows[1:] if any(map(_filled, row))), start=1)
     ]
     return table_of(str(path), header, records)
@@ -147,26 +145,15 @@ def _calculated_on_opening(data: bytes) -> bool:
     return re.search(rb"""fullCalcOnLoad=["'](1|true)["']""", book) is not None
 
 
-def _header(row: tuple[Any, ...]) -> tuple[str, ...]:
-    names = [str(name).strip() if _filled(name) else "" for name in row]
-    while names and not names[-1]:
-        names.pop()
-    return tuple(names)
-
-
 def _filled(cell: Any) -> bool:
     return cell is not None and cell != ""
-
-
-def _cell(cell: Any) -> Any:
-    return "" if cell is None else cell
 
 
 Format: TypeAlias = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "inspect"]
 
 _READERS: dict[str, Callable[[Path], Table]] = {
     "csv": read_csv,
-    "tsv": read_tsv,
+    "tsv": partial(read_csv, delimiter="\t"),
     "jsonl": read_jsonl,
     "json": read_json,
     "parquet": read_parquet,

@@ -23,7 +23,6 @@ Sample: TypeAlias = int | PerStratum
 SampleField: TypeAlias = Annotated[
     Annotated[int, Field(ge=1)] | PerStratum | None, Expected("a number from 1 on or {per_stratum: N}")
 ]
-"""The same as a file has it; null takes all there is."""
 
 T = TypeVar("T")
 
@@ -51,12 +50,8 @@ def draw(
     if isinstance(sample, PerStratum):
         chosen = [thing for group in strata.values() for thing in group[: sample.per_stratum]]
     else:
-        chosen = _dealt(list(strata.values()), sample)
-    kept = {name(thing) for thing in chosen}
-    return [thing for thing in things if name(thing) in kept]
-
-
-def _dealt(groups: list[list[T]], count: int) -> list[T]:
-    longest = max((len(group) for group in groups), default=0)
-    rounds = (group[turn] for turn in range(longest) for group in groups if turn < len(group))
-    return list(islice(rounds, count))
+        longest = max(map(len, strata.values()), default=0)
+        rounds = (group[n] for n in range(longest) for group in strata.values() if n < len(group))
+        chosen = list(islice(rounds, sample))
+    names = {name(thing) for thing in chosen}
+    return [thing for thing in things if name(thing) in names]

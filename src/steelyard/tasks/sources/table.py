@@ -14,8 +14,6 @@ from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A cell whose content the file does not hold."""
-
     reason: str
 
 
@@ -40,8 +38,13 @@ class Table:
 
     def require(self, column: str, role: str) -> None:
         if column not in self.columns:
+            folded = {name.strip().casefold(): name for name in self.columns}
+            close = get_close_matches(column.strip().casefold(), folded, n=1)
+            hint = f"did you mean {folded[close[0]]!r}? " if close else ""
+            names = ", ".join(repr(name) for name in self.columns[:30])
+            more = f" and {len(self.columns) - 30} more" if len(self.columns) > 30 else ""
             raise DataError(
-                f"{self.name}: no column {column!r} for {role}; {self._hint(column)}found: {self._listed()}; "
+                f"{self.name}: no column {column!r} for {role}; {hint}found: {names}{more}; "
                 "correct the map of columns."
             )
         if self.columns.count(column) > 1:
@@ -57,15 +60,6 @@ class Table:
                     "without its value; save the file in a spreadsheet, or write the column as text."
                 )
 
-    def _hint(self, column: str) -> str:
-        folded = {name.strip().casefold(): name for name in self.columns}
-        close = get_close_matches(column.strip().casefold(), folded, n=1)
-        return f"did you mean {folded[close[0]]!r}? " if close else ""
-
-    def _listed(self) -> str:
-        shown = ", ".join(repr(name) for name in self.columns[:30])
-        return shown + (f" and {len(self.columns) - 30} more" if len(self.columns) > 30 else "")
-
 
 def table_of(name: str, columns: tuple[str, ...], records: list[TableRecord]) -> Table:
     if not records:
@@ -75,7 +69,6 @@ def table_of(name: str, columns: tuple[str, ...], records: list[TableRecord]) ->
 
 
 def table_of_objects(name: str, bodies: list[tuple[str, dict[str, Any]]]) -> Table:
-    """Rows that bring their own keys: the columns are all keys, in the order in which they appear."""
     columns = tuple(dict.fromkeys(key for _, body in bodies for key in body))
     records = [TableRecord(number, where, body) for number, (where, body) in enumerate(bodies, start=1)]
     return table_of(name, columns, records)
@@ -91,22 +84,18 @@ def filter_rows(table: Table, where: Where) -> Table:
     for column, values in where.items():
         table.require(column, "where")
         wanted[column] = {normal(value) for value in (values if isinstance(values, list) else [values])}
-    records = [
-        record
-        for record in table.records
-        if all(normal(_or_empty(record.values.get(column))) in values for column, values in wanted.items())
-    ]
+    records = []
+    for record in table.records:
+        cells = {column: record.values.get(column) for column in wanted}
+        if all(normal("" if cell is None else cell) in wanted[column] for column, cell in cells.items()):
+            records.append(record)
     if not records:
-        shown = ", ".join(f"{column}: {value!r}" for column, value in where.items())
+        condition = ", ".join(f"{column}: {value!r}" for column, value in where.items())
         raise DataError(
-            f"{table.name}: none of {pluralize(len(table.records), 'row')} fits where {{{shown}}}; "
+            f"{table.name}: none of {pluralize(len(table.records), 'row')} fits where {{{condition}}}; "
             "correct the condition."
         )
     return replace(table, records=tuple(records))
-
-
-def _or_empty(cell: object) -> object:
-    return "" if cell is None else cell
 
 
 def join_tables(prompts: Table, responses: Table, key: str) -> Table:

@@ -6,21 +6,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from steelyard.errors import DataError
-from steelyard.tasks.transcripts.transcript import (
-    ASSISTANT,
-    OTHER_BLOCKS,
-    REASONING,
-    ROLES,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    Block,
-    ToolCall,
-    Turn,
-)
+from steelyard.tasks.transcripts.transcript import Block, BlockKind, Role, ToolCall, Turn
 
 
 def json_value(value: Any) -> Any:
@@ -38,19 +27,19 @@ def json_value(value: Any) -> Any:
     return str(value)
 
 
-_ROLES = {
-    **{role: role for role in ROLES},
-    "developer": SYSTEM,
-    "function": TOOL,
+_ROLES: dict[str, Role] = {
+    **{role: role for role in get_args(Role)},
+    "developer": "system",
+    "function": "tool",
     "human": "user",
-    "ai": ASSISTANT,
+    "ai": "assistant",
 }
 _WORDS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Kinds of blocks that are text, to the key that holds it."""
 _THOUGHTS = {"reasoning": "reasoning", "thinking": "thinking", "redacted_thinking": "data"}
 """Kinds of blocks that are reasoning, to the key that holds it."""
-_OTHERS = {
-    **{kind: kind for kind in OTHER_BLOCKS},
+_OTHERS: dict[str, BlockKind] = {
+    **{kind: kind for kind in get_args(BlockKind) if kind not in ("text", "reasoning")},
     "image_url": "image",
     "input_audio": "audio",
     "file": "document",
@@ -95,9 +84,8 @@ def _turns(message: Any, where: str) -> Iterable[Turn]:
         )
     role = _ROLES.get(str(message.get("role")))
     if role is None:
-        raise DataError(
-            f"{where}: the role is {message.get('role')!r}, expected one of {', '.join(ROLES)}; correct it."
-        )
+        known = ", ".join(get_args(Role))
+        raise DataError(f"{where}: the role is {message.get('role')!r}, expected one of {known}; correct it.")
     blocks: list[Block] = []
     calls = [_call(call, n, where) for n, call in enumerate(_listed(message.get("tool_calls"), where), 1)]
     calls += [_call({"function": message["function_call"]}, 1, where)] if message.get("function_call") else []
@@ -106,26 +94,28 @@ def _turns(message: Any, where: str) -> Iterable[Turn]:
         kind = part.get("type", "text")
         if kind == "tool_result":
             results.append(_result(part, where))
-        elif kind == "tool_use" and "input" in part and role == ASSISTANT:
+        elif kind == "tool_use" and "input" in part and role == "assistant":
             calls.append(_call({"id": part.get("id"), "function": part}, len(calls) + 1, where))
         else:
             blocks.append(_block(part, where))
     yield from results
+    error = message.get("error")
+    if isinstance(error, Mapping):
+        error = error.get("message") or error.get("type")
     if blocks or calls or not results:
         yield Turn(
             role=role,
             blocks=tuple(blocks),
             calls=tuple(calls),
-            call=_text(message.get("tool_call_id")) if role == TOOL else None,
-            function=_text(message.get("function") or message.get("name")) if role == TOOL else None,
-            error=_error(message.get("error")),
+            call=_text(message.get("tool_call_id")) if role == "tool" else None,
+            function=_text(message.get("function") or message.get("name")) if role == "tool" else None,
+            error=_text(error),
             id=_text(message.get("id")),
             model=_text(message.get("model")),
         )
 
 
 def _parts(message: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
-    """The blocks of a message, reasoning that stands beside its content first."""
     beside = message.get("reasoning_content") or message.get("reasoning")
     thoughts: list[Mapping[str, Any]] = (
         [{"type": "reasoning", "reasoning": beside}] if isinstance(beside, str) and beside else []
@@ -144,7 +134,7 @@ def _parts(message: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
 
 def _spelled(content: Any, role: Any) -> Any:
     """What a tool returned as a value of its own, in JSON; everything else as it is."""
-    if _ROLES.get(str(role)) != TOOL:
+    if _ROLES.get(str(role)) != "tool":
         return content
     if isinstance(content, Mapping):
         return [content] if "type" in content else json.dumps(content, ensure_ascii=False)
@@ -152,26 +142,23 @@ def _spelled(content: Any, role: Any) -> Any:
 
 
 def _block(part: Mapping[str, Any], where: str) -> Block:
-    kind = str(part.get("type", "text"))
+    given = str(part.get("type", "text"))
     rest = {key: value for key, value in part.items() if key != "type" and value is not None}
-    if kind in _WORDS:
-        return Block(TEXT, str(rest.pop(_WORDS[kind], "") or ""), _body(rest))
-    if kind in _THOUGHTS:
-        hidden = bool(rest.get("redacted")) or kind == "redacted_thinking"
-        words = rest.pop(_THOUGHTS[kind], "") if not hidden else rest.get("summary", "")
-        return Block(REASONING, str(words or ""), _body(rest))
-    if kind in _OTHERS:
-        return Block(_OTHERS[kind], "", _body(rest))
-    known = ", ".join(sorted({*_WORDS, *_THOUGHTS, *_OTHERS, "tool_result"}))
-    raise DataError(f"{where}: unknown block {kind!r}, expected one of {known}; correct or remove it.")
-
-
-def _body(rest: dict[str, Any]) -> dict[str, Any] | None:
-    return json_value(rest) if rest else None
+    kind: BlockKind
+    if given in _WORDS:
+        kind, words = "text", rest.pop(_WORDS[given], "")
+    elif given in _THOUGHTS:
+        hidden = bool(rest.get("redacted")) or given == "redacted_thinking"
+        kind, words = "reasoning", rest.get("summary", "") if hidden else rest.pop(_THOUGHTS[given], "")
+    elif given in _OTHERS:
+        kind, words = _OTHERS[given], ""
+    else:
+        known = ", ".join(sorted({*_WORDS, *_THOUGHTS, *_OTHERS, "tool_result"}))
+        raise DataError(f"{where}: unknown block {given!r}, expected one of {known}; correct or remove it.")
+    return Block(kind, str(words or ""), json_value(rest) if rest else None)
 
 
 def _call(call: Any, number: int, where: str) -> ToolCall:
-    """A call in the form of chat completions, of Inspect, or of content blocks."""
     if not isinstance(call, Mapping):
         raise DataError(f"{where}: tool call {number} is a {type(call).__name__}, expected an object.")
     inner = call.get("function")
@@ -196,10 +183,9 @@ def _arguments(given: Any) -> tuple[dict[str, Any], str | None]:
 
 
 def _result(part: Mapping[str, Any], where: str) -> Turn:
-    """A tool's result that stands as a block in a user's message."""
     blocks = tuple(_block(inner, where) for inner in _parts(part, where))
     failed = "the tool reported an error" if part.get("is_error") else None
-    return Turn(TOOL, blocks, call=_text(part.get("tool_use_id")), error=failed)
+    return Turn("tool", blocks, call=_text(part.get("tool_use_id")), error=failed)
 
 
 def _named_results(turns: list[Turn]) -> tuple[Turn, ...]:
@@ -210,7 +196,7 @@ def _named_results(turns: list[Turn]) -> tuple[Turn, ...]:
     for turn in turns:
         names |= {call.id: call.function for call in turn.calls}
         waiting = list(turn.calls) if turn.calls else waiting
-        if turn.role == TOOL:
+        if turn.role == "tool":
             if turn.call is None and waiting:
                 turn = replace(turn, call=waiting[0].id)
             waiting = [call for call in waiting if call.id != turn.call]
@@ -226,12 +212,6 @@ def _listed(value: Any, where: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         raise DataError(f"{where}: found a {type(value).__name__}, expected a list; correct it.")
     return list(value)
-
-
-def _error(value: Any) -> str | None:
-    if isinstance(value, Mapping):
-        value = value.get("message") or value.get("type")
-    return _text(value)
 
 
 def _text(value: Any) -> str | None:

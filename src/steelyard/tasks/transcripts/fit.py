@@ -10,14 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
-from steelyard.tasks.transcripts.transcript import (
-    TOOL,
-    Transcript,
-    Turn,
-    clip_text,
-    message,
-    render_transcript,
-)
+from steelyard.tasks.transcripts.transcript import Transcript, Turn, clip_text, message, render_transcript
 
 SHORTEST = 200
 """Characters that a text keeps before whole messages are left out."""
@@ -30,12 +23,10 @@ _GAP = "\n\n"
 class Fitted:
     text: str
     cut: int = 0
-    """Characters of the whole rendering that are missing."""
     messages: int = 0
 
     @property
     def kept(self) -> str:
-        """What is left of the run, without the sentence at its head."""
         return self.text.partition(_GAP)[2] if self.cut else self.text
 
 
@@ -53,17 +44,15 @@ def fitted(transcript: Transcript, characters: int) -> Fitted | None:
 
 
 def _shortened_tools(transcript: Transcript, cap: int) -> list[str]:
-    """Messages whose tool results have at most so many characters."""
     return [
-        message(number, _capped(turn, cap) if turn.role == TOOL else turn)
+        message(number, _capped(turn, cap) if turn.role == "tool" else turn)
         for number, turn in enumerate(transcript.turns, start=1)
     ]
 
 
 def _shortened(transcript: Transcript, cap: int) -> list[str]:
-    """Messages none of whose texts has more characters, tool results at their shortest."""
     return [
-        message(number, _capped(turn, SHORTEST if turn.role == TOOL else cap), arguments=cap)
+        message(number, _capped(turn, SHORTEST if turn.role == "tool" else cap), arguments=cap)
         for number, turn in enumerate(transcript.turns, start=1)
     ]
 

@@ -15,11 +15,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from steelyard.review.progress import review_progress
-from steelyard.review.review_writer import TEMPLATES
 from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import ReviewerEdit
 from steelyard.review.vote_file import export_votes
-from steelyard.review.votes import DISPUTED
+from steelyard.review.votes import DISPUTED, TEMPLATES
 from steelyard.store.review_log import StaleError
 from steelyard.web.access import error_page, json_error
 from steelyard.web.pages import (

@@ -13,7 +13,7 @@ from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
 from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
 from steelyard.store.review_log import Vote
-from steelyard.tasks.transcripts.transcript import SYSTEM, TOOL, Turn
+from steelyard.tasks.transcripts.transcript import Turn
 
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
@@ -149,7 +149,7 @@ class EditableTurn:
     @property
     def folded(self) -> bool:
         """True where it stands behind a click: boilerplate, or long and unchanged."""
-        boilerplate = self.role in (SYSTEM, TOOL) or len(self.now) > LONG
+        boilerplate = self.role in ("system", "tool") or len(self.now) > LONG
         return not self.edited and boilerplate
 
 

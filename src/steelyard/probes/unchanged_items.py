@@ -1,0 +1,177 @@
+"""Probes that show items as they are: natural pairs in both orders, self-preference, repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from steelyard.errors import ConfigError
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
+from steelyard.metrics.pairs.equals import TIE_RATE
+from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
+from steelyard.metrics.pairs.natural import (
+    ACCURACY_BOTH,
+    FLIP_FIRST,
+    FLIP_SECOND,
+    ORDER_CONSISTENCY,
+    natural_estimates,
+    prompt_family,
+)
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.run.self_preference import (
+    NO_FAMILY,
+    SELF_PREFERENCE,
+    pair_treatments,
+    score_treatments,
+    self_preference,
+    vendor_of,
+)
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.metrics.scores.shares import OWN_LABELS
+from steelyard.probes.probe import PAIRWISE, POINTWISE, REPEATS, Design, Showing, both_orders, pointwise
+from steelyard.stimuli.natural import NATURAL, natural_pair
+from steelyard.stimuli.original import ORIGINAL, original_of
+from steelyard.verdicts.observations import Observations
+
+REPLICATES = 5
+
+
+class Position:
+    name = "position"
+    title = "Natural pairs"
+    question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
+    metrics = (
+        ACCURACY,
+        ACCURACY_BOTH,
+        KAPPA,
+        ORDER_CONSISTENCY,
+        FLIP_FIRST,
+        FLIP_SECOND,
+        ONE_SIDED_COMMIT,
+        NO_PREFERENCE,
+        NET_SLOT_PREFERENCE,
+        LENGTH_LEAN,
+        LONGER_CHOSEN,
+        REPEAT_FLIP_RATE,
+        SWAP_FLIP_RATE,
+        FLIP_EXCESS,
+        TIE_RATE,
+        UNREADABLE_RATE,
+        FAILED_RATE,
+    )
+    forms = (PAIRWISE,)
+    needs = "data with two responses a row"
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del protocols
+        if not design.items:
+            raise ConfigError(
+                "probe 'position': the built-in catalogue holds no natural pairs; give data with two "
+                "responses a row, use `steelyard import` on recorded verdicts, or leave the probe out."
+            )
+        pairs = [natural_pair(item, self.name) for item in design.items]
+        return both_orders(pairs, "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        mine = observations.filter(self.name)
+        chosen = {protocol: mine.filter(protocol=protocol) for protocol in mine.protocols_seen}
+        pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
+        family = prompt_family(pairs)
+        longer = mine.shown.longer_by_name
+        estimates: list[Estimate] = []
+        for protocol, rows in chosen.items():
+            labelled = collect(rows.filter(labelled=True))
+            test = family.get(protocol)
+            estimates += natural_estimates(
+                EstimateContext.for_protocol(judge, "position", protocol, seed),
+                pairs[protocol],
+                labelled,
+                test,
+                longer,
+            )
+        return estimates
+
+
+class SelfPreference:
+    """Items whose author models are known, as they are; what other probes ask of them is not asked again."""
+
+    name = "self_preference"
+    title = "Self-preference"
+    question = "Does the judge favour texts of its own model family over others that people valued alike?"
+    metrics = (SELF_PREFERENCE,)
+    forms = (PAIRWISE, POINTWISE)
+
+    def __init__(self, families: Mapping[str, str] | None = None) -> None:
+        """`families` maps names of judges and authors to families, where their names do not tell."""
+        known = families or {}
+        if not isinstance(known, Mapping) or not all(isinstance(family, str) for family in known.values()):
+            raise ConfigError(
+                f"probe 'self_preference': families is {families!r}, expected names with their families, "
+                "such as {my-judge: openai}."
+            )
+        self.families = dict(known)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del protocols
+        items = [item for item in design.items if item.authors]
+        if not items:
+            raise ConfigError(
+                "probe 'self_preference': no item says who wrote its text; map a column as author (for pairs "
+                "author_1 and author_2), or leave the probe out."
+            )
+        if design.form == PAIRWISE:
+            # The stimuli of the probe `position`, so that one call serves both.
+            pairs = [natural_pair(item, "position") for item in items]
+            return both_orders(pairs, "base", design.replicates)
+        return pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        mine = [
+            o
+            for o in observations
+            if o.stimulus.authors and o.protocol == "base" and o.stimulus.kind in (ORIGINAL, NATURAL)
+        ]
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        family = vendor_of(judge, self.families)
+        if family is None:
+            return [context.undefined(SELF_PREFERENCE, NO_FAMILY)]
+        if any(o.own_label for o in mine):
+            return [context.undefined(SELF_PREFERENCE, OWN_LABELS)]
+        authors = {author for o in mine for author in o.stimulus.authors or ()}
+        own = frozenset(author for author in authors if vendor_of(author, self.families) == family)
+        treatments = [*score_treatments(mine, own), *pair_treatments(mine, own)]
+        return [self_preference(context, treatments, mine)]
+
+
+class StochasticStability:
+    name = "stochastic_stability"
+    title = "Same input again"
+    section = REPEATS
+    whole = True
+    question = "Does the judge give the same verdict when it sees the same input again?"
+    metrics = METRICS
+    unchanged = True
+    forms = (POINTWISE,)
+
+    def __init__(self, replicates: int = REPLICATES) -> None:
+        self.replicates = check_replicates(self.name, replicates)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del protocols
+        return pointwise(design.originals, "base", max(self.replicates, design.replicates))
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        mine = observations.filter(ORIGINAL)
+        return pointwise_estimates(
+            EstimateContext.for_protocol(judge, self.name, "base", seed), mine, unchanged=True
+        )
+
+
+def check_replicates(probe: str, replicates: int) -> int:
+    if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
+        raise ConfigError(f"probe {probe!r}: replicates is {replicates!r}, expected a number from 2 on.")
+    return replicates
