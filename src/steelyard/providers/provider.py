@@ -27,7 +27,7 @@ class Provider(Protocol):
     """
 
     info: ClassVar[ProviderInfo]
-    """What this provider is; the laboratory knows no provider by name."""
+    """What this provider is; no other module knows a provider by name."""
 
     concurrency: int
     """Calls that make sense at the same time; the runner's limit may be lower."""
