@@ -162,7 +162,7 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
         protocol = estimate.group.get("protocol", "base")
         if estimate.status not in _GRAVITY or protocol != "base" or not numbers.defined(estimate):
             continue
-        if any(part in estimate.group for part in PARTS):
+        if any(part in estimate.group for part in PARTS) or not _has_limit(estimate):
             continue
         place = f"{estimate.probe} {estimate.metric}" if estimate.metric == MERIT.id else estimate.metric
         known = chosen.get(place)
@@ -190,6 +190,13 @@ def _name(estimate: Estimate, among_several: bool) -> str:
         return f"{metric.short}, one step apart"
     own_probe = estimate.metric in ("excess_flip", "invariance") or among_several
     return f"{metric.short}: {probe_label(estimate.probe)}" if own_probe else metric.short
+
+
+def _has_limit(estimate: Estimate) -> bool:
+    """Whether the word rests on a limit, a margin or chance; that of a test of the fit does not."""
+    metric = metric_named(estimate.metric)
+    limit = metric.limit_in(estimate.group, estimate.probe)
+    return limit is not None or metric.better is not None or metric.signed or metric.id == MERIT.id
 
 
 def _allowed(estimate: Estimate) -> tuple[float, float]:
