@@ -202,6 +202,18 @@ def test_what_no_call_can_get_past_is_told_once(vendor: Vendor, answer: Answer, 
         raise error
 
 
+def test_a_provider_that_builds_its_request_by_itself_is_not_said_to_be_refused_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It sends no field of ours, so nobody refused a temperature."""
+    monkeypatch.setattr(ChatCompletions, "fields", ())
+    server = ScriptedServer(completes())
+    (reply,) = ask(ROUTER, server, presented(temperature=0.5))
+    assert isinstance(reply, Reply)
+    assert "temperature" not in json.loads(server.requests[0].data)
+    assert "temperature" not in reply.effective
+
+
 def test_a_gateway_passes_on_what_the_vendor_behind_it_refused() -> None:
     raw = {"error": {"message": "Unsupported parameter: 'temperature'", "param": "temperature", "code": None}}
     metadata = {"raw": json.dumps(raw), "provider_name": "OpenAI"}

@@ -125,13 +125,14 @@ def _content(content: Any) -> str | None:
 def _usage(usage: Any) -> Usage:
     fields = usage if isinstance(usage, dict) else {}
     prompt, answer = token_count(fields, "prompt_tokens"), token_count(fields, "completion_tokens")
-    cached = token_count(fields.get("prompt_tokens_details"), "cached_tokens")
+    details = fields.get("prompt_tokens_details")
+    cached, written = token_count(details, "cached_tokens"), token_count(details, "cache_write_tokens")
     reasoning = token_count(fields.get("completion_tokens_details"), "reasoning_tokens")
     # Some servers leave hidden reasoning out of the completion; the total gives it away.
     if reasoning and token_count(fields, "total_tokens") == prompt + answer + reasoning:
         answer += reasoning
     cached = cached or token_count(fields, "prompt_cache_hit_tokens")
-    return Usage(prompt, answer, cached, reasoning, billed=_billed(fields))
+    return Usage(prompt, answer, cached, reasoning, written, billed=_billed(fields))
 
 
 def _billed(usage: dict[str, Any]) -> float | None:

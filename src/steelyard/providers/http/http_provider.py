@@ -8,6 +8,7 @@ formats, of a request and of a response.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -137,7 +138,9 @@ class HttpProvider(ABC):
         """What a call asks for beside its messages, by the judge's keys; what `extra` holds goes before."""
         decoding, options = presentation.decoding, self.judge.options
         asked = {
-            "response_format": answer_schema(presentation) if presentation.wants == "json" else None,
+            "response_format": answer_schema(presentation.answers, len(presentation.slots.texts) == 2)
+            if presentation.wants == "json"
+            else None,
             "max_tokens": decoding.max_tokens + self._thinking_tokens,
             "temperature": decoding.temperature,
             "seed": decoding.seed,
@@ -158,7 +161,12 @@ class HttpProvider(ABC):
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The parameters in force instead of ours; None stands for the server's own choice."""
+        """The parameters in force instead of ours; None stands for the server's own choice.
+
+        A provider without fields builds its request by itself, and nobody knows what it left out.
+        """
+        if not self.fields:
+            return {}
         sent, known = self.sent_fields(presentation, dialect), {each.name: each for each in self.fields}
         changed: dict[str, Any] = {}
         for name, value in self.requested_fields(presentation).items():
@@ -212,13 +220,13 @@ class HttpProvider(ABC):
         )
 
 
-def answer_schema(presentation: Presentation) -> dict[str, Any]:
+def answer_schema(answers: Sequence[str], pairwise: bool) -> dict[str, Any]:
     """Schema of the answer; strict servers want every key required, so an absent reason is null."""
     answer: dict[str, Any]
-    if len(presentation.slots.texts) == 2:
-        key, answer = "winner", {"type": "string", "enum": list(presentation.answers)}
+    if pairwise:
+        key, answer = "winner", {"type": "string", "enum": list(answers)}
     else:
-        key, answer = "score", {"type": "integer", "enum": [int(score) for score in presentation.answers]}
+        key, answer = "score", {"type": "integer", "enum": [int(score) for score in answers]}
     return {
         "type": "object",
         "properties": {"reason": {"type": ["string", "null"]}, key: answer},
