@@ -109,7 +109,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     """Token counts."""
     finish: str = "stop"
-    """`stop`, `length` (truncated), `refusal` or `filter`."""
+    """`stop`, `length` (truncated), `refusal`, `filter`, or `other`: for a reason that nobody knows."""
     served_model: str | None = None
     """The model the server says it used."""
     effective: Mapping[str, Any] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from steelyard.providers.http.error_body import (
     clean_name,
     clean_text,
     excerpt,
+    finish_of,
     finite_number,
     first_token_logprobs,
     parse_error,
@@ -82,6 +83,9 @@ _THINK, _END_THINK = "<think>", "</think>"
 
 _THOUGHTS = frozenset(("reasoning", "reasoning_text", "summary_text", "thinking"))
 _FINISH = {
+    **dict.fromkeys(
+        ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete", "COMPLETE"), "stop"
+    ),
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
@@ -174,7 +178,7 @@ class ChatCompletions(HttpProvider):
         choices = body.get("choices")
         choice = _first(choices) if isinstance(choices, list) and choices else None
         choice = choice if isinstance(choice, dict) else {}
-        finish = _FINISH.get(str(choice.get("finish_reason")), "stop")
+        finish = finish_of(choice.get("finish_reason"), _FINISH)
         # A filter may have taken the whole message away.
         message = choice.get("message", {} if finish == "filter" else None)
         if not isinstance(message, dict):
