@@ -740,7 +740,7 @@ def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: 
     assert error.retry_after is None
     limited = failure_of(sends("", 429, headers))
     assert isinstance(limited, TransientError)
-    assert limited.retry_after == 3600.0
+    assert limited.retry_after == 3601.0
     asked = failure_of(sends("", status, {**headers, "retry-after-ms": "20"}))
     assert isinstance(asked, TransientError)
     assert asked.retry_after == 0.02
