@@ -52,7 +52,8 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
     with closing(sqlite3.connect(folder / "run.db")) as store, store:
         found = {trial: json.loads(body) for trial, body in store.execute("SELECT trial, body FROM replies")}
     for body in found.values():
-        del body["usage"]["batched"], body["usage"]["dollars"]
+        del body["usage"]["batched"]
+        body["usage"].pop("dollars", None)
     return found
 
 
