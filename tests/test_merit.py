@@ -95,7 +95,8 @@ def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance(
     lost = [(RIGHT[0], "unreadable") if n % 2 else ("unreadable", RIGHT[1]) for n in range(100)]
     found = merit(ladder(lost))
     assert (found.value, found.excluded["unreadable"]) == (1.0, 100)
-    assert found.status == "inconclusive"
+    assert (found.status, found.missing_decides) == ("inconclusive", True)
+    assert not merit(ladder([RIGHT] * 5)).missing_decides
 
 
 def test_one_slot_or_no_better_text_leaves_merit_undefined() -> None:

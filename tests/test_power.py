@@ -163,7 +163,7 @@ def test_tasks_or_rows_are_what_is_missing(
     metric: str, probe: str, units: int, clusters: int, words: str
 ) -> None:
     estimate = Estimate("J", probe, metric, {}, "call", 0.1, n_calls=120, n_units=units, n_clusters=clusters)
-    assert more_data(estimate, 72) == f"{words} would decide in four runs of five, if the share stays"
+    assert more_data(estimate, 72) == f"{words} would decide in four runs of five, if the value stays"
 
 
 @pytest.mark.parametrize(("probe", "group"), [("vacuum", {}), ("ladder", {"delta": 1})])
@@ -175,7 +175,7 @@ def test_pairs_of_the_catalogue_are_bought_by_the_profile(probe: str, group: dic
     for profile, size in sizes.items():
         assert more_data(few, size - 4) == (
             f"profile {profile} ({size:,} calls of this kind, here 4) would decide in four runs of five, "
-            "if the share stays"
+            "if the value stays"
         )
     assert more_data(few, sizes["full"]) == BEYOND_FULL
     # Three repeats of each call are bought with the profile.

@@ -43,7 +43,7 @@ def test_too_few_calls_to_say_whether_few_are_lost() -> None:
     lost = [call(f"i{n}", "failed" if n == 3 else 1, 1) for n in range(20)]
     (reading,) = findings_of([JudgeEntry("j", "m", False, {})], loss_estimates("j", lost, 7))
     assert reading.status == "inconclusive"
-    assert "would decide in four runs of five, if the share stays" in reading.sentence
+    assert "would decide in four runs of five, if the value stays" in reading.sentence
 
 
 def test_where_no_call_is_lost_nothing_is_missing() -> None:

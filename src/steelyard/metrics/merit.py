@@ -107,36 +107,44 @@ def _ladder_merit(
     if not all_steps.defined:
         yield context.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
         return
-    word, gains = INCONCLUSIVE, [_gain(pairs, other, alpha) for other in baselines]
-    if not large.defined:
-        if _above_all(all_steps, gains):
-            word = CLEAR
-        elif all_steps.surely_below(USEFUL_ON_LADDER):
-            word = FLAGGED
-    elif large.surely_below(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED) or (
-        all_steps.limits[0] <= CHANCE_OF_PAIRS and all_steps.surely_below(USEFUL_ON_LADDER)
-    ):
-        word = FLAGGED
-    elif large.surely_above(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED) and _above_all(all_steps, gains):
-        word = CLEAR
-    yield all_steps.estimate(context, word)
+    gains = [_gain(pairs, other, alpha) for other in baselines]
+    word = _ladder_status(all_steps, large, gains)
+    complete = _ladder_status(all_steps.without_losses, large.without_losses, gains)
+    yield all_steps.estimate(context, word, missing_decides=word != complete)
     if large.defined:
         yield large.estimate(context.for_subgroup(steps=LARGE_STEPS), None)
+
+
+def _ladder_status(all_steps: _Choices, large: _Choices, gains: list[Span]) -> str:
+    below = all_steps.surely_below(USEFUL_ON_LADDER)
+    if not large.defined:
+        return CLEAR if _above_all(all_steps, gains) else FLAGGED if below else INCONCLUSIVE
+    if large.surely_below(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED):
+        return FLAGGED
+    if all_steps.limits[0] <= CHANCE_OF_PAIRS and below:
+        return FLAGGED
+    useful = large.surely_above(USEFUL_AT_LARGE_STEPS, sides=ONE_SIDED)
+    return CLEAR if useful and _above_all(all_steps, gains) else INCONCLUSIVE
 
 
 def _natural_merit(context: EstimateContext, pairs: Pairs, baselines: list[Pairs], alpha: float) -> Estimate:
     choices = _Choices.of(pairs, alpha)
     if not choices.defined:
         return context.undefined(MERIT, choices.reason, "call", choices.excluded)
-    word = INCONCLUSIVE
-    by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
-    if by_chance or any(_gain(pairs, other, alpha)[1] < USEFUL_GAIN for other in baselines):
-        word = FLAGGED
-    elif _Choices.of(pairs, alpha * SURER).surely_above(CHANCE_OF_PAIRS) and all(
-        _gain(pairs, other, alpha, sides=ONE_SIDED)[0] > 0 for other in baselines
-    ):
-        word = CLEAR
-    return _forecast(choices.estimate(context, word), CHANCE_OF_PAIRS)
+    useless = any(_gain(pairs, other, alpha)[1] < USEFUL_GAIN for other in baselines)
+    better = all(_gain(pairs, other, alpha, sides=ONE_SIDED)[0] > 0 for other in baselines)
+    surer = _Choices.of(pairs, alpha * SURER)
+
+    def status(choices: _Choices, surer: _Choices) -> str:
+        by_chance = choices.limits[0] <= CHANCE_OF_PAIRS and choices.surely_below(USEFUL_ON_NATURAL_PAIRS)
+        if by_chance or useless:
+            return FLAGGED
+        return CLEAR if better and surer.surely_above(CHANCE_OF_PAIRS) else INCONCLUSIVE
+
+    word = status(choices, surer)
+    complete = status(choices.without_losses, surer.without_losses)
+    estimate = choices.estimate(context, word, missing_decides=word != complete)
+    return _forecast(estimate, CHANCE_OF_PAIRS)
 
 
 def _agent_merit(context: EstimateContext, runs: Runs, alpha: float) -> Iterator[Estimate]:
@@ -211,6 +219,11 @@ class _Choices:
         """How far the value moves where calls without a verdict count as chance."""
         return _shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), sum(self.excluded.values()))
 
+    @property
+    def without_losses(self) -> _Choices:
+        """The same, as if every call had ended in a verdict."""
+        return replace(self, excluded={})
+
     def surely_above(self, floor: float, *, sides: int = 2) -> bool:
         """The lower limit lies above, missing verdicts counted as chance or not."""
         return self.mean.share_limits(1 - self.alpha / sides)[0] + min(0.0, self.by_chance) > floor
@@ -218,7 +231,9 @@ class _Choices:
     def surely_below(self, floor: float, *, sides: int = 2) -> bool:
         return self.mean.share_limits(1 - self.alpha / sides)[1] + max(0.0, self.by_chance) < floor
 
-    def estimate(self, context: EstimateContext, word: str | None) -> Estimate:
+    def estimate(
+        self, context: EstimateContext, word: str | None, *, missing_decides: bool = False
+    ) -> Estimate:
         return context.estimate(
             MERIT,
             unit="call",
@@ -230,6 +245,7 @@ class _Choices:
             excluded=dict(self.excluded),
             chance=CHANCE_OF_PAIRS,
             status=word,
+            missing_decides=missing_decides,
         )
 
 
@@ -297,11 +313,13 @@ def _agreement(context: EstimateContext, rows: Scores, value: float, limits: Spa
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
     scored = rows.where(rows.decided)
     shift = _shift(value, 0.0, len(scored), len(rows) - len(scored))
-    word = INCONCLUSIVE
-    if limits[0] + min(0.0, shift) > USEFUL_AGREEMENT:
-        word = CLEAR
-    elif limits[1] + max(0.0, shift) < USEFUL_AGREEMENT:
-        word = FLAGGED
+
+    def status(shift: float) -> str:
+        if limits[0] + min(0.0, shift) > USEFUL_AGREEMENT:
+            return CLEAR
+        return FLAGGED if limits[1] + max(0.0, shift) < USEFUL_AGREEMENT else INCONCLUSIVE
+
+    word = status(shift)
     estimate = context.estimate(
         MERIT,
         unit="call",
@@ -314,6 +332,7 @@ def _agreement(context: EstimateContext, rows: Scores, value: float, limits: Spa
         left_out=len(rows) - len(scored) - sum(rows.lost().values()),
         chance=0.0,
         status=word,
+        missing_decides=word != status(0.0),
     )
     return _forecast(estimate, USEFUL_AGREEMENT)
 

@@ -33,6 +33,21 @@ def _visible(text: str) -> str:
     return text
 
 
+def _variable(text: str) -> str:
+    """Refuse what may be a key itself; the message must not repeat it."""
+    parts = text.split("_")
+    is_key = any(len(part) >= _KEY_LENGTH and any(map(str.isdigit, part)) for part in parts)
+    if is_key or not (text.isascii() and text.isidentifier()):
+        raise ValueError(
+            "found what may be a key (not repeated here), expected the name of an environment variable; put "
+            "the key into a variable such as MY_API_KEY and write that name"
+        )
+    return text
+
+
+_KEY_LENGTH = 16
+"""Letters and digits in a row that no name of a variable has."""
+
 Line = Annotated[str, AfterValidator(_one_line)]
 
 Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line), AfterValidator(_visible)]
@@ -45,7 +60,9 @@ class Options(BaseModel):
     fields with `exclude=True`, which only shape the protocols.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, frozen=True, hide_input_in_errors=True
+    )
 
     owner: ClassVar[str] = ""
     """Whose keys these are, where the provider's name does not say it; empty where judges of others may
@@ -81,7 +98,7 @@ class CallOptions(Options):
 class HttpOptions(CallOptions):
     base_url: Line | None = None
     """Address up to and including the version."""
-    api_key_env: Line | None = None
+    api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     """Environment variable that holds the key."""
     requests_per_minute: float | None = Field(default=None, gt=0)
     """Calls a minute at this address, by all judges that are there; the strictest statement counts."""

@@ -78,7 +78,7 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     rows_text = pluralize(wanted, kind) if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
     return SampleSizeHint(
         f"add about {rows_text}, which would decide “{metric_named(figure.metric).short}” in four runs of "
-        "five if the share stays",
+        "five if the value stays",
         1 + wanted / max(1, figure.n_units),
     )
 
@@ -121,7 +121,7 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     runs, figure = max(needed, key=itemgetter(0))
     return SampleSizeHint(
         f"add about {pluralize(round_up(runs), 'run')} of agents, which would decide "
-        f"“{metric_named(figure.metric).short}” in four measurements of five if the share stays",
+        f"“{metric_named(figure.metric).short}” in four measurements of five if the value stays",
         1 + round_up(runs) / max(1, figure.n_units),
     )
 

@@ -41,7 +41,7 @@ from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import defined, figure
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
 
 MOST_FACTS = 3
 SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
@@ -200,10 +200,11 @@ class JudgeEvidence:
             )
         measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
         same = same_answer(self.figures)
+        lost = any(estimate.missing_decides for estimate in self.figures.merits())
         return ConclusionReason(
             UNKNOWN,
             f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
-            f"merit {measured}",
+            f"merit {measured}{f'; {MISSING_DECIDE}' if lost else ''}",
         )
 
     def _other_prompts(self) -> str:

@@ -31,7 +31,7 @@ from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_
 from steelyard.probes.probe import PROBES, Design
 from steelyard.tasks.checklist import catalogue
 
-CHANCE = "would decide in four runs of five, if the share stays"
+CHANCE = "would decide in four runs of five, if the value stays"
 BEYOND_FULL = (
     "no profile would decide it in four runs of five: write checklists of your own, or bring your data"
 )

@@ -187,7 +187,7 @@ def remarks(estimate: Estimate) -> str:
         f"bounds {bounds(estimate)}" if bounds(estimate) else "",
         f"chance {decimal(estimate.chance)}" if estimate.chance is not None else "",
         _detectable(estimate),
-        f"decided after about {pluralize(estimate.calls_needed, 'call')}, if the share stays"
+        f"decided after about {pluralize(estimate.calls_needed, 'call')}, if the value stays"
         if estimate.calls_needed is not None
         else "",
         f"reading {estimate.reading}" if estimate.reading is not None else "",

@@ -78,7 +78,7 @@ POSITIONAL_FALSE_PREFERENCE = Metric(
 )
 ONE_SIDED_COMMIT = Metric(
     "one_sided_commit",
-    "one-sided preference",
+    "one-sided choice",
     "Pairs with a winner in exactly one of the two orders.",
     plain="decides in one order only",
     unit="pair",

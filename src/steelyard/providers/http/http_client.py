@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import ssl
 import time
 import zlib
@@ -32,6 +31,7 @@ from steelyard.providers.http.connection_pool import (
 from steelyard.providers.http.decompression import ENCODINGS, Decompressor, decompress
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.http.error_body import excerpt, parse_error
+from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
 from steelyard.trials.reply import Reply
 from steelyard.version import __version__
@@ -45,8 +45,6 @@ MAX_RESPONSE_BYTES = 4_000_000
 """Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
 
 UNREQUESTED_ENCODING = "a content encoding that was not asked for"
-
-_MIN_SECRET_LENGTH = 8
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class HttpClient:
         self.endpoint = endpoint
         self.where = where
         self._protocol = protocol
-        self._secrets: tuple[str, ...] = ()
+        self._redactor = Redactor()
         self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
         self._headers: Mapping[str, str] | None = None
         self._aiohttp: AiohttpClient | None = None
@@ -86,7 +84,7 @@ class HttpClient:
         self._open({}, secrets)
 
     def _open(self, headers: Mapping[str, str], secrets: tuple[str, ...]) -> None:
-        self._secrets = tuple(secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH)
+        self._redactor = Redactor(secrets)
         sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
         sent |= {"Accept-Encoding": "gzip, deflate"} | dict(headers)
         self._headers = sent
@@ -111,7 +109,7 @@ class HttpClient:
         started = time.perf_counter()
         status, received_headers, text = await self._send_post(address, data, headers)
         latency = 1000 * (time.perf_counter() - started)
-        return HttpResponse(status, received_headers, self._redact(text, is_error=status >= 400), latency)
+        return HttpResponse(status, received_headers, self.redact(text, is_error=status >= 400), latency)
 
     async def _send_post(
         self, address: URL, data: bytes, headers: Mapping[str, str]
@@ -159,11 +157,11 @@ class HttpClient:
                 *complete, rest = (rest + piece).split(b"\n")
                 for line in complete:
                     if line.strip():
-                        yield self._redact(line.decode("utf-8", "replace"))
+                        yield self.redact(line.decode("utf-8", "replace"))
                 if len(rest) > MAX_RESPONSE_BYTES:
                     raise self.malformed_response(f"a line of more than {MAX_RESPONSE_BYTES} bytes")
             if rest.strip():
-                yield self._redact(rest.decode("utf-8", "replace"))
+                yield self.redact(rest.decode("utf-8", "replace"))
 
     def object_id(self, body: Mapping[str, Any]) -> str:
         name = body.get("id")
@@ -222,10 +220,10 @@ class HttpClient:
 
     def _check_encoding(self, encoding: str) -> None:
         if encoding.strip().lower() not in ENCODINGS:
-            raise self.malformed_response(f"{UNREQUESTED_ENCODING} ({excerpt(encoding)})")
+            raise self.malformed_response(f"{UNREQUESTED_ENCODING} ({excerpt(self.redact(encoding))})")
 
     async def _read_response(self, response: ClientResponse) -> HttpResponse:
-        text = self._redact(await self._read_text(response), is_error=response.status >= 400)
+        text = self.redact(await self._read_text(response), is_error=response.status >= 400)
         return HttpResponse(response.status, _headers(response), text, 0.0)
 
     async def _read_text(self, response: ClientResponse) -> str:
@@ -247,18 +245,13 @@ class HttpClient:
         if not decompressor.is_complete:
             raise self.malformed_response("a broken reply (its compressed body was cut)")
 
-    def _redact(self, text: str, *, is_error: bool = False) -> str:
-        """Replace the key, which servers quote back, in errors in part; it reaches no message and no file."""
-        for secret in self._secrets:
-            # JSON may spell a slash in two ways.
-            text = text.replace(secret, "[key]").replace(secret.replace("/", "\\/"), "[key]")
-            if is_error:
-                text = _masked_key_pattern(secret).sub("[key]", text)
-        return text
+    def redact(self, text: str, *, is_error: bool = False) -> str:
+        """The one way from the wire into a message or a file: without the key, which servers quote back."""
+        return self._redactor.redact(text, is_error=is_error)
 
     def _transport_error(self, error: Exception) -> TransientError | UnreachableError:
         """The error for an exchange without a complete response; a certificate gets no better by waiting."""
-        cause = self._redact(excerpt(str(error) or type(error).__name__, 200))
+        cause = excerpt(self.redact(str(error) or type(error).__name__), 200)
         if isinstance(error, ssl.CertificateError):
             complaint = getattr(error, "verify_message", cause)
             return UnreachableError(
@@ -281,14 +274,6 @@ class HttpClient:
         return TransientError(
             "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
         )
-
-
-def _masked_key_pattern(secret: str) -> re.Pattern[str]:
-    stars, dots = (
-        rf"{re.escape(secret[:2])}[\w-]*\*{{2,}}",
-        rf"{re.escape(secret[:4])}[\w-]*(\.{{3}}|…|\\u2026)",
-    )
-    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*-]*")
 
 
 def _headers(response: ClientResponse) -> dict[str, str]:

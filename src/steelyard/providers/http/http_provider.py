@@ -114,11 +114,14 @@ class HttpProvider(ABC):
 
     def parse_checked(self, body: dict[str, Any]) -> Reply:
         try:
-            return self.parse_body(body)
+            reply = self.parse_body(body)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise self.client.malformed_response(
                 f"a body of unexpected shape ({type(error).__name__})"
             ) from error
+        # Parts of an answer may make up the key once they are joined.
+        text = self.client.redact(reply.text)
+        return reply if text == reply.text else replace(reply, text=text)
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
         """What a call asks for beside its messages, by the judge's keys; what `extra` holds goes before."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
 from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs
+from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -29,7 +30,6 @@ EXTRA = "install steelyard[inspect]"
 
 _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "filter"}
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET)", re.I)
-_SHORTEST_SECRET = 8
 
 
 def _checks() -> Iterator[DoctorCheck]:
@@ -156,8 +156,5 @@ def _cause(error: Exception) -> Exception:
 
 def _words(error: Exception) -> str:
     """An error on one line, without whatever the environment holds as a secret."""
-    text = str(error) or type(error).__name__
-    for name, value in os.environ.items():
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, "[key]")
-    return excerpt(text, 300).rstrip(".")
+    secrets = (value for name, value in os.environ.items() if _SECRET.search(name))
+    return excerpt(Redactor(secrets).redact(str(error) or type(error).__name__), 300).rstrip(".")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, TypeAlias
 
 from steelyard.core.registry import Registry, Spec
@@ -122,6 +123,7 @@ def _build(given: Given, where: str) -> tuple[str, Preprocessor]:
     try:
         return spec.name, PREPROCESSORS.build(spec)
     except TypeError as error:
+        known = ", ".join(signature(PREPROCESSORS.factory(spec.name)).parameters) or "none"
         raise ConfigError(
-            f"{where}: {spec.name!r} takes no such options {dict(spec.args)!r} ({error})."
+            f"{where}: {spec.name!r} takes no such options {dict(spec.args)!r}; known options: {known}."
         ) from error

@@ -1,0 +1,124 @@
+"""Keys stay out of messages, replies and files, however a server spells them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers import Answer, ScriptedServer, fails, says, sends
+from steelyard.errors import ConfigError
+from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.http.redaction import MARK, Redactor
+from steelyard.study.study_file import StudyConfig, build_study, load_config
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+
+KEY = "sk-proj-Ab3/xY+z9876543210abcdef"
+ESCAPED = KEY.replace("+", "\\u002B").replace("/", "\\/")
+WHOLLY = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
+SPELLINGS = {
+    "as it is": KEY,
+    "escaped by .NET": ESCAPED,
+    "every sign escaped": WHOLLY,
+    "escaped twice": ESCAPED.replace("\\", "\\\\"),
+    "in an address": quote(KEY, safe=""),
+    "on a page": KEY.replace("+", "&#43;").replace("/", "&#x2F;"),
+    "broken by a blank": f"{KEY[:9]} {KEY[9:]}",
+    "broken by a line": f"{KEY[:9]}\\n{KEY[9:]}",
+    "broken by many blanks": f"{KEY[:9]}{' ' * 500}{KEY[9:]}",
+}
+
+
+def bare(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+def test_no_spelling_survives(spelling: str) -> None:
+    body = Redactor([KEY]).redact(json.dumps({"error": 1})[:-1] + f', "message": "no {spelling} here"}}')
+    assert MARK in body
+    decoded = body.encode().decode("unicode_escape").encode("latin-1").decode("unicode_escape")
+    assert KEY not in bare(body)
+    assert KEY not in bare(decoded)
+
+
+@given(st.lists(st.booleans(), min_size=len(KEY), max_size=len(KEY)))
+def test_any_mixture_of_escapes_is_found(escaped: list[bool]) -> None:
+    signs = [f"\\u{ord(sign):04X}" if mark else sign for sign, mark in zip(KEY, escaped, strict=True)]
+    assert Redactor([KEY]).redact(f"a {''.join(signs)} b") == f"a {MARK} b"
+
+
+def test_a_short_key_is_no_pair_of_words() -> None:
+    assert Redactor(["notneeded"]).redact("it is not needed") == "it is not needed"
+
+
+def ask(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> str:
+    """What a run would keep of one call: the reply, or the error with its causes."""
+    monkeypatch.setenv("MINE", KEY)
+    shown = Presentation(
+        (Message("user", "Which?"),), Slots("r", ("a", "b")), ("1", "2"), Decoding(), trial="t"
+    )
+
+    async def run() -> str:
+        async with ScriptedServer(answer) as server:
+            options = {"base_url": server.url, "api_key_env": "MINE"}
+            provider = ChatCompletions(Judge("j", "openai", "m", {"base": Protocol("")}, options=options))
+            await provider.open()
+            try:
+                return repr(await provider.ask(shown))
+            except Exception as error:
+                return repr(error)
+            finally:
+                await provider.close()
+
+    return asyncio.run(run())
+
+
+ANSWERS = {
+    "content encoding": says("1", headers={"Content-Encoding": KEY}),
+    "content encoding, cut": says("1", headers={"Content-Encoding": "x" * 60 + KEY}),
+    "error": sends(f'{{"error": {{"message": "wrong key {ESCAPED}"}}}}', 400),
+    "reply": sends(
+        f'{{"model": "{ESCAPED}", "choices": [{{"message": {{"content": "1 {WHOLLY}"}}}}], "usage": {{}}}}'
+    ),
+    "two parts": says(None, choices=[{"message": {"content": [
+        {"type": "text", "text": KEY[:9]}, {"type": "text", "text": KEY[9:]}
+    ]}}]),
+    "upstream": fails(400, "no", metadata={"raw": f'{{"error": {{"message": "key {ESCAPED}"}}}}'}),
+    "page": sends(f"<p>{ESCAPED}</p>", 502),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_nothing_that_a_run_keeps_holds_the_key(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
+    kept = ask(monkeypatch, answer)
+    assert KEY not in bare(kept.encode().decode("unicode_escape"))
+    assert KEY[9:25] not in kept
+    assert MARK in kept
+
+
+TYPED = ["sk-proj-0123456789abcdef", "hf_AbCdEfGhIjKlMn0pQrStUv", "0123456789abcdef0123456789abcdef"]
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_key_in_place_of_a_variable_is_refused_and_not_repeated(typed: str, tmp_path: Path) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(f"judges: [{{model: openai/m, api_key_env: {typed!r}}}]\nprobes: [vacuum]\n")
+    texts = [f"openai/m?api_key_env={typed}", {"model": f"openai/m?api_key_env={typed}", "name": "n"}]
+    configs = [StudyConfig.model_validate({"judges": [text]}) for text in texts] + [load_config(study, {})]
+    for config in configs:
+        with pytest.raises(ConfigError, match="expected the name of an environment variable") as caught:
+            build_study(config, tmp_path)
+        assert typed not in repr(caught.value) + repr(caught.value.__cause__) + str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "MY_KEY_2", "ourJudgeKeyOfTheSecondTeam", "_k"])
+def test_names_of_variables_are_taken(name: str) -> None:
+    config = StudyConfig.model_validate({"judges": [f"openai/m?api_key_env={name}"]})
+    assert build_study(config, Path()).judges[0].options["api_key_env"] == name
