@@ -23,8 +23,8 @@ SENTENCE_END = re.compile(r"(?<=\.)\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’.,/-][^\W_]+)*")
 
 PADDING = (
-    "All of this is worth keeping in mind, one way or another.",
-    "It may help to go over it once more, and then again.",
+    "All of this is worth bearing in mind, in one way or another.",
+    "It may be of use to go over it once more, and then some.",
     "As ever, there is a little more to it than that, and so on.",
     "There is of course always something to be said about such things as well.",
     "In any case, that is more or less what it all comes down to.",

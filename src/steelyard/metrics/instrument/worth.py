@@ -1,8 +1,11 @@
 """Worth of a cue in steps of quality: the joint fit with one more parameter, read as a profile in the worth.
 
-The better text is ahead by δ steps and the worse one carries the cue: X = s · (δ − v) · o + β + u · o + noise,
-all else as in the instrument model. So a pair with the cue is a pair of the ladder whose step is smaller by
-v, and at a held worth v the fit is the joint fit of the ladder and of the cue's pairs. Where s may be near
+The better text is ahead by δ steps and the worse one carries the cue:
+
+    X = s · (δ − v) · o + β + u · o + noise
+
+All else is as in the instrument model. So a pair with the cue is a pair of the ladder whose step is smaller
+by v, and at a held worth v the fit is the joint fit of the ladder and of the cue's pairs. Where s may be near
 zero, far worths lose little: the interval stays open and no quotient is inflated.
 
 Position is a cue that every call has: with β = v · s its worth is a profile of the ladder alone.
@@ -26,9 +29,8 @@ from steelyard.metrics.instrument.likelihood import (
     pattern_scores,
     patterns_of,
 )
-from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance, spread_of
+from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance
 from steelyard.metrics.stats.distributions import normal_probability, t_probability
-from steelyard.metrics.stats.intervals import Span
 
 FARTHEST = 10.0
 """End of the search for a worth, in steps."""
@@ -50,11 +52,20 @@ _SEEING = Reparameterization(np.array([0.0, *LOWEST[1:]]), HIGHEST, lambda place
 class WorthModel(Protocol):
     """The joint fit with a worth among its coordinates."""
 
-    patterns: Patterns
-    worth_at: int
-    """Which coordinate is the worth."""
-    lowest: Floats
-    highest: Floats
+    @property
+    def patterns(self) -> Patterns: ...
+    @property
+    def worth_at(self) -> int:
+        """Which coordinate is the worth."""
+
+    @property
+    def clusters(self) -> int:
+        """Clusters that tell of the worth."""
+
+    @property
+    def lowest(self) -> Floats: ...
+    @property
+    def highest(self) -> Floats: ...
 
     def fit_at(self, worth: float, starts: Floats) -> tuple[float, Floats]:
         """Log-likelihood and parameters of the best fit with the worth held."""
@@ -84,6 +95,11 @@ class CueModel:
     @cached_property
     def cued(self) -> Mask:
         return np.asarray(self.patterns.deltas >= _APART / 2)
+
+    @property
+    def clusters(self) -> int:
+        with_cue = self.patterns.by_cluster[:, self.cued[self.patterns.step]]
+        return int(np.count_nonzero(with_cue.any(axis=1)))
 
     @property
     def lowest(self) -> Floats:
@@ -127,6 +143,10 @@ class PositionModel:
 
     patterns: Patterns
     worth_at: int = 1
+
+    @property
+    def clusters(self) -> int:
+        return len(self.patterns.by_cluster)
 
     @property
     def lowest(self) -> Floats:
@@ -298,7 +318,7 @@ def fit_worth(model: WorthModel, start: Floats) -> WorthFit:
     profile.climb()
     value = profile.middle
     profile.value(value)
-    clusters = len(model.patterns.by_cluster)
+    clusters = model.clusters
     effects, inflation = _cluster_effects(model, model.place(profile.peak, profile.fits[profile.peak][1]))
     allowed = allowance(clusters, inflation)
     low, high = (profile.edge(allowed, up=up) for up in (False, True))
@@ -307,7 +327,7 @@ def fit_worth(model: WorthModel, start: Floats) -> WorthFit:
 
 def _cluster_effects(model: WorthModel, place: Floats) -> tuple[Floats | None, float]:
     """How each cluster moves the worth, and the variance between clusters over that of pairs."""
-    clusters = len(model.patterns.by_cluster)
+    clusters = model.clusters
     free = np.flatnonzero((place > model.lowest + 1e-3) & (place < model.highest - 1e-3))
     if clusters < SPREAD_FROM or model.worth_at not in free:
         return None, 1.0
@@ -317,7 +337,7 @@ def _cluster_effects(model: WorthModel, place: Floats) -> tuple[Floats | None, f
     covariance = np.linalg.inv(information)
     at = int(np.flatnonzero(free == model.worth_at)[0])
     effects = model.patterns.by_cluster @ model.scores(place)[:, free] @ covariance[:, at]
-    between = float(spread_of(effects[:, None])[0] ** 2)
+    between = float(effects @ effects) * clusters / (clusters - 1)
     return effects, max(1.0, between / float(covariance[at, at]))
 
 

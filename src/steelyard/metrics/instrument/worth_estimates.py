@@ -8,6 +8,7 @@ last one. A fault is a worth beyond half a step with its whole interval, after H
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -35,7 +36,7 @@ from steelyard.metrics.pairs.sensitivity import on_ladder
 from steelyard.metrics.pairs.threshold import isotonic
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.cluster_mean import jackknife
-from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.intervals import UNBOUNDED, Span
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.verdicts.observations import Observations
 
@@ -84,14 +85,18 @@ def worth_estimates(context: EstimateContext, observations: Observations) -> lis
     mine = np.isin(observations.shown.probe, (LADDER, TRADEOFF))
     own = observations.filter(TRADEOFF)
     cues = [str(kind) for kind in dict.fromkeys(own.shown.kind[distinct(own.stimulus)].tolist())]
-    pairs = collect(observations.filter(stimuli=mine))
+    return pair_worths(context, collect(observations.filter(stimuli=mine)), cues)
+
+
+def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> list[Estimate]:
+    """The same from pairs in columns, whose kind names the cue."""
     with_cue = np.isin(pairs.kind, cues)
     ladder = _Ladder.of(pairs.where(~with_cue))
     worths, crossings = [], []
     for cue in cues:
         here, rows = context.for_subgroup(kind=cue), pairs.where(pairs.kind == cue)
         crossings.append(crossing_estimate(here, rows))
-        worths.append(_compared(worth_estimate(here, ladder, rows), crossings[-1]))
+        worths.append(compared(worth_estimate(here, ladder, rows), crossings[-1]))
     position = _position(context.for_subgroup(kind=POSITION), ladder)
     worths = adjust_estimates(worths, "cues", WORTH)
     return [*worths, position, *crossings, *missing_rates(context, pairs.where(with_cue))]
@@ -140,9 +145,7 @@ def worth_estimate(context: EstimateContext, ladder: _Ladder, pairs: Pairs) -> E
     last = float(rows.delta.max())
     row = _estimate(context, CueModel.of(ladder.rows, rows), ladder.start, last, excluded(pairs))
     word = estimate_word(row, ALLOWED)
-    return replace(
-        row, status=word, calls_needed=calls_total(row, ALLOWED) if word == INCONCLUSIVE else None
-    )
+    return replace(row, status=word, calls_needed=calls_total(row, ALLOWED) if word == INCONCLUSIVE else None)
 
 
 def cue_rows(pairs: Pairs) -> Rows:
@@ -214,14 +217,14 @@ def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
         return context.undefined(CROSSING, TOO_LITTLE, "pair", excluded(pairs))
     table = _preferences(rows, steps)
     value = float(crossing(steps, table.sum(axis=0)))
-    limits = jackknife(table, lambda sums: crossing(steps, sums), (float(steps[0]), float(steps[-1])))
+    limits = jackknife(table, lambda sums: crossing(steps, sums), UNBOUNDED)
     share = isotonic(*table.sum(axis=0))
     censored = "left" if share[0] > 0.5 else "right" if share[-1] < 0.5 else None
     return context.estimate(
         CROSSING,
         unit="pair",
         value=value,
-        intervals=() if limits is None else (Interval("jackknife_cluster", *limits),),
+        intervals=() if limits is None else (Interval("jackknife_cluster", *_measured(limits, steps)),),
         n_calls=2 * len(rows),
         n_units=len(distinct(rows.pair)),
         n_clusters=len(table),
@@ -231,21 +234,27 @@ def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
     )
 
 
+def _measured(limits: Span, steps: Floats) -> tuple[float | None, float | None]:
+    """Limits within the measured steps; beyond them an end is open."""
+    low, high = limits
+    return low if low > steps[0] else None, high if high < steps[-1] else None
+
+
 def _preferences(pairs: Pairs, steps: Floats) -> Floats:
     """Preference for the better text and pairs, clusters × 2 × steps."""
     points = np.where(neither(pairs.calls), 0.5, pairs.wins("u").astype(np.float64)).mean(axis=1)
     step = np.searchsorted(steps, pairs.delta)
     cluster = np.searchsorted(distinct(pairs.cluster), pairs.cluster)
-    table = np.zeros((int(cluster.max()) + 1, 2, len(steps)))
-    np.add.at(table, (cluster, 0, step), points)
-    np.add.at(table, (cluster, 1, step), 1)
-    return table
+    shape = int(cluster.max()) + 1, len(steps)
+    place = cluster * len(steps) + step
+    sums = [np.bincount(place, weights, shape[0] * shape[1]).reshape(shape) for weights in (points, None)]
+    return np.stack(sums, axis=1).astype(np.float64)
 
 
 def crossing(steps: Floats, sums: Floats) -> Floats:
     """Where the monotone share passes one half, clamped to the measured steps; `sums` is … × 2 × steps."""
     share = isotonic(sums[..., 0, :], sums[..., 1, :])
-    return (_first(steps, share, share >= 0.5) + _first(steps, share, share > 0.5)) / 2
+    return np.asarray((_first(steps, share, share >= 0.5) + _first(steps, share, share > 0.5)) / 2)
 
 
 def _first(steps: Floats, share: Floats, reached: Mask) -> Floats:
@@ -256,10 +265,10 @@ def _first(steps: Floats, share: Floats, reached: Mask) -> Floats:
     part = np.divide(0.5 - low, rise, out=np.zeros(np.shape(rise)), where=rise > 0)
     upper, lower = steps[index[..., 0]], steps[index[..., 0] - 1]
     inside = lower + np.clip(part, 0.0, 1.0) * (upper - lower)
-    return np.where(~ever, steps[-1], np.where(reached[..., 0], steps[0], inside))
+    return np.asarray(np.where(~ever, steps[-1], np.where(reached[..., 0], steps[0], inside)))
 
 
-def _compared(worth: Estimate, crossing: Estimate) -> Estimate:
+def compared(worth: Estimate, crossing: Estimate) -> Estimate:
     """The worth, with a note where the crossing point disagrees: neither lies in the other's interval."""
     if worth.value is None or crossing.value is None or crossing.interval is None or worth.interval is None:
         return worth
