@@ -45,7 +45,7 @@ from steelyard.trials.trials import Trials
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Failed, Verdict
-from steelyard.verdicts.vote import RULES, turned
+from steelyard.verdicts.vote import RULES, swap_slots
 
 PRICED = "openai/x?base_url=http://127.0.0.1:9/v1&input_price=2&output_price=8&seed=5"
 PLANS = {
@@ -125,7 +125,7 @@ def single(trial: Trial, heard: Callable[[str], tuple[Verdict, Usage] | None]) -
     else:
         members = [single(member, heard) for member in trial.members]
         seen = [member for member in members if member is not None]
-        verdicts = [one.verdict if one.order == trial.order else turned(one.verdict) for one in seen]
+        verdicts = [one.verdict if one.order == trial.order else swap_slots(one.verdict) for one in seen]
         used = [call for one in seen for call in one.usage.each(one.judge)]
         pairwise = isinstance(trial.asked.scale, Pairwise)
         whole = len(seen) == len(members)

@@ -62,38 +62,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ACCURACY": "common",
-    "DARK_CURRENT": "common",
-    "FAILED_RATE": "common",
-    "UNREADABLE_RATE": "common",
-    "Answer": "pairs.columns",
-    "Outcome": "scores.columns",
-    "Estimate": "estimate",
-    "EstimateContext": "estimate_context",
-    "Interval": "estimate",
-    "Limit": "metric",
-    "Metric": "metric",
-    "Pairs": "pairs.columns",
-    "Scores": "scores.columns",
-    "ShownAs": "metric",
-    "Tally": "stats.clusters",
-    "collect": "pairs.columns",
-    "collect_scores": "scores.columns",
-    "count_answers": "pairs.columns",
-    "count_calls": "pairs.columns",
-    "count_wins": "pairs.columns",
-    "decided": "pairs.columns",
-    "missing_rates": "pairs.columns",
-    "neither": "pairs.columns",
-    "proportion": "proportions",
-    "readable": "pairs.columns",
-    "share_of_calls": "pairs.columns",
-    "tally": "pairs.columns",
+    "common": "ACCURACY DARK_CURRENT FAILED_RATE UNREADABLE_RATE",
+    "estimate": "Estimate Interval",
+    "estimate_context": "EstimateContext",
+    "metric": "Limit Metric ShownAs",
+    "pairs.columns": "Answer Pairs collect count_answers count_calls count_wins decided missing_rates "
+    "neither readable share_of_calls tally",
+    "proportions": "proportion",
+    "scores.columns": "Outcome Scores collect_scores",
+    "stats.clusters": "Tally",
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'steelyard.metrics' has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    for module, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module 'steelyard.metrics' has no attribute {name!r}")

@@ -33,8 +33,6 @@ class Items(Enum):
 
 
 class Ends(Enum):
-    """How the calls must have ended."""
-
     ANY = "any"
     """Lost calls count too."""
     VERDICT = "verdict"
@@ -113,13 +111,11 @@ def should_fail(calls: Observations, group: Group) -> Mask:
 
 
 def should_pass(calls: Observations, group: Group) -> Mask:
-    """Labelled calls whose reference is the highest answer of the scale."""
     shown = calls.shown
     return np.asarray(labelled(calls, group) & (shown.expected == shown.ends[:, 1])[calls.stimulus])
 
 
 LARGE = 3
-"""Quality steps from which on a difference is large."""
 LARGE_STEPS = "3 and more"
 EQUAL = "same_subset"
 """Kind of pairs of equal quality that the instrument model is fitted to."""

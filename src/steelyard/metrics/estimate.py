@@ -41,7 +41,6 @@ class Estimate:
     group: Mapping[str, str | float]
     """Condition: protocol, kind, delta, base_level, slot, stratum; an absent key is pooled over."""
     unit: str
-    """What numerator and denominator count: `call` or `pair`."""
     value: float | None
     """Undefined is None, with the reason in `note`; never 0."""
     numerator: int | None = None
@@ -51,7 +50,6 @@ class Estimate:
     """The first is the recommended one."""
     n_calls: int = 0
     n_units: int = 0
-    """Pairs or items behind the figure."""
     n_clusters: int = 0
     design_effect: float | None = None
     """Variance inflation by clustering, where it can be estimated."""
@@ -67,7 +65,6 @@ class Estimate:
     chance: float | None = None
     """What an indifferent judge would show."""
     status: str | None = keyed("finding", None)
-    """`clear`, `flagged` or `inconclusive`."""
     minimum_detectable: float | None = None
     """Smallest effect these data would have shown with 80 % power."""
     note: str | None = None
@@ -84,15 +81,11 @@ class Estimate:
     reason: str | None = None
     """Code of why there is no value, where a program decides on it."""
     rival: str | None = None
-    """The rule that a gain is told against."""
     answer: int | None = None
-    """The score that the figure counts."""
     extreme_probe: str | None = None
-    """The probe whose figure is the least or the greatest."""
     slot_calls: tuple[int, int] | None = None
     """Calls with the better text in slot 1 and in slot 2, where one slot has many more of them."""
     high_fails: bool = False
-    """True where the high answer is the failing one."""
     missing_decides: bool = False
     """True where a word is withheld that the verdicts at hand alone would give."""
     row_events: tuple[int, int] | None = None

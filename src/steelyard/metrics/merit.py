@@ -225,7 +225,7 @@ class _Choices:
         return replace(self, excluded={})
 
     def surely_above(self, floor: float, *, sides: int = 2) -> bool:
-        """The lower limit lies above, missing verdicts counted as chance or not."""
+        """The lower limit lies above, missing verdicts counted as chance or not; `surely_below` likewise."""
         return self.mean.share_limits(1 - self.alpha / sides)[0] + min(0.0, self.by_chance) > floor
 
     def surely_below(self, floor: float, *, sides: int = 2) -> bool:

@@ -19,7 +19,6 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.basis import VERDICTS, Basis, Group
 
 Texts = Sequence[tuple[str, ...]]
-"""The texts of each row, as far as they are known."""
 LEFT_OUT = -1
 """Side of a row that does not count."""
 
@@ -85,9 +84,7 @@ class ShownAs(Enum):
     STEPS = "steps"
     """Quality steps, which can not lie below zero: `1.5`."""
     COUNT = "count"
-    """A small whole number: `2`."""
     TOKENS = "tokens"
-    """A large whole number: `12,345`."""
     DOLLARS = "dollars"
     """`$0.000012`."""
 
@@ -97,7 +94,6 @@ class Metric:
     """What there is to say about a figure before it is measured."""
 
     id: str
-    """Its name in files; it never changes."""
     label: str
     meaning: str
     """One sentence; empty for a metric that nobody declares."""
@@ -162,8 +158,8 @@ class Metric:
         return self.event is not None or (self.amount is not None and self.amount.of is not None)
 
     @property
-    def held(self) -> bool:
-        """Its units are held against a reference, events and amounts alike."""
+    def needs_reference(self) -> bool:
+        """Its units are compared with a reference, events and amounts alike."""
         return self.labelled or (self.amount is not None and self.amount.labelled)
 
     def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:
@@ -192,8 +188,9 @@ class Metric:
         if self.kinds and kind not in self.kinds:
             return ()
         at: Group = {} if delta is None else {"delta": step(delta)}
-        if self.by_step:
-            return ({},) if delta is None else _steps(at, delta, self.over_steps)
+        if self.by_step and delta is not None:
+            steps: Sequence[Group] = ({}, at) if self.over_steps else (at,)
+            return steps if delta > 0 else ()
         # Pairs without a ladder are of one kind, which nobody names.
         return ({**at, "kind": kind},) if self.kinds and delta is not None else ({},)
 
@@ -201,12 +198,6 @@ class Metric:
         """The conditions in which two judges are compared on the stimulus."""
         own = self.conditions(kind, delta)
         return ({}, *own) if self.over_kinds and {} not in own else own
-
-
-def _steps(at: Group, delta: float, over_steps: bool) -> Sequence[Group]:
-    if delta <= 0:
-        return ()
-    return ({}, at) if over_steps else (at,)
 
 
 def step(value: float) -> int | float:

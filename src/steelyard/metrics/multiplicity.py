@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints
+from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 from steelyard.metrics.metric import Metric
@@ -51,12 +51,10 @@ class AdjustedTest:
 
     @classmethod
     def bonferroni(cls, p: float, family_size: int) -> AdjustedTest:
-        """One test of a family that is known by its size alone."""
         return cls(p, min(1.0, p * family_size), family_size, BONFERRONI)
 
     @property
     def is_significant(self) -> bool:
-        """The test rejects at 5 % within its family."""
         return self.adjusted_p <= ALPHA
 
     def format(self, members: str = "tests") -> str:
@@ -96,26 +94,22 @@ def adjust_estimates(
 
     With `metric` the tests of that metric alone are the family; other figures pass unchanged.
     """
+    adjusted = list(estimates)
     p_values = {
         str(n): e.p
         for n, e in enumerate(estimates)
         if e.p is not None and (metric is None or e.metric == metric.id)
     }
-    family = adjust_for_multiplicity(p_values)
-    return [
-        _adjusted(estimate, family[str(n)], members) if str(n) in family else estimate
-        for n, estimate in enumerate(estimates)
-    ]
-
-
-def _adjusted(estimate: Estimate, test: AdjustedTest, members: str) -> Estimate:
-    withheld = estimate.status == FLAGGED and not test.is_significant
-    return replace(
-        estimate,
-        status=INCONCLUSIVE if withheld else estimate.status,
-        p_corrected=test.adjusted_p,
-        note=join([estimate.note, test.format(members)]),
-    )
+    for number, test in adjust_for_multiplicity(p_values).items():
+        estimate = adjusted[int(number)]
+        withheld = estimate.status == FLAGGED and not test.is_significant
+        adjusted[int(number)] = replace(
+            estimate,
+            status=INCONCLUSIVE if withheld else estimate.status,
+            p_corrected=test.adjusted_p,
+            note=join([estimate.note, test.format(members)]),
+        )
+    return adjusted
 
 
 Sums = Mapping[str, float]
@@ -195,7 +189,9 @@ class JointSignFlip:
 def _totals(table: Floats) -> Floats:
     units = len(table)
     if units <= EXACT:
-        return np.asarray(_every_sign(units) @ table)
+        # All signs with the first at +, since turning all of them changes no size.
+        ways = np.arange(2 ** max(0, units - 1))
+        return np.asarray((1 - 2 * ((ways[:, None] >> np.arange(units)) & 1)).astype(np.int64) @ table)
     chance = np.random.default_rng(0)
     totals = np.tile(table.sum(axis=0), (DRAWS + 1, 1))
     for start in range(0, units, _BLOCK):
@@ -203,12 +199,6 @@ def _totals(table: Floats) -> Floats:
         flipped = chance.integers(0, 2, (DRAWS, len(block)), dtype=np.int8)
         totals[1:] -= 2.0 * (flipped.astype(np.float32) @ block.astype(np.float32))
     return totals
-
-
-def _every_sign(units: int) -> Ints:
-    """All signs of the units with the first at +, since turning all of them changes no size."""
-    ways = np.arange(2 ** max(0, units - 1))
-    return 1 - 2 * ((ways[:, None] >> np.arange(units)) & 1).astype(np.int64)
 
 
 def _critical(sizes: Floats) -> float:

@@ -23,7 +23,14 @@ from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts, stop_reasons
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunResult
-from steelyard.sequential.decision import BUILT_IN, Decision, DecisionRule, InterimLook, write_decisions
+from steelyard.sequential.decision import (
+    BUILT_IN,
+    Decision,
+    DecisionRule,
+    InterimLook,
+    side_of,
+    write_decisions,
+)
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -80,7 +87,7 @@ class JudgeSequence:
             if still:
                 yield still
             seen = record.by_trial([trial for unit in sampled for trial in unit])
-            is_readable = is_readable or any(_readable(observation) for observation in seen.values())
+            is_readable |= any(not isinstance(o.verdict, (Unreadable, Failed)) for o in seen.values())
             for unit in sampled:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
                 share = share_of(self.rule, known) if len(known) == len(unit) else None
@@ -89,12 +96,9 @@ class JudgeSequence:
                 shares += [] if share is None else [share]
             self.looks.append(InterimLook.at(len(shares), excluded, calls, sum(shares)))
             self._log()
-            if self.looks[-1].side(self.rule.limit) or (not is_readable and excluded >= MAX_UNREADABLE):
+            decided = side_of(self.rule.limit, sum(shares), len(shares))
+            if decided or (not is_readable and excluded >= MAX_UNREADABLE):
                 return
-
-
-def _readable(observation: Observation) -> bool:
-    return not isinstance(observation.verdict, (Unreadable, Failed))
 
 
 def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float | None:
@@ -107,7 +111,6 @@ def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float |
 
 
 def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
-    """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
     units: dict[tuple[str, int], list[Trial]] = {}
     for trial in plan.trials:
         if trial.judge.name == judge.name and trial.protocol == "base" and rule.concerns(trial.stimulus):
@@ -133,14 +136,14 @@ def join_study(study: Study, folder: RunFolder) -> Study:
     """The study with what its folder holds already, so that deciding never narrows a measurement."""
     if not folder.study.exists():
         return study
-    held = load_snapshot(folder.study)
-    named = {judge.name for judge in study.judges}
-    judges = (*study.judges, *(judge for judge in held.judges if judge.name not in named))
-    probes = (*held.probes, *(spec for spec in study.probes if spec not in held.probes))
+    earlier = load_snapshot(folder.study)
+    names = {judge.name for judge in study.judges}
+    judges = (*study.judges, *(judge for judge in earlier.judges if judge.name not in names))
+    probes = (*earlier.probes, *(spec for spec in study.probes if spec not in earlier.probes))
     return replace(study, judges=judges, probes=probes)
 
 
-def _deciding(joined: Study, study: Study, rule: DecisionRule) -> Study:
+def _with_rule(joined: Study, study: Study, rule: DecisionRule) -> Study:
     """The study with the rule, and with the command that measures all of it; none where no words say that."""
     plain = not any(spec.args for spec in joined.probes) and len(joined.judges) == len(study.judges)
     probes = [word for spec in joined.probes for word in ("-p", spec.name)]
@@ -163,7 +166,7 @@ def decide(
             )
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = prepare_folder(folder, make_plan(_deciding(join_study(study, folder), study, rule)))
+        plan = prepare_folder(folder, make_plan(_with_rule(join_study(study, folder), study, rule)))
         with folder.store() as store:
             return _run(plan, study.judges, folder, rule, cap, Runner(RunRecord(store), limits, progress))
 
@@ -188,10 +191,9 @@ def _run(
     log()
     trials = [trial for sequence in sequences for trial in sequence.trials]
     observations = Observations.of(record.by_trial(trials).values())
-    early = (
-        stop_reasons(session, record.coverage(trials).headline, folder.path) if session.stop_errors else ()
-    )
     names = [judge.name for judge in judges]
-    errors = (*early, *judges_without_verdicts(names, observations, folder.path, session.aborted_judges))
+    errors = tuple(judges_without_verdicts(names, observations, folder.path, session.aborted_judges))
+    if session.stop_errors:
+        errors = (*stop_reasons(session, record.coverage(trials).headline, folder.path), *errors)
     decisions = tuple(sequence.decision for sequence in sequences)
     return Decisions(session, errors, tuple(call_warnings(observations, folder.path)), folder, decisions)

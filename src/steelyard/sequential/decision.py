@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -42,7 +42,6 @@ class DecisionRule:
     metric: str
     side: str
     limit: float
-    """Between 0 and 1, both left out."""
     delta: float | None = None
     form: str = BUILT_IN
     """Whose stimuli are drawn: the catalogue's pairs, or pairs or single texts of the user's data."""
@@ -77,53 +76,47 @@ class DecisionRule:
         events = self.figure.events(columns).astype(np.float64)
         return np.asarray(events.reshape(len(columns), -1).mean(axis=1))
 
-    def holds(self, side: str) -> bool:
-        return side == {"<": "below", ">": "above"}[self.side]
-
 
 @cache
 def decidable(form: str = BUILT_IN) -> Mapping[str, tuple[str, Metric]]:
     """Metrics by their ids, with the probe: shares of what is drawn, or of its calls."""
+    # Stimuli have to be drawn one by one: of data, those that show items as they are.
+    probes = [
+        name
+        for name, probe in installed_probes().items()
+        if PAIRWISE in getattr(probe, "forms", (PAIRWISE,))
+        and bool(getattr(probe, "needs", "")) == (form == PAIRWISE)
+    ]
     shares: dict[str, tuple[str, Metric]] = {}
-    for name in _probes(form):
+    for name in probes_in(REPEATS) if form == POINTWISE else probes:
         for metric in metrics_of(name):
             if metric.event is not None:
                 shares.setdefault(metric.id, (name, metric))
     return shares
 
 
-def _probes(form: str) -> Iterator[str]:
-    """Probes whose stimuli can be drawn one by one: of data, those of items as they are."""
-    if form == POINTWISE:
-        yield from probes_in(REPEATS)
-        return
-    for name, probe in installed_probes().items():
-        pairs = PAIRWISE in getattr(probe, "forms", (PAIRWISE,))
-        if pairs and bool(getattr(probe, "needs", "")) == (form == PAIRWISE):
-            yield name
-
-
 def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
+    def wrong(problem: str) -> ConfigError:
+        return ConfigError(f"--decide {text!r}: {problem}.")
+
     match = FORM.fullmatch(text)
     if match is None:
-        raise _wrong(text, "expected metric<limit or metric>limit, such as dark_current<0.10")
+        raise wrong("expected metric<limit or metric>limit, such as dark_current<0.10")
     metric, delta = match["metric"], match["delta"]
     known = decidable(form)
     if metric not in known:
         elsewhere = [other for other in (BUILT_IN, PAIRWISE, POINTWISE) if metric in decidable(other)]
         hint = f" ({metric} belongs to {SAMPLED_FROM[elsewhere[0]]})" if elsewhere else ""
-        raise _wrong(
-            text, f"unknown metric {metric!r} of {SAMPLED_FROM[form]}{hint}; known: {', '.join(known)}"
-        )
+        raise wrong(f"unknown metric {metric!r} of {SAMPLED_FROM[form]}{hint}; known: {', '.join(known)}")
     limit = _number(match["limit"])
     if limit is None or not 0 < limit < 1:
-        raise _wrong(text, f"found the limit {match['limit']}, expected a number between 0 and 1")
+        raise wrong(f"found the limit {match['limit']}, expected a number between 0 and 1")
     step = None if delta is None else _number(delta)
     by_step = known[metric][1].by_step and form == BUILT_IN
     if by_step and not step:
-        raise _wrong(text, f"{metric} belongs to a quality step; write {metric}@delta=1")
+        raise wrong(f"{metric} belongs to a quality step; write {metric}@delta=1")
     if delta is not None and not by_step:
-        raise _wrong(text, f"{metric} has no quality step; leave @delta out")
+        raise wrong(f"{metric} has no quality step; leave @delta out")
     return DecisionRule(metric, match["side"], limit, step, form)
 
 
@@ -134,17 +127,12 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _wrong(text: str, problem: str) -> ConfigError:
-    return ConfigError(f"--decide {text!r}: {problem}.")
-
-
 SCHEMA = "steelyard.decision/1"
 
 
 @dataclass(frozen=True)
 class InterimLook:
     units: int
-    """Pairs with all their verdicts."""
     excluded: int
     """Pairs that lack a verdict; they are no part of the sum."""
     calls: int
@@ -156,16 +144,11 @@ class InterimLook:
 
     @classmethod
     def at(cls, units: int, excluded: int, calls: int, total: float) -> InterimLook:
-        low, high = sequence_limits(total, units)
-        return cls(units, excluded, calls, total, low, high)
-
-    def side(self, limit: float) -> str | None:
-        """`above` or `below` the limit; None while the limit is not refuted."""
-        return side(self.total, self.units, limit)
+        return cls(units, excluded, calls, total, *sequence_limits(total, units))
 
 
-def side(total: float, units: int, limit: float) -> str | None:
-    """Where the mean lies for certain, with the error of the sequence."""
+def side_of(limit: float, total: float, units: int) -> str | None:
+    """`above` or `below` the limit, with the error of the sequence; None while the limit is not refuted."""
     if not units or not refuted(total, units, limit):
         return None
     return "above" if total > limit * units else "below"
@@ -186,23 +169,22 @@ class Decision:
     @property
     def verdict(self) -> str:
         """`above`, `below`, `inconclusive` (cap reached) or `unfinished`."""
-        side = self.last.side(self.rule.limit)
-        if side is None and self.last.units + self.last.excluded >= self.cap:
-            return "inconclusive"
-        return side or "unfinished"
+        last = self.last
+        open_word = "inconclusive" if last.units + last.excluded >= self.cap else "unfinished"
+        return side_of(self.rule.limit, last.total, last.units) or open_word
 
     @property
     def holds(self) -> bool | None:
-        decided = self.verdict in ("above", "below")
-        return self.rule.holds(self.verdict) if decided else None
+        """None where nothing is decided."""
+        return {"above": self.rule.side == ">", "below": self.rule.side == "<"}.get(self.verdict)
 
     @property
     def is_robust(self) -> bool:
         """True where the verdict is the same whatever the excluded pairs would have shown."""
         last, limit = self.last, self.rule.limit
         drawn = last.units + last.excluded
-        extremes = {side(last.total, drawn, limit), side(last.total + last.excluded, drawn, limit)}
-        return extremes == {last.side(limit)}
+        extremes = {side_of(limit, total, drawn) for total in (last.total, last.total + last.excluded)}
+        return extremes == {side_of(limit, last.total, last.units)}
 
     def to_json(self) -> dict[str, Any]:
         last = self.last
@@ -229,11 +211,9 @@ class Decision:
 
 
 def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
-    """Put decisions into the log; those on other rules and judges stay."""
-    made = [decision.to_json() for decision in decisions]
-    fresh = {(body["rule"], body["judge"]) for body in made}
-    kept = [body for body in read_decisions(path) if (body["rule"], body["judge"]) not in fresh]
-    ordered = sorted([*kept, *made], key=lambda body: (body["rule"], body["judge"]))
+    bodies = [*read_decisions(path), *(decision.to_json() for decision in decisions)]
+    latest = {(body["rule"], body["judge"]): body for body in bodies}
+    ordered = [latest[key] for key in sorted(latest)]
     atomic_write_text(path, json.dumps({"schema": SCHEMA, "decisions": ordered}, indent=1) + "\n")
 
 
@@ -251,10 +231,5 @@ def read_decisions(path: Path) -> list[dict[str, Any]]:
 
 def _read_entry(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry of the log; earlier versions wrote `underpowered` for `inconclusive`."""
-    verdict = entry.get("verdict")
-    return {
-        **entry,
-        "rule": str(entry["rule"]),
-        "judge": str(entry["judge"]),
-        **({"verdict": "inconclusive"} if verdict == "underpowered" else {}),
-    }
+    entry = {**entry, "rule": str(entry["rule"]), "judge": str(entry["judge"])}
+    return {**entry, "verdict": "inconclusive"} if entry.get("verdict") == "underpowered" else entry

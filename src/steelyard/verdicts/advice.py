@@ -169,7 +169,6 @@ def _values(text: str) -> Iterator[str]:
 
 
 def _own_words(scale: Scale, replies: Sequence[Reply]) -> str | None:
-    """The judge's words, where its replies are few different short ones."""
     words = sorted({strip_wrapping(without_reasoning(reply.text)) for reply in replies})
     if not all(0 < len(word) <= 30 for word in words) or len(words) > MOST_WORDS:
         return None

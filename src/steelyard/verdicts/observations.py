@@ -56,7 +56,6 @@ class Observations(Sequence[Observation]):
     """Columns of equal length, sorted by judge, protocol, stimulus, replicate and order."""
 
     judges: tuple[str, ...]
-    """Names that `judge` is an index into, sorted."""
     protocols: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     usages: tuple[Usage, ...]
@@ -68,7 +67,6 @@ class Observations(Sequence[Observation]):
     protocol: Ints
     stimulus: Ints
     order: Ints
-    """Index into `ORDERS`: which content stood first."""
     replicate: Ints
     verdict: Ints
     usage: Ints
@@ -151,9 +149,9 @@ class Observations(Sequence[Observation]):
     def __getitem__(self, index: slice) -> Observations: ...
     def __getitem__(self, index: int | slice) -> Observation | Observations:
         if isinstance(index, slice):
-            return self._taken(index)
+            return self.take(index)
         start = range(len(self))[index]
-        return next(iter(self._taken(slice(start, start + 1))))
+        return next(iter(self.take(slice(start, start + 1))))
 
     def __iter__(self) -> Iterator[Observation]:
         stimuli = self.shown.stimuli
@@ -173,9 +171,9 @@ class Observations(Sequence[Observation]):
                 mirrored=self.judges[judge] in self.symmetric,
             )
 
-    def take(self, rows: Ints) -> Observations:
+    def take(self, rows: slice | Ints) -> Observations:
         """The rows of these numbers, in their order."""
-        return self._taken(rows)
+        return replace(self, **{name: _rows_of(getattr(self, name), rows) for name in _COLUMNS})
 
     def of_judge(self, name: str) -> Observations:
         """The rows of one judge; none where it was never asked."""
@@ -203,7 +201,7 @@ class Observations(Sequence[Observation]):
         if not masks:
             return self
         kept = np.flatnonzero(masks[0] if len(masks) == 1 else np.logical_and.reduce(masks))
-        return self if len(kept) == len(self) else self._taken(kept)
+        return self if len(kept) == len(self) else self.take(kept)
 
     @property
     def stimuli_seen(self) -> list[Stimulus]:
@@ -261,12 +259,9 @@ class Observations(Sequence[Observation]):
         counted = np.bincount(cluster[events], minlength=len(calls))
         return counted[calls > 0], calls[calls > 0]
 
-    def _taken(self, rows: slice | Ints) -> Observations:
-        return replace(self, **{name: _rows_of(getattr(self, name), rows) for name in _COLUMNS})
-
     def in_order(self) -> Observations:
         """The same rows, sorted as the class says."""
-        return self._taken(in_order((self.judge, self.protocol, self.stimulus, self.replicate, self.order)))
+        return self.take(in_order((self.judge, self.protocol, self.stimulus, self.replicate, self.order)))
 
 
 _COLUMNS = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -54,25 +54,37 @@ class _Mapped:
         """The words that the judge's owner has for the answers; the answers where there are none."""
         return tuple(self.answers) or scale.answers
 
-    def _whole(self, answer: str, reply: Reply, scale: Scale) -> Verdict:
-        """The verdict; what was cut and may have been going to be another answer is refused."""
-        verdict = self._verdict(answer, scale)
-        cut = reply.finish == "length" and isinstance(verdict, Decided)
-        if cut and is_unfinished(strip_wrapping(answer), scale, self.answers):
+
+@dataclass(frozen=True)
+class _TextReader(_Mapped):
+    """The rules that all readers of text share."""
+
+    def __call__(self, reply: Reply, scale: Scale) -> Verdict:
+        if reply.finish in _REFUSED:
+            return Unreadable(REFUSAL)
+        text = without_reasoning(reply.text)
+        verdict = self._read(text, scale, cut=reply.finish == "length") if text.strip() else Unreadable(EMPTY)
+        if reply.finish == "length" and isinstance(verdict, Unreadable):
             return Unreadable(TRUNCATED)
+        return verdict
+
+    def _read(self, text: str, scale: Scale, *, cut: bool) -> Verdict:
+        """The verdict of a text; one that was `cut` and may have been going to be another answer is none."""
+        verdict = self._verdict(text, scale)
+        if cut and isinstance(verdict, Decided):
+            unfinished = is_unfinished(strip_wrapping(text), scale, self.answers)
+            return Unreadable(TRUNCATED) if unfinished else verdict
         return verdict
 
 
 @dataclass(frozen=True)
-class JsonReader(_Mapped):
+class JsonReader(_TextReader):
     """One JSON object with the key `winner` or `score`: bare, in a code fence, or inside prose."""
 
     key: str | None = None
 
-    def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        return _from_text(reply, lambda text: self._read(text, scale))
-
-    def _read(self, text: str, scale: Scale) -> Verdict:
+    def _read(self, text: str, scale: Scale, *, cut: bool) -> Verdict:
+        del cut
         key = self.key or json_key(scale)
         if isinstance(scale, Binary):
             text = re.sub(_LITERAL.format(re.escape(key)), lambda truth: truth[0].lower(), text)
@@ -90,18 +102,15 @@ class JsonReader(_Mapped):
 
 
 @dataclass(frozen=True)
-class ChoiceReader(_Mapped):
+class ChoiceReader(_TextReader):
     """A reply that is just the answer; quotes, emphasis, `Score:` before it and a period are tolerated."""
-
-    def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        return _from_text(reply, lambda text: self._whole(text, reply, scale))
 
     def form(self, scale: Scale) -> str:
         return f"just the answer, {either(self._words(scale))}"
 
 
 @dataclass(frozen=True)
-class RegexReader(_Mapped):
+class RegexReader(_TextReader):
     """The one group of a pattern; every match must give the same answer."""
 
     pattern: str
@@ -119,12 +128,9 @@ class RegexReader(_Mapped):
                 "put ( ) around the answer and (?: ) around other parts."
             )
 
-    def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        return _from_text(reply, lambda text: self._read(text, reply, scale))
-
-    def _read(self, text: str, reply: Reply, scale: Scale) -> Verdict:
-        groups = [match[1] for match in re.finditer(self.pattern, text)]
-        return _the_one(self._whole(group, reply, scale) for group in groups if group is not None)
+    def _read(self, text: str, scale: Scale, *, cut: bool) -> Verdict:
+        groups = [match[1] for match in re.finditer(self.pattern, text) if match[1] is not None]
+        return _the_one(super(RegexReader, self)._read(group, scale, cut=cut) for group in groups)
 
     def form(self, scale: Scale) -> str:
         return f"a match of {self.pattern} whose group is {either(self._words(scale))}"
@@ -217,17 +223,6 @@ _LITERAL = r'"{}"\s*:\s*(?:True|False)(?=\s*[,}}])'
 """A truth value as Python writes it, under a key; JSON has it in lower case."""
 
 _REFUSED = frozenset({"refusal", "filter"})
-
-
-def _from_text(reply: Reply, read: Callable[[str], Verdict]) -> Verdict:
-    """Apply the rules that all readers of text share."""
-    if reply.finish in _REFUSED:
-        return Unreadable(REFUSAL)
-    text = without_reasoning(reply.text)
-    verdict = read(text) if text.strip() else Unreadable(EMPTY)
-    if reply.finish == "length" and isinstance(verdict, Unreadable):
-        return Unreadable(TRUNCATED)
-    return verdict
 
 
 def _the_one(verdicts: Iterable[Verdict]) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Floats, Ints, Mask, Names, Words
+from steelyard.core.arrays import Floats, Ints, Mask, Names
 from steelyard.stimuli.expectation import Label, Prefers, reference_label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
@@ -37,12 +37,60 @@ class Coded(Generic[Value]):
         return cls(tuple(number), np.array(codes, dtype=np.int64))
 
 
+def _better(stimulus: Stimulus) -> int:
+    wanted = stimulus.expectation
+    return {"u": 1, "v": 2}[wanted.content] if isinstance(wanted, Prefers) else 0
+
+
+def _label(stimulus: Stimulus) -> float:
+    return float(stimulus.expectation.value) if isinstance(stimulus.expectation, Label) else np.nan
+
+
+def _form_column(value: Callable[[Stimulus], object], kind: type[Kind]) -> cached_property[NDArray[Kind]]:
+    """A column of what all stimuli of a form have in common."""
+    return cached_property(lambda columns: columns.by_form(value, kind))
+
+
+def _float_column(value: Callable[[Stimulus], float | None]) -> cached_property[Floats]:
+    """A column of numbers; NaN for None."""
+    return cached_property(
+        lambda columns: np.array(
+            [np.nan if (number := value(stimulus)) is None else number for stimulus in columns.stimuli],
+            dtype=np.float64,
+        )
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class StimulusColumns:
     """Columns of equal length; numbers of stimuli, clusters and items are in the order of their names."""
 
     stimuli: tuple[Stimulus, ...]
     """Sorted by id, so that the order of numbers is the order of names."""
+
+    probe = _form_column(lambda s: s.probe, np.str_)
+    kind = _form_column(lambda s: s.kind, np.str_)
+    stratum = _form_column(lambda s: s.stratum, np.str_)
+    paired = _form_column(lambda s: len(s.texts) == 2, np.bool_)
+    delta = _float_column(lambda s: s.delta)
+    """Quality difference; NaN where there is no ladder."""
+    base_level = _float_column(lambda s: s.base_level)
+    """Quality of the worse text; NaN where there is no ladder."""
+    strength = _float_column(lambda s: s.level)
+    better = _form_column(_better, np.int64)
+    """0 none, 1 content u, 2 content v."""
+    expected = _form_column(_label, np.float64)
+    """The score that a sound judge gives; NaN where nobody has said."""
+    failing = _float_column(lambda s: None if s.failing is None else float(s.failing))
+    """Answer of a text or run that fails; NaN where nobody has said."""
+    change_depth = _float_column(lambda s: s.change_depth)
+    """Depth of the first message that an edit of a run changed or added; NaN where there is none."""
+    changed_words = _float_column(lambda s: s.changed_words)
+    """Words that an edit of a run changed; NaN where nothing was edited."""
+    labelled = _form_column(lambda s: s.labelled, np.bool_)
+    original = _form_column(lambda s: s.kind == ORIGINAL, np.bool_)
+    scored = _form_column(lambda s: s.scale is not None, np.bool_)
+    """True where the stimulus names a scale, as every single text does."""
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> StimulusColumns:
@@ -57,18 +105,6 @@ class StimulusColumns:
     def names(self) -> tuple[str, ...]:
         """The same names, for those who look up one by one."""
         return tuple(stimulus.id for stimulus in self.stimuli)
-
-    @cached_property
-    def probe(self) -> Words:
-        return self._by_form(lambda stimulus: stimulus.probe, np.str_)
-
-    @cached_property
-    def kind(self) -> Words:
-        return self._by_form(lambda stimulus: stimulus.kind, np.str_)
-
-    @cached_property
-    def stratum(self) -> Words:
-        return self._by_form(lambda stimulus: stimulus.stratum, np.str_)
 
     @cached_property
     def clusters(self) -> Names:
@@ -96,29 +132,6 @@ class StimulusColumns:
         return _numbers(_objects(sorted(set(units))), units)
 
     @cached_property
-    def paired(self) -> Mask:
-        return self._by_form(lambda stimulus: len(stimulus.texts) == 2, np.bool_)
-
-    @cached_property
-    def delta(self) -> Floats:
-        """Quality difference; NaN where there is no ladder."""
-        return _floats(stimulus.delta for stimulus in self.stimuli)
-
-    @cached_property
-    def base_level(self) -> Floats:
-        """Quality of the worse text; NaN where there is no ladder."""
-        return _floats(stimulus.base_level for stimulus in self.stimuli)
-
-    @cached_property
-    def strength(self) -> Floats:
-        return _floats(stimulus.level for stimulus in self.stimuli)
-
-    @cached_property
-    def better(self) -> Ints:
-        """0 none, 1 content u, 2 content v."""
-        return self._by_form(_better, np.int64)
-
-    @cached_property
     def words(self) -> Ints:
         """Words of each stimulus's first text; 0 where the text is not known."""
         return np.array([stimulus.words for stimulus in self.stimuli], dtype=np.int64)
@@ -131,34 +144,10 @@ class StimulusColumns:
         return {name: 1 if u > v else 2 for name, (u, v) in words.items() if u != v}
 
     @cached_property
-    def expected(self) -> Floats:
-        """The score that a sound judge gives; NaN where nobody has said."""
-        return self._by_form(_label, np.float64)
-
-    @cached_property
-    def failing(self) -> Floats:
-        """Answer of a text or run that fails; NaN where nobody has said."""
-        return _floats(None if s.failing is None else float(s.failing) for s in self.stimuli)
-
-    @cached_property
     def run(self) -> Mask:
         """True where the stimulus is a run of an agent whose failing answer is known."""
         known = [s.is_run and s.failing is not None for s in self.stimuli]
         return np.array(known, dtype=np.bool_)
-
-    @cached_property
-    def change_depth(self) -> Floats:
-        """Depth of the first message that an edit of a run changed or added; NaN where there is none."""
-        return _floats(stimulus.change_depth for stimulus in self.stimuli)
-
-    @cached_property
-    def changed_words(self) -> Floats:
-        """Words that an edit of a run changed; NaN where nothing was edited."""
-        return _floats(stimulus.changed_words for stimulus in self.stimuli)
-
-    @cached_property
-    def labelled(self) -> Mask:
-        return self._by_form(lambda stimulus: stimulus.labelled, np.bool_)
 
     @cached_property
     def labels(self) -> Coded[str | None]:
@@ -175,20 +164,9 @@ class StimulusColumns:
         return self._coded(lambda stimulus: (stimulus.probe, stimulus.kind, stimulus.delta))
 
     @cached_property
-    def original(self) -> Mask:
-        return self._by_form(lambda stimulus: stimulus.kind == ORIGINAL, np.bool_)
-
-    @cached_property
-    def scored(self) -> Mask:
-        """True where the stimulus names a scale, as every single text does."""
-        return self._by_form(lambda stimulus: stimulus.scale is not None, np.bool_)
-
-    @cached_property
     def ends(self) -> Ints:
         """Low and high end of each scale (stimuli × 2); 0 and 0 where there is none."""
-        low = self._by_form(lambda stimulus: _ends(stimulus.scale)[0], np.int64)
-        high = self._by_form(lambda stimulus: _ends(stimulus.scale)[1], np.int64)
-        return np.stack([low, high], axis=1)
+        return self.by_form(lambda stimulus: _ends(stimulus.scale), np.int64).reshape(-1, 2)
 
     def chosen(self, probe: str | None, kinds: frozenset[str] | None, labelled: bool) -> Mask | None:
         """The stimuli of a probe, of some kinds, with a label, as far as these are given; None for all."""
@@ -215,7 +193,7 @@ class StimulusColumns:
         firsts = np.unique(forms.codes, return_index=True)[1]
         return [self.stimuli[place] for place in firsts.tolist()], forms.codes
 
-    def _by_form(self, value: Callable[[Stimulus], object], kind: type[Kind]) -> NDArray[Kind]:
+    def by_form(self, value: Callable[[Stimulus], object], kind: type[Kind]) -> NDArray[Kind]:
         """What all stimuli of a form have in common, in a column."""
         forms, codes = self._forms
         return np.array([value(stimulus) for stimulus in forms], dtype=kind)[codes]
@@ -232,15 +210,6 @@ def _ends(scale: str | None) -> tuple[int, int]:
     return int(answers[0]), int(answers[-1])
 
 
-def _better(stimulus: Stimulus) -> int:
-    wanted = stimulus.expectation
-    return {"u": 1, "v": 2}[wanted.content] if isinstance(wanted, Prefers) else 0
-
-
-def _label(stimulus: Stimulus) -> float:
-    return float(stimulus.expectation.value) if isinstance(stimulus.expectation, Label) else np.nan
-
-
 def _numbers(names: Names, values: Iterable[str]) -> Ints:
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[value] for value in values], dtype=np.int64)
@@ -251,7 +220,3 @@ def _objects(values: Iterable[str]) -> Names:
     column = np.empty(len(listed), dtype=np.object_)
     column[:] = listed
     return column
-
-
-def _floats(values: Iterable[float | None]) -> Floats:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -21,7 +21,6 @@ def swap_slots(verdict: Verdict) -> Verdict:
 
 
 def agreement(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
-    """What all say; a tie where they differ."""
     del paired
     valid, missing = _split(verdicts)
     if len(set(valid)) > 1 or Tie() in valid:

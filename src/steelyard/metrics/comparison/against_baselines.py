@@ -58,7 +58,6 @@ class ReferenceOutcomes:
     cluster: Ints
     unit: Ints
     constants: Mapping[str, Floats]
-    """Rule in words to what it gets on each call."""
     excluded: Mapping[str, int]
 
     def __len__(self) -> int:
@@ -167,14 +166,11 @@ IN_WORDS = {
 
 
 def rival(gain: Estimate) -> str:
-    """The rule that a gain is told against, in a sentence."""
     return "the best rule that reads nothing" if gain.rival is None else IN_WORDS.get(gain.rival, gain.rival)
 
 
 @dataclass(frozen=True, eq=False)
 class _Gap:
-    """The judge's calls with a verdict beside those of one rule."""
-
     judge: Floats
     rule: Floats
     cluster: Ints

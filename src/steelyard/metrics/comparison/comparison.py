@@ -28,19 +28,15 @@ class Comparison:
     metric: str
     group: Mapping[str, str | float]
     unit: str
-    """What is counted: `call`, `pair` or `comparison`."""
     first: float | None
     second: float | None
     difference: float | None
-    """Second less first."""
     n_shared: int
-    """Units with a verdict of both."""
     n_pairs: int
     n_clusters: int
     dropped_first: Dropped
     dropped_second: Dropped
     gained: int = 0
-    """Units with the event under the second judge alone."""
     lost: int = 0
     intervals: tuple[Interval, ...] = ()
     """95 % interval of the difference, then the 90 % interval that the word is read from."""
@@ -93,7 +89,6 @@ class Comparison:
 
     @classmethod
     def undefined(cls, question: ComparisonCriterion, note: str | None = None) -> Comparison:
-        """The figure before anything is counted, or with the reason why it can not be."""
         return cls(
             probe=question.probe,
             metric=question.metric,
@@ -117,7 +112,6 @@ ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
 def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> Comparison:
-    """The figure of two judges on the units that both answered."""
     first, second, amount = mine.events, other.events, question.amount
     shown = mine.shared(other)
     answered = [key for key in shown if first[key].loss is None and second[key].loss is None]
@@ -142,26 +136,13 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
             return replace(head, note=ONE_SIDE)
         reach = max(first[key].ends[1] - first[key].ends[0] for key in answered)
         paired = replace(paired, weight=weight, reach=reach)
+    p, flipped = paired.flip()
+    method = "t_cluster"
+    if paired.of_events:
+        method = "tango_cluster" if paired.n_clusters > 1 else "tango"
     could = [
         (first[key], second[key]) for key in shown if "abstained" not in (first[key].loss, second[key].loss)
     ]
-    measured = _measured(head, paired, _bounds(could))
-    return replace(measured, sums=_sums(rows, paired.change.tolist(), measured.flipped or ""))
-
-
-def _sums(rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float], flipped: str) -> Sums:
-    """The difference of each cluster, or of each pair where pairs are flipped; pairs sort first."""
-    sums: dict[str, float] = {}
-    for (_, _, cluster, pair), change in zip(rows, changes, strict=True):
-        name = f"2 {cluster}" if flipped == CLUSTERS else f"1 {pair}"
-        sums[name] = sums.get(name, 0) + change
-    return sums
-
-
-def _measured(head: Comparison, paired: Paired, bounds: Span) -> Comparison:
-    p, flipped = paired.flip()
-    several = paired.n_clusters > 1
-    method = ("tango_cluster" if several else "tango") if paired.of_events else "t_cluster"
     return replace(
         head,
         first=paired.mean(paired.first),
@@ -173,27 +154,33 @@ def _measured(head: Comparison, paired: Paired, bounds: Span) -> Comparison:
             Interval(method, *paired.limits(1 - ALPHA / 2)),
             Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
         ),
-        bounds=bounds,
+        bounds=_bounds(could),
         p=p,
         flipped=flipped,
         mcnemar_exact=mcnemar_exact(paired.gained, paired.lost) if paired.of_events else None,
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
+        sums=_sums(rows, paired.change.tolist(), flipped),
         detectable=paired.detectable,
         reach=paired.reach,
         note=None if flipped == CLUSTERS else THESE_CLUSTERS,
     )
 
 
+def _sums(rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float], flipped: str) -> Sums:
+    """The difference of each cluster, or of each pair where pairs are flipped; pairs sort first."""
+    sums: dict[str, float] = {}
+    for (_, _, cluster, pair), change in zip(rows, changes, strict=True):
+        name = f"2 {cluster}" if flipped == CLUSTERS else f"1 {pair}"
+        sums[name] = sums.get(name, 0) + change
+    return sums
+
+
 def _bounds(shown: Iterable[tuple[UnitEvent, UnitEvent]]) -> Span:
     """The mean change if every missing verdict had gone one way, or the other."""
-    lows, highs = [], []
-    for first, second in shown:
-        first_low, first_high = _reach(first)
-        second_low, second_high = _reach(second)
-        lows.append(second_low - first_high)
-        highs.append(second_high - first_low)
-    return sum(lows) / len(lows), sum(highs) / len(highs)
-
-
-def _reach(event: UnitEvent) -> Span:
-    return event.ends if event.happened is None else (event.happened, event.happened)
+    reach = [
+        [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
+        for both in shown
+    ]
+    low = sum(second[0] - first[1] for first, second in reach)
+    high = sum(second[1] - first[0] for first, second in reach)
+    return low / len(reach), high / len(reach)

@@ -14,7 +14,6 @@ from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 Key = tuple[str, str, int]
 """Which unit: what was shown, in which order (empty where both make one unit), which replicate."""
 Figure = tuple[str, str, str]
-"""Probe, metric and protocol: what one event function answers."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class ComparisonCriterion:
     metric: str
     group: tuple[tuple[str, str | float], ...]
     unit: str
-    """What is counted: `call`, `pair` or `comparison`."""
     place: int = field(default=0, compare=False)
     amount: Amount | None = field(default=None, compare=False)
     """What each unit adds, where the figure is no share of events."""
@@ -56,7 +54,6 @@ class UnitEvent(NamedTuple):
     side: int = 0
     """The side of a balance that it stands on; 0 for none."""
     ends: Span = (0.0, 1.0)
-    """Least and most that it could have shown."""
 
 
 def criterion_for(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> ComparisonCriterion:

@@ -41,11 +41,10 @@ def compare(
     """
     faults = Faults()
     broken = {**first.faults, **second.faults}
-    whole = {question for question in (*first, *second) if question.figure not in broken}
+    figures = {question.figure for question in broken}
+    whole = {question for question in (*first, *second) if question.figure not in figures}
     rows = {question: _guarded(faults, question, first, second) for question in whole}
-    rows |= {
-        fault.question: Comparison.undefined(fault.question, fault.fault.note) for fault in broken.values()
-    }
+    rows |= {question: Comparison.undefined(question, fault.note) for question, fault in broken.items()}
     places = sorted(rows, key=lambda question: _place(question, order))
     # Abstentions are left out where neither judge ever abstained: many never may.
     ordered = [
@@ -59,7 +58,7 @@ def compare(
         lambda: adjust_comparisons(ordered, margin),
         lambda _: ComparisonFamily(tuple(ordered), None),
     )
-    return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
+    return replace(family, faults=(*broken.values(), *faults.found))
 
 
 def _guarded(

@@ -22,14 +22,11 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Columns of equal length, one row per unit."""
-
     first: Ints | Floats
     """1 where the first judge showed the event, else 0; or what its unit adds to a mean."""
     second: Ints | Floats
     cluster: Ints
     pair: Ints
-    """Number of the pair or item behind the unit."""
     weight: Floats | None = None
     """What each unit counts, where the figure is a mean of amounts; None for a share of events."""
     reach: float = 1.0
@@ -60,7 +57,6 @@ class Paired:
 
     @cached_property
     def gained(self) -> int:
-        """Units that show the event, or more of it, under the second judge alone."""
         return int(np.count_nonzero(self.change > 0))
 
     @cached_property
@@ -74,10 +70,6 @@ class Paired:
     @cached_property
     def n_clusters(self) -> int:
         return len(distinct(self.cluster))
-
-    @property
-    def pairs(self) -> int:
-        return len(distinct(self.pair))
 
     @cached_property
     def independent(self) -> Ints:
@@ -143,12 +135,8 @@ class Paired:
         least = reach * reach / self.effective_size * each
         return min(self.reach, max(least, reach * sqrt(changed / self.effective_size)))
 
-    @cached_property
-    def _units(self) -> int:
-        return len(distinct(self.independent))
-
     def _quantile(self, probability: float) -> float:
-        degrees = self._units - 1
+        degrees = self._means.units - 1
         return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
 
 

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
 from steelyard.metrics.comparison.criteria import ComparisonCriterion, Key, UnitEvent, criterion_for, loss_of
-from steelyard.metrics.metric import LEFT_OUT, Amount, Metric
+from steelyard.metrics.metric import LEFT_OUT, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
@@ -33,15 +32,6 @@ Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""
 
 
-class UnitValue(NamedTuple):
-    """What one unit showed of a metric, verdict or not."""
-
-    value: float
-    """Whether it shows the event, or what it adds; NaN where it adds nothing."""
-    side: int = 0
-    ends: Span = (0.0, 1.0)
-
-
 class Unit(NamedTuple):
     """Calls that show an event together, or do not."""
 
@@ -53,14 +43,10 @@ class Unit(NamedTuple):
     reference: str | None
     """What it can be held against; None without a reference, or with the judge's own verdict for one."""
 
-    def event(self, shown: UnitValue, *, labelled: bool) -> UnitEvent:
-        """The unit's event, or why there is none; `labelled` says that it is held against the reference."""
-        against = self.reference or "" if labelled else ""
-        value, side, ends = shown
-        loss = self.loss or ("abstained" if isnan(value) else None)
-        return UnitEvent(
-            None if loss else value, loss, self.stimulus.id, self.stimulus.cluster, against, side, ends
-        )
+    def event(self, value: float, against: str, side: int = 0, ends: Span = (0.0, 1.0)) -> UnitEvent:
+        """What the unit shows, or why nothing; a value of NaN adds nothing."""
+        loss, shown = self.loss or ("abstained" if isnan(value) else None), self.stimulus
+        return UnitEvent(None if loss else value, loss, shown.id, shown.cluster, against, side, ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,30 +59,28 @@ class ProbeRows:
     units: dict[str, list[Unit]]
     """Units by what a metric counts: `call`; `pair` where pairs were shown in both orders, `item`."""
 
-    def events(self, metric: Metric) -> Iterator[tuple[Unit, UnitValue]]:
+    def events(self, metric: Metric) -> Iterator[tuple[Unit, UnitEvent]]:
+        """The units that the metric counts, with what each shows; none lacks a reference that it needs."""
+        labelled, amount, columns = metric.needs_reference, metric.amount, self.columns
         every = self.units.get(metric.unit, [])
-        units = [unit for unit in every if unit.reference is not None] if metric.held else every
-        amount = metric.amount
-        if amount is not None and amount.of is not None:
-            values = np.asarray(amount.of(self.columns, self._texts), dtype=np.float64)
-            yield from self._amounts(amount, values.reshape(len(self.columns), -1), units)
+        units = [unit for unit in every if unit.reference is not None] if labelled else every
+        against = {unit.place: unit.reference or "" if labelled else "" for unit in units}
+        if amount is None or amount.of is None:
+            mask = metric.events(columns).reshape(len(columns), -1)
+            for unit in units:
+                yield unit, unit.event(bool(mask[unit.place]), against[unit.place])
             return
-        mask = metric.events(self.columns).reshape(len(self.columns), -1)
-        for unit in units:
-            yield unit, UnitValue(bool(mask[unit.place]))
-
-    def _amounts(
-        self, amount: Amount, values: Floats, units: Sequence[Unit]
-    ) -> Iterator[tuple[Unit, UnitValue]]:
-        """What each unit adds; those that stand on no side of a balance are left out."""
-        none = np.zeros(len(self.columns), dtype=np.int64)
-        sides = none if amount.side is None else amount.side(self.columns, self._texts)
+        values = np.asarray(amount.of(columns, self._texts), dtype=np.float64).reshape(len(columns), -1)
+        sides = amount.side(columns, self._texts) if amount.side else np.zeros(len(columns), dtype=np.int64)
         low, high = amount.ends
         for unit in units:
             row = unit.place[0]
             if sides[row] != LEFT_OUT:
-                span = _levels(self.columns, row) if amount.in_levels else 1.0
-                yield unit, UnitValue(float(values[unit.place]), int(sides[row]), (low * span, high * span))
+                span = 1.0
+                if amount.in_levels and isinstance(columns, Scores):
+                    span = float(columns.high[row] - columns.low[row])
+                value, ends = float(values[unit.place]), (low * span, high * span)
+                yield unit, unit.event(value, against[unit.place], int(sides[row]), ends)
 
     @cached_property
     def _texts(self) -> list[tuple[str, ...]]:
@@ -136,10 +120,6 @@ def score_rows(observations: Sequence[Observation], identity: Identity) -> Itera
         yield ProbeRows(probe, protocol, scores, {"call": units, "item": units})
 
 
-def _levels(columns: Pairs | Scores, row: int) -> float:
-    return float(columns.high[row] - columns.low[row]) if isinstance(columns, Scores) else 1.0
-
-
 def _unit(place: tuple[int, int], calls: Sequence[Observation], identity: Identity, order: str) -> Unit:
     call, stimulus = calls[0], calls[0].stimulus
     known = stimulus.labelled and not call.own_label
@@ -177,7 +157,16 @@ def edit_invariance_events(
     for (probe, protocol, item), edited in edits.items():
         declared = metrics_of(probe)
         plain = originals.get((protocol, item), [])
-        kept = [edit for edit in edited if plain and keeps_label(edit.stimulus, plain[0].stimulus)]
+        # An edit keeps the label where it expects that of the unchanged item, or has none of its own.
+        kept = [
+            edit
+            for edit in edited
+            if plain
+            and (
+                edit.stimulus.expectation == plain[0].stimulus.expectation
+                or not isinstance(edit.stimulus.expectation, Label)
+            )
+        ]
         asked = {
             metric: criterion_for(probe, protocol, metric, {}, declared.index(metric))
             for metric in (INVARIANCE, EXCESS_FLIP)
@@ -219,9 +208,3 @@ def _excess(edited: Sequence[Verdict], plain: Sequence[Verdict]) -> float | None
     if not changes or not repeats:
         return None
     return sum(changes) / len(changes) - sum(repeats) / len(repeats)
-
-
-def keeps_label(edited: Stimulus, original: Stimulus) -> bool:
-    """The edit expects the label of the unchanged item, or has none of its own."""
-    mine = edited.expectation
-    return mine == original.expectation or not isinstance(mine, Label)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,9 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics import common
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ABSTENTION_RATE, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.criteria import ComparisonCriterion, Figure, Key, UnitEvent, criterion_for
+from steelyard.metrics.comparison.criteria import ComparisonCriterion, Key, UnitEvent, criterion_for
 from steelyard.metrics.comparison.rows import (
+    Entry,
     Identity,
     ProbeRows,
     edit_invariance_events,
@@ -53,12 +53,9 @@ def _side(columns: Pairs | Scores, _: Texts) -> Ints:
 
 
 MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
-"""The metric of the datasheet, with what each call adds to it."""
 
 
 MetricsOf = Callable[[str], Sequence[Metric]]
-Entry = tuple[ComparisonCriterion, Key, UnitEvent]
-
 LOSSES = {
     ComparisonCriterion("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
     ComparisonCriterion("run", FAILED_RATE.id, (), "call"): Failed,
@@ -66,21 +63,15 @@ LOSSES = {
 }
 
 
-class FailedCriterion(NamedTuple):
-    question: ComparisonCriterion
-    fault: Fault
-
-
 class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
     def __init__(self) -> None:
         super().__init__()
-        self.faults: dict[Figure, FailedCriterion] = {}
+        self.faults: dict[ComparisonCriterion, Fault] = {}
+        """Figures whose event could not be computed, pooled over their conditions."""
 
     def add(self, entries: Iterable[Entry]) -> None:
         for question, key, event in entries:
-            if question not in self:
-                self[question] = {}
-            self[question][key] = event
+            self.setdefault(question, {})[key] = event
 
 
 def unit_events(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> UnitEvents:
@@ -105,11 +96,10 @@ def call_key(protocol: str, key: Key) -> Key:
 
 
 def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> None:
-    """The units of one figure, or the fault in its place."""
     whole = criterion_for(shown.probe, shown.protocol, metric, {}, place)
 
     def broken(fault: Fault) -> list[Entry]:
-        result.faults[whole.figure] = FailedCriterion(whole, fault)
+        result.faults[whole] = fault
         return []
 
     result.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
@@ -118,13 +108,12 @@ def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> 
 def _placed(shown: ProbeRows, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
     conditions: dict[tuple[str, float | None], list[ComparisonCriterion]] = {}
-    for unit, showed in shown.events(metric):
+    for unit, event in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
             groups: Sequence[Group] = metric.compared_in(*at)
             conditions[at] = [criterion_for(shown.probe, shown.protocol, metric, g, place) for g in groups]
-        event = unit.event(showed, labelled=metric.held)
         for question in conditions[at]:
             yield question, unit.key, event
 
@@ -140,8 +129,6 @@ def _lost(observations: Iterable[Observation], identity: Identity) -> Iterator[E
 
 @dataclass(frozen=True)
 class Dropped:
-    """Units without a verdict of one judge."""
-
     not_shown: int = 0
     """Shown to the other judge only."""
     unreadable: int = 0
@@ -151,7 +138,6 @@ class Dropped:
     other_reference: int = 0
     """Shown to both, and compared with different references."""
     abstained: int = 0
-    """The verdict adds nothing to the figure."""
 
     def to_json(self) -> dict[str, int]:
         """A plain mapping; the reasons that few figures have where they are met."""
@@ -163,7 +149,6 @@ class Dropped:
 class Units:
     events: Mapping[Key, UnitEvent]
     protocol: str
-    """The protocol of the question; empty for those of the whole run."""
     calls: Collection[Key]
 
     @classmethod

@@ -78,7 +78,6 @@ class Runs:
         return Runs(self.scores.where(mask), self.edit[mask], self.depth[mask], self.words[mask])
 
     def fails(self, answers: Floats) -> Mask:
-        """Answers on the failing half of the scale."""
         span = self.scores.high - self.scores.low
         return np.asarray(np.abs(answers - self.scores.fail_value) < span / 2)
 
@@ -102,7 +101,6 @@ class Runs:
 
 
 def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
-    """The figures under the base protocol; nothing where no run of an agent was judged."""
     rows = observations.filter(protocol="base")
     if not np.any(rows.shown.run[rows.stimulus]):
         return []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import fsum
 from statistics import fmean
 
@@ -27,28 +28,15 @@ from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed
 
-COST_PER_CALL = Metric(
-    "cost_per_call",
-    "cost per call",
-    "Dollars per call, from counted tokens and listed prices.",
-    shown_as=ShownAs.DOLLARS,
-    detail=True,
-    basis=EVERY_CALL,
+_dollars = partial(Metric, shown_as=ShownAs.DOLLARS, basis=EVERY_CALL)
+COST_PER_CALL = _dollars(
+    "cost_per_call", "cost per call", "Dollars per call, from counted tokens and listed prices.", detail=True
 )
-COST_PER_POINT = Metric(
-    "cost_per_point",
-    "cost per point",
-    "Dollars per percentage point of accuracy on the same trials.",
-    shown_as=ShownAs.DOLLARS,
-    basis=EVERY_CALL,
+COST_PER_POINT = _dollars(
+    "cost_per_point", "cost per point", "Dollars per percentage point of accuracy on the same trials."
 )
-COST_TOTAL = Metric(
-    "cost_total",
-    "dollars",
-    "Dollars of the probe's labelled calls, lost ones included.",
-    shown_as=ShownAs.DOLLARS,
-    estimated=False,
-    basis=EVERY_CALL,
+COST_TOTAL = _dollars(
+    "cost_total", "dollars", "Dollars of the probe's labelled calls, lost ones included.", estimated=False
 )
 Dollars = Callable[[Usage], float]
 
@@ -60,8 +48,6 @@ PER_PROBE = (COST_PER_CALL, COST_PER_POINT, COST_TOTAL)
 
 @dataclass(frozen=True)
 class CostRow:
-    """What a judge spent on one probe or benchmark, and what it got right there."""
-
     name: str
     dollars: float
     accuracy: float
@@ -74,8 +60,6 @@ class CostRow:
 
 @dataclass(frozen=True)
 class OverallCost:
-    """Cost per point over several rows, both ways that are in use."""
-
     pooled: float | None
     """All dollars over 100 times the mean accuracy."""
     mean_of_rows: float | None
@@ -133,7 +117,7 @@ def _dollars_of_rows(scores: Scores, observations: Observations, price: Dollars)
 
 
 def unpriced(observations: Observations, price: Dollars | None) -> str | None:
-    """Why these calls have no cost, where a model that costs something gave replies without tokens too."""
+    """Why these calls have no cost: no price is known, or a paid model counted no tokens; else None."""
     if price is None:
         return NO_PRICE
     usages = distinct(observations.usage[~observations.ended(Failed)])
@@ -144,38 +128,31 @@ def unpriced(observations: Observations, price: Dollars | None) -> str | None:
 
 def per_call(context: EstimateContext, scores: Scores, dollars: Floats) -> Estimate:
     sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
-    return resampled(context, COST_PER_CALL, sums, _mean, reason=NO_CALLS, ends=POSITIVE)
+
+    def mean(sums: Floats) -> Floats:
+        return ratio(sums[..., 0], sums[..., 1])
+
+    return resampled(context, COST_PER_CALL, sums, mean, reason=NO_CALLS, ends=POSITIVE)
 
 
 def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     right = scores.decided & np.equal(scores.score, scores.expected)
     sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
-    return resampled(context, COST_PER_POINT, sums, _point, reason=reason, ends=POSITIVE)
 
+    def point(sums: Floats) -> Floats:
+        """Σ dollars / (100 · right / verdicts)."""
+        return ratio(sums[..., 0], 100 * ratio(sums[..., 1], sums[..., 2]))
 
-def _mean(sums: Floats) -> Floats:
-    return ratio(sums[..., 0], sums[..., 1])
+    return resampled(context, COST_PER_POINT, sums, point, reason=reason, ends=POSITIVE)
 
 
 def _total(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     if not len(scores):
         return context.undefined(COST_TOTAL, lacking)
-    return context.estimate(
-        COST_TOTAL,
-        unit="call",
-        value=fsum(dollars.tolist()),
-        n_calls=len(scores),
-        n_units=scores.n_items,
-        n_clusters=scores.n_clusters,
-        excluded=scores.lost(),
+    return replace(
+        _totals(context, scores, [COST_TOTAL], [fsum(dollars.tolist())])[0], excluded=scores.lost()
     )
-
-
-def _point(sums: Floats) -> Floats:
-    """Σ dollars / (100 · right / verdicts)."""
-    accuracy = ratio(sums[..., 1], sums[..., 2])
-    return ratio(sums[..., 0], 100 * accuracy)
 
 
 def _sums(scores: Scores, columns: Floats) -> Sums:
@@ -185,37 +162,27 @@ def _sums(scores: Scores, columns: Floats) -> Sums:
     return Sums(table, scores, len(scores), scores.n_items)
 
 
-def _run_total(name: str, label: str, meaning: str, shown_as: ShownAs) -> Metric:
-    return Metric(name, label, meaning, shown_as=shown_as, estimated=False, basis=EVERY_CALL)
-
-
-_COUNTED = "as the server counted them."
-_PRICED = "from counted tokens and listed prices."
+_tokens = partial(Metric, shown_as=ShownAs.TOKENS, estimated=False, basis=EVERY_CALL)
 TOKENS = (
-    _run_total("tokens_input", "tokens in", f"Tokens of all prompts of the run, {_COUNTED}", ShownAs.TOKENS),
-    _run_total(
-        "tokens_output", "tokens out", f"Tokens of all replies of the run, {_COUNTED}", ShownAs.TOKENS
-    ),
+    _tokens("tokens_input", "tokens in", "Tokens of all prompts of the run, as the server counted them."),
+    _tokens("tokens_output", "tokens out", "Tokens of all replies of the run, as the server counted them."),
 )
+_PRICED = "from counted tokens and listed prices."
 DOLLARS = (
-    _run_total("cost_input", "dollars in", f"Dollars of all prompts of the run, {_PRICED}", ShownAs.DOLLARS),
-    _run_total(
-        "cost_output", "dollars out", f"Dollars of all replies of the run, {_PRICED}", ShownAs.DOLLARS
-    ),
+    _dollars("cost_input", "dollars in", f"Dollars of all prompts of the run, {_PRICED}", estimated=False),
+    _dollars("cost_output", "dollars out", f"Dollars of all replies of the run, {_PRICED}", estimated=False),
 )
 _ALL_PROBES = Basis(items=Items.PROBES, ends=Ends.ANY, only=labelled_items)
-COST_PER_POINT_POOLED = Metric(
+COST_PER_POINT_POOLED = _dollars(
     "cost_per_point_pooled",
     "cost/point, pooled",
     "Dollars of all probes per percentage point of their mean accuracy.",
-    shown_as=ShownAs.DOLLARS,
     basis=_ALL_PROBES,
 )
-COST_PER_POINT_MEAN = Metric(
+COST_PER_POINT_MEAN = _dollars(
     "cost_per_point_mean",
     "cost/point, mean",
     "Mean over probes of their own cost per percentage point.",
-    shown_as=ShownAs.DOLLARS,
     basis=_ALL_PROBES,
 )
 
@@ -257,7 +224,6 @@ def run_costs(
 def total_estimates(
     judge: str, observations: Observations, price: Dollars | None, seed: int
 ) -> list[Estimate]:
-    """Tokens and dollars of all calls, in and out, and dollars per call; each call is counted once."""
     context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
     scores = collect_scores(observations)
     used = [observations.usages[number] for number in observations.usage.tolist()]
@@ -304,7 +270,6 @@ def _totals(
 
 
 def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> list[Estimate]:
-    """Cost per point over the probes of a judge that have an accuracy, both ways; nothing for one."""
     right = {e.probe: e for e in estimates if _whole_accuracy(e, judge)}
     paid = [e for e in estimates if e.judge == judge and e.metric == COST_TOTAL.id and e.value is not None]
     known = [e for e in paid if right[e.probe].value is not None]

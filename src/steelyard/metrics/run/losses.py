@@ -50,7 +50,6 @@ class _Calls:
     conditions: tuple[str, ...]
     condition: Ints
     unit: Ints
-    """Stimulus under a protocol."""
     lost: Mask
 
 

@@ -88,7 +88,6 @@ class Treatment:
     value: float
     """0 to 1: place of the score on its scale, or the share of the pair that went to the text."""
     lost: bool = False
-    """The call has no verdict, and its value means nothing."""
 
 
 def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -> list[Treatment]:

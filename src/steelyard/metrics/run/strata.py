@@ -6,7 +6,6 @@ permutation: strata are dealt anew to the clusters, and the lowest of each deal 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,18 +41,14 @@ MOST = 50
 DEALS, EFFORT = 1_999, 40_000_000
 """Permutations, and how many clusters they may deal in all."""
 DEALS_AT_ONCE = 64
-TOLD = (ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, KAPPA, MAE, QWK)
+BY_STRATUM = (ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, KAPPA, MAE, QWK)
 METRICS = (STRATUM_GAP,)
 
 
 def strata_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """Figures of each stratum under each protocol, then the lowest; none where there are not several."""
-    parts: list[tuple[Observations, Callable[[EstimateContext, Observations], list[Estimate]]]] = [
-        (observations.filter(ORIGINAL), _scored),
-        (observations.filter(kinds=(NATURAL,)), _compared),
-    ]
     estimates: list[Estimate] = []
-    for rows, figures in parts:
+    for rows in (observations.filter(ORIGINAL), observations.filter(kinds=(NATURAL,))):
         for protocol in rows.protocols_seen:
             mine = rows.filter(protocol=protocol)
             stratum = mine.shown.stratum
@@ -63,18 +58,17 @@ def strata_estimates(judge: str, observations: Observations, seed: int) -> list[
                 context = EstimateContext.for_protocol(judge, probe, protocol, seed)
                 for name in names:
                     here = context.for_subgroup(stratum=name)
-                    estimates += figures(here, mine.filter(stimuli=stratum == name))
+                    estimates += _figures(here, mine.filter(stimuli=stratum == name))
                 estimates.append(_gap(context, mine, names))
     return estimates
 
 
-def _scored(context: EstimateContext, rows: Observations) -> list[Estimate]:
+def _figures(context: EstimateContext, rows: Observations) -> list[Estimate]:
+    """Figures of one stratum: of pairs, or of single texts."""
+    if not rows.pointwise:
+        return of_pairs(context, collect(rows), collect(rows.filter(labelled=True)))
     scores = collect_scores(rows)
-    return [accuracy(context, scores), *by_scale(context, scores, TOLD)]
-
-
-def _compared(context: EstimateContext, rows: Observations) -> list[Estimate]:
-    return of_pairs(context, collect(rows), collect(rows.filter(labelled=True)))
+    return [accuracy(context, scores), *by_scale(context, scores, BY_STRATUM)]
 
 
 def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Estimate:
@@ -118,7 +112,6 @@ class Pieces:
 
     right: Floats
     calls: Floats
-    """Calls held against a label."""
     stratum: Ints
     strata: int
 

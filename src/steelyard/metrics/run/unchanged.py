@@ -52,7 +52,6 @@ METRICS = (*TOLD, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
 
 
 def unchanged_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
-    """The figures of every protocol under which items were judged as they are; none where none was."""
     estimates: list[Estimate] = []
     for protocol in observations.protocols_seen:
         rows = observations.filter(protocol=protocol)

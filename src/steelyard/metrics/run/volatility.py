@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -43,7 +44,6 @@ def mean_intervals(context: EstimateContext, table: Floats) -> tuple[Interval, .
 
 
 def _mean(sums: Floats) -> Floats:
-    """Mean over the shares that a draw has trials of."""
     shares = ratio(sums[..., 0], sums[..., 1])
     known = np.isfinite(shares)
     return ratio(np.where(known, shares, 0.0).sum(-1), known.sum(-1).astype(np.float64))
@@ -109,35 +109,20 @@ def sampling_sd(table: Floats) -> float | None:
     return sqrt(max(0.0, own / count - shared / (count * (count - 1))))
 
 
-ACCURACY_SD = Metric(
+_described = partial(Metric, estimated=False, basis=OVER_PROBES)
+ACCURACY_SD = _described(
     "accuracy_sd",
     "volatility",
     "Standard deviation of accuracy over probes; part of it is sampling, as the note says.",
     plain="differs between probes",
-    estimated=False,
-    basis=OVER_PROBES,
 )
-ACCURACY_SD_SAMPLING = Metric(
+ACCURACY_SD_SAMPLING = _described(
     "accuracy_sd_sampling",
     "of sampling alone",
     "Standard deviation that accuracies on so few items show where all true accuracies are equal.",
-    estimated=False,
-    basis=OVER_PROBES,
 )
-ACCURACY_MIN = Metric(
-    "accuracy_min",
-    "worst probe",
-    "Least accuracy of any probe.",
-    estimated=False,
-    basis=OVER_PROBES,
-)
-ACCURACY_MAX = Metric(
-    "accuracy_max",
-    "best probe",
-    "Greatest accuracy of any probe.",
-    estimated=False,
-    basis=OVER_PROBES,
-)
+ACCURACY_MIN = _described("accuracy_min", "worst probe", "Least accuracy of any probe.")
+ACCURACY_MAX = _described("accuracy_max", "best probe", "Greatest accuracy of any probe.")
 
 PROBE = "volatility"
 METRICS = (ACCURACY_MEAN, ACCURACY_SD, ACCURACY_SD_SAMPLING, ACCURACY_MIN, ACCURACY_MAX)
@@ -166,30 +151,27 @@ def volatility_estimates(
     The mean has an interval, and the spread a reference, where the judge's observations are given.
     """
     figures: list[Estimate] = []
-    mine = [e for e in _accuracies(estimates) if e.judge == judge]
+    known = [e for e in estimates if e.judge == judge and e.metric == ACCURACY.id and e.value is not None]
+    mine = [e for e in known if set(e.group) == {"protocol"}]
     for protocol in sorted({str(e.group["protocol"]) for e in mine}, key=lambda name: (name != "base", name)):
-        arm = [e for e in mine if e.group["protocol"] == protocol]
-        if len(arm) > 1:
+        shares = [e for e in mine if e.group["protocol"] == protocol]
+        if len(shares) > 1:
             context = EstimateContext.for_protocol(judge, PROBE, protocol, seed)
-            figures += _over_probes(context, arm, observations)
+            figures += _over_probes(context, shares, observations)
     return figures
 
 
-def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
-    return [
-        e
-        for e in estimates
-        if e.metric == ACCURACY.id and set(e.group) == {"protocol"} and e.value is not None
-    ]
-
-
 def _over_probes(
-    context: EstimateContext, arm: list[Estimate], observations: Sequence[Observation]
+    context: EstimateContext, shares: list[Estimate], observations: Sequence[Observation]
 ) -> list[Estimate]:
-    deviation = spread([share_of(e) for e in arm])
-    least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
+    deviation = spread([share_of(e) for e in shares])
+    least, most = (min(shares, key=share_of).probe, max(shares, key=share_of).probe)
     over = f"over {pluralize(deviation.count, 'probe')}"
-    table = _table(arm, str(context.group["protocol"]), observations)
+    table = None
+    if observations:
+        # All have an accuracy: a probe without edits shows items as they are.
+        rows = (probe_scores(e.probe, context.protocol, observations, unchanged=True) for e in shares)
+        table = share_table([accuracy_column(scores) for scores in rows])
     sampling = None if table is None else sampling_sd(table)
     beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"
     figures = (
@@ -206,22 +188,14 @@ def _over_probes(
             unit="probe",
             value=value,
             intervals=of_mean if metric == ACCURACY_MEAN else (),
-            n_calls=sum(e.n_calls for e in arm),
-            n_units=max(e.n_units for e in arm),
-            n_clusters=max(e.n_clusters for e in arm),
+            n_calls=sum(e.n_calls for e in shares),
+            n_units=max(e.n_units for e in shares),
+            n_clusters=max(e.n_clusters for e in shares),
             note=note,
             extreme_probe={ACCURACY_MIN.id: least, ACCURACY_MAX.id: most}.get(metric.id),
         )
         for metric, (value, note) in zip(METRICS, figures, strict=True)
     ]
-
-
-def _table(arm: Sequence[Estimate], protocol: str, observations: Sequence[Observation]) -> Floats | None:
-    """Right calls by cluster and probe. All have an accuracy: one without edits shows items as they are."""
-    if not observations:
-        return None
-    columns = (probe_scores(e.probe, protocol, observations, unchanged=True) for e in arm)
-    return share_table([accuracy_column(scores) for scores in columns])
 
 
 def share_of(estimate: Estimate) -> float:

@@ -42,7 +42,6 @@ BY_RATES = (agreement.kappa, agreement.balanced_accuracy)
 
 
 def label_table(scores: Scores, values: Ints) -> Sums:
-    """Calls per label and score within each resampling unit."""
     labelled = scores.where(scores.labelled)
     rows = labelled.where(labelled.decided)
     units = numbered(rows.unit)[1] if len(rows) else rows.item
@@ -70,7 +69,6 @@ def with_label_word(figure: Estimate, limit: Limit, rows: Scores, formula: Formu
 
 
 def _word(rows: Scores, missing: Ints, limit: Limit, formula: Formula) -> str:
-    """The word with these scores in the place of missing verdicts."""
     score = np.where(rows.readable, rows.score, missing)
     outcome = np.where(rows.readable, rows.outcome, np.int64(Outcome.SCORED))
     rows = replace(rows, score=score, outcome=outcome)
@@ -82,27 +80,25 @@ def _word(rows: Scores, missing: Ints, limit: Limit, formula: Formula) -> str:
 
 
 def _levels(rows: Scores) -> Ints:
-    """The levels that labelled calls have as score or as label."""
     scored = rows.where(rows.labelled & rows.decided)
     return np.union1d(scored.score, scored.expected.astype(np.int64))
 
 
-BALANCED_ACCURACY = Metric(
+_of_labels = partial(Metric, basis=LABELLED)
+_signed = partial(Metric, basis=LABELLED, signed=True)
+BALANCED_ACCURACY = _of_labels(
     "balanced_accuracy",
     "balanced accuracy",
     "Mean of the shares of positives and of negatives that were scored right.",
     plain="right on either label",
     detail=True,
-    basis=LABELLED,
 )
-GWET_AC1 = Metric(
+GWET_AC1 = _signed(
     "gwet_ac1",
     "Gwet AC1",
     "Agreement beyond chance, steady when one label is rare.",
     plain="agrees, with rare labels",
-    signed=True,
     detail=True,
-    basis=LABELLED,
 )
 MAE = Metric(
     "mae",
@@ -120,73 +116,44 @@ MAE = Metric(
     kinds=(ORIGINAL,),
     basis=LABELLED,
 )
-BIAS = Metric(
-    "bias",
-    "bias",
-    "Mean signed distance from the label, in levels.",
-    plain="levels above the label",
-    signed=True,
-    basis=LABELLED,
+BIAS = _signed(
+    "bias", "bias", "Mean signed distance from the label, in levels.", plain="levels above the label"
 )
-CCC = Metric(
-    "ccc",
-    "concordance",
-    "Lin's concordance correlation with the label.",
-    plain="agrees in level and spread",
-    signed=True,
-    basis=LABELLED,
+CCC = _signed(
+    "ccc", "concordance", "Lin's concordance correlation with the label.", "agrees in level and spread"
 )
-PEARSON = Metric(
-    "pearson",
-    "Pearson r",
-    "Linear correlation with the label.",
-    plain="rises with the label",
-    signed=True,
-    basis=LABELLED,
+PEARSON = _signed("pearson", "Pearson r", "Linear correlation with the label.", "rises with the label")
+SPEARMAN = _signed(
+    "spearman", "Spearman ρ", "Rank correlation with the label.", "ranks as the label does", detail=True
 )
-SPEARMAN = Metric(
-    "spearman",
-    "Spearman ρ",
-    "Rank correlation with the label.",
-    plain="ranks as the label does",
-    signed=True,
-    detail=True,
-    basis=LABELLED,
-)
-QWK = Metric(
+QWK = _signed(
     "qwk",
     "quadratic-weighted κ",
     "Agreement beyond chance that weighs distant errors more.",
     plain="agrees, far errors count more",
-    signed=True,
     limit=WEIGHTED_FLOOR,
-    basis=LABELLED,
 )
-KRIPPENDORFF_ALPHA = Metric(
+KRIPPENDORFF_ALPHA = _signed(
     "krippendorff_alpha",
     "Krippendorff α",
     "Agreement of judge and label as two raters, distances counted in ranks.",
     plain="agrees like a second rater",
-    signed=True,
     detail=True,
-    basis=LABELLED,
 )
-COMPRESSION = Metric(
+COMPRESSION = _of_labels(
     "compression",
     "compression",
     "Spread of the scores over the spread of the labels; below 1 the judge huddles.",
     plain="spread against the labels",
     detail=True,
-    basis=LABELLED,
 )
-UNUSED_LEVELS = Metric(
+UNUSED_LEVELS = _of_labels(
     "unused_levels",
     "unused levels",
     "Levels of the scale that the judge never gave.",
     plain="levels never given",
     shown_as=ShownAs.COUNT,
     detail=True,
-    basis=LABELLED,
 )
 
 NOT_SCORED = "no call of a labelled item ended in a score"
@@ -228,7 +195,6 @@ _NOTES = {
 def binary_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
-    """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
     figures = _figures(context, scores, np.array([0, 1]), BINARY, among)
     return _among(among, [*false_rates(context, scores), *figures])
 
@@ -236,7 +202,6 @@ def binary_figures(
 def ordinal_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
-    """Errors, correlations and use of the scale; all rows have the same scale."""
     figures = _figures(context, scores, _levels(scores), ORDINAL, among)
     return _among(among, [within_one(context, scores), *figures, unused_levels(context, scores)])
 

@@ -50,9 +50,7 @@ class Scores:
     own_label: Mask
     """True where that label is the judge's own verdict, which says nothing of the judge."""
     strength: Floats
-    """Strength of a graded edit; NaN where there is none."""
     low: Ints
-    """Low end of the call's scale; 0 for binary."""
     high: Ints
     fail_value: Floats
     """Answer that says that a text or run fails; NaN where nobody has said, and low answers are taken to."""
@@ -64,7 +62,6 @@ class Scores:
         return len(self.item)
 
     def where(self, mask: Mask) -> Scores:
-        """The rows that the mask keeps; all names stay."""
         columns: dict[str, Any] = {
             f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in _NAMES
         }

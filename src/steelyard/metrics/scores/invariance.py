@@ -61,9 +61,7 @@ class Comparisons:
     rows: Scores
     equal: Ints
     made: Ints
-    """Comparisons of two verdicts."""
     designed: Ints
-    """Comparisons had no call been lost."""
     floor: Floats
     """Share of repeats of the unchanged item that differ; NaN without repeats."""
     unit: Ints

@@ -148,12 +148,14 @@ class Halves:
 
     def p(self, seed: int) -> float:
         """Two-sided p: halves dealt at random within labels; with several items a cluster, t has to agree."""
-        if float(np.ptp(self.answer - self._label_means)) < _ROUNDING:
+        sums, sizes = np.bincount(self.label, weights=self.answer), np.bincount(self.label)
+        means = ratio(sums.astype(np.float64), sizes.astype(np.float64))
+        if float(np.ptp(self.answer - means[self.label])) < _ROUNDING:
             return 1.0
         if len(self) > _MANY:
-            return self._student()
-        dealt = self._dealt(seed)
-        return max(dealt, self._student()) if self.clusters < len(self) else dealt
+            return self._t_p()
+        p = self._permutation_p(seed)
+        return max(p, self._t_p()) if self.clusters < len(self) else p
 
     @cached_property
     def _columns(self) -> Floats:
@@ -164,17 +166,12 @@ class Halves:
         columns[row, self.label, 2 * self.longer + 1] = 1.0
         return columns
 
-    @property
-    def _label_means(self) -> Floats:
-        sums, sizes = np.bincount(self.label, weights=self.answer), np.bincount(self.label)
-        return np.asarray(ratio(sums.astype(np.float64), sizes.astype(np.float64))[self.label])
-
-    def _student(self) -> float:
+    def _t_p(self) -> float:
         if self.error <= _ROUNDING:
             return without_spread(self.value, self.clusters)
         return 2 * t_probability(-abs(self.value) / self.error, self.clusters - 1)
 
-    def _dealt(self, seed: int) -> float:
+    def _permutation_p(self, seed: int) -> float:
         generator = np.random.default_rng(seed)
         drawn, weights = np.zeros(_SHUFFLES), 0.0
         for each in np.unique(self.label):

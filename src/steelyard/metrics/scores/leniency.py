@@ -94,7 +94,6 @@ METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
 
 
 def leniency_estimates(context: EstimateContext, scores: Scores) -> list[Estimate]:
-    """Whether errors go one way; binary rows and ordinal rows each by their own formula."""
     estimates = []
     if np.any(scores.binary):
         rows = scores.where(scores.binary)

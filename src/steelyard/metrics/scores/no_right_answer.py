@@ -53,7 +53,6 @@ def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def mean_scores(context: EstimateContext, scores: Scores) -> list[Estimate]:
-    """The mean score of each ordinal scale; scales are told apart where there are several."""
     return [mean_score(here, rows) for here, rows in by_ordinal_scale(context, scores)]
 
 

@@ -135,7 +135,6 @@ def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
 
 
 def noise_floor(context: EstimateContext, scores: Scores) -> Estimate:
-    """Repeats that differ: what asking again does to a verdict, whatever the question."""
     return _pairs(context, NOISE_FLOOR, scores)
 
 
