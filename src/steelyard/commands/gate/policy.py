@@ -42,6 +42,8 @@ class RuleConfig(BaseModel):
     delta: float | None = None
     base_level: float | None = None
     kind: str | None = None
+    cue: str | None = None
+    """The kind of a cue, for `worth`."""
     protocol: str | None = None
     slot: int | None = None
     stratum: str | None = None
@@ -146,7 +148,9 @@ def _rule(metric: object, entry: object, where: str) -> PolicyRule:
         raise ConfigError(f"{where}: {metric}: found neither max nor min, expected at least one of them.")
     if limits.max is not None and limits.min is not None and limits.min > limits.max:
         raise ConfigError(f"{where}: {metric}: min {limits.min:g} is above max {limits.max:g}; correct one.")
-    named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe"})
+    named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe", "cue"})
+    if limits.cue is not None:
+        named["kind"] = limits.cue
     return PolicyRule(metric, limits.min, limits.max, limits.probe, named)
 
 

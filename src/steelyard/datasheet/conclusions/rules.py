@@ -135,6 +135,12 @@ FAULTS = (
         (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
     ),
     Rule(
+        titles.CUES,
+        Gravity.BIASED,
+        "Say in the rubric that what is named does not count, take it out of the texts before they are "
+        "judged, and measure again.",
+    ),
+    Rule(
         titles.LENIENCY,
         Gravity.BIASED,
         "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias.",
