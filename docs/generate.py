@@ -260,7 +260,7 @@ a command prints examples.
 Every option can be set as an environment variable: `STEELYARD_DRY_RUN` for `--dry-run`. The option overrides
 the variable, and the variable overrides the study file. A variable of an option that may be repeated holds
 the values separated by spaces. `.env` is read from the working folder or the nearest folder above it that has
-one; it does not change variables that are already set.
+one; it supplies keys alone ([security](security.md)) and does not change variables that are already set.
 
 Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` names) and `OPENAI_BASE_URL`.
 `STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.

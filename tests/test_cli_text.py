@@ -173,7 +173,7 @@ def test_a_deleted_working_folder(shell: Shell) -> None:
 
 
 def test_a_dotenv_that_no_environment_can_hold(steelyard, tmp_path: Path) -> None:
-    (tmp_path / ".env").write_bytes(b"NAME=a\0b\n")
+    (tmp_path / ".env").write_bytes(b"OPENAI_API_KEY=a\0b\n")
     done = steelyard("judges")
     assert done.returncode == 2
     assert ".env" in done.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import study_options
+from steelyard.cli.options import study_options, yes_option
 from steelyard.cli.output import plain, print_error
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 @click.command(short_help="Check machine, weights, keys and judges.")
 @study_options
+@yes_option
 def doctor(**options: Any) -> None:
     """Check the machine, the embedded weights and the keys, then the given judges.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import option, study_options
+from steelyard.cli.options import option, study_options, yes_option
 from steelyard.cli.output import describe_calls, display_path, plain, warn
 from steelyard.cli.study import open_study, run_limits, with_reference
 from steelyard.core.text import plural, pluralize
@@ -15,6 +15,7 @@ from steelyard.errors import ConfigError
 
 @click.command(short_help="Generate stimuli with a model; call no judge.")
 @study_options
+@yes_option
 @option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")
 def generate(accept_all: bool, **options: Any) -> None:
     """Generate the stimuli of a study with its author model and confirm them with its validator.

@@ -12,7 +12,8 @@ from importlib import import_module
 import click
 
 from steelyard.cli import process
-from steelyard.cli.output import print_error
+from steelyard.cli.output import print_error, warn
+from steelyard.core.dotenv import load_dotenv
 from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
 
@@ -35,6 +36,10 @@ COMMANDS = {
     "judges": "steelyard.cli.lists:judges",
     "doctor": "steelyard.cli.doctor:doctor",
 }
+
+
+NAMED = 8
+"""Ignored variables of a `.env` that are named."""
 
 
 class LazyGroup(click.Group):
@@ -80,7 +85,7 @@ def cli() -> None:
     except FileNotFoundError as error:
         raise RunError("the working folder does not exist any more; change to another one.") from error
     try:
-        process.load_dotenv(folder)
+        found = load_dotenv(folder)
     except OSError as error:
         raise RunError(
             f"the .env in or above {folder} cannot be read ({error.strerror}); make it readable or remove it."
@@ -89,6 +94,13 @@ def cli() -> None:
         raise ConfigError(
             f"the .env in or above {folder} sets a value that no environment can hold ({error}); correct it."
         ) from error
+    if found is not None and found[1]:
+        path, ignored = found
+        more = f" and {len(ignored) - NAMED} more" if len(ignored) > NAMED else ""
+        warn(
+            f"{path}: ignored {', '.join(ignored[:NAMED])}{more}: a .env supplies keys alone, those of known "
+            "vendors and those that a judge names in api_key_env; set other variables in the environment."
+        )
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import COUNT, POSITIVE, option, study_options, until_option
+from steelyard.cli.options import COUNT, POSITIVE, option, study_options, until_option, yes_option
 from steelyard.cli.output import (
     describe_calls,
     full_option,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @option("--poll", type=POSITIVE, default=60.0, metavar="SECONDS", help="Seconds between batch status checks.")
 @option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@yes_option
 @full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
 def measure(
@@ -78,7 +79,7 @@ def measure(
             return
         limits = replace(run_limits(options), batch=batch, poll=poll)
         sys.exit(_print(measure_sizes(options, limits), full, as_json))
-    study, folder, generation = open_study(options, accept_all)
+    study, folder, generation = open_study(options, accept_all, calls=not dry_run)
     if dry_run:
         from steelyard.cli.plan_table import print_study_plan
 

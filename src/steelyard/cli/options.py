@@ -185,6 +185,11 @@ until_option = option(
 )
 
 
+yes_option = option(
+    "--yes", is_flag=True, help="Let a study file send any variable as a key to any address, without asking."
+)
+
+
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in reversed(_STUDY_OPTIONS):
         command = decorate(command)

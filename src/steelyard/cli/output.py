@@ -106,7 +106,14 @@ def print_page_path(page: Path, before: str = "", *, full: bool) -> None:
     console.print(line, soft_wrap=True, highlight=False)
 
 
-def open_link(what: str, url: str, *, browser: bool) -> None:
+def open_link(what: str, url: str, *, browser: bool, host: str) -> None:
+    from steelyard.web.access import LOOPBACK
+
+    if host not in LOOPBACK:
+        warn(
+            f"listening at {host}: every machine that reaches this one can open the page with the link, and "
+            "read along, since the connection is not encrypted."
+        )
     click.echo(f"{what} at {url}\nPress Ctrl-C to stop; saved work is kept.")
     if browser:
         with suppress(webbrowser.Error):

@@ -59,7 +59,7 @@ def plan(
         return
     from steelyard.cli.plan_table import print_study_plan
 
-    study, folder, generation = open_study(options)
+    study, folder, generation = open_study(options, calls=False)
     print_study_plan(study, folder, as_json, generation, by_probe=by_probe)
 
 

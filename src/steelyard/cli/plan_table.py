@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,11 +16,14 @@ from steelyard.authoring.generation_plan import GenerationPlan
 from steelyard.cli.output import display_path, plain
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
-from steelyard.providers.provider import model_info
+from steelyard.providers.destination import Destination
+from steelyard.providers.function.unrun_code import without_code
+from steelyard.providers.provider import destination_of, model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
 from steelyard.runner.prices import price_of
 from steelyard.study.study import Study
+from steelyard.trials.judge import Judge
 
 HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
 
@@ -36,7 +39,8 @@ def print_study_plan(
     from steelyard.commands.reference_run import plan_before_judges
 
     study, rows = plan_before_judges(study, folder, generation)
-    print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)
+    writers = () if generation is None else generation.roles.models
+    print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe, writers=writers)
     if rows and generation is not None and not as_json:
         tries = generation.roles.attempts
         click.echo(
@@ -45,7 +49,13 @@ def print_study_plan(
 
 
 def print_plan(
-    made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = (), *, by_probe: bool = False
+    made: Plan,
+    folder: RunFolder,
+    as_json: bool,
+    before: Sequence[PlanRow] = (),
+    *,
+    by_probe: bool = False,
+    writers: Sequence[Judge] = (),
 ) -> None:
     from steelyard.runner.record import submitted
 
@@ -53,6 +63,7 @@ def print_plan(
     if folder.database.exists():
         with folder.store() as store:
             answered, waiting = store.answered(), submitted(store)
+    places = destinations((*made.study.judges, *writers))
     rows = [*before, *plan_rows(made, answered | waiting)]
     if as_json:
         body = {
@@ -60,16 +71,27 @@ def print_plan(
             "stimuli": len(made.stimuli),
             "rows": [asdict(r) for r in rows],
             "prices": price_list(made.study),
+            "destinations": {
+                name: {"address": place.address, "key_variable": place.key_variable}
+                for name, place in places.items()
+            },
             "handed_in": len(waiting),
         }
         click.echo(json.dumps(body, indent=1))
     else:
         if waiting:
             click.echo(f"{pluralize(len(waiting), 'call')} already submitted as batches; not counted here.\n")
-        plan_table(made, rows if by_probe else by_judge(rows), len(answered), folder.path, Console())
+        plan_table(made, rows if by_probe else by_judge(rows), len(answered), folder.path, Console(), places)
 
 
-def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
+def plan_table(
+    plan: Plan,
+    rows: list[PlanRow],
+    done: int,
+    out: Path,
+    console: Console,
+    places: Mapping[str, Destination],
+) -> None:
     study = plan.study
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
@@ -82,6 +104,8 @@ def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: C
     print_rows(measured, console)
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
+    for name, place in places.items():
+        console.print(Text.assemble("Calls of ", plain(name), " ", plain(place.text), "."), soft_wrap=True)
     answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
     console.print(f"{answered}; baselines add {pluralize(free, 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
@@ -149,6 +173,13 @@ def price_list(study: Study) -> dict[str, str]:
             text += f"; thoughts come on top, up to {room:,} tokens a call"
         prices[judge.name] = text
     return prices
+
+
+def destinations(judges: Iterable[Judge]) -> dict[str, Destination]:
+    """Where the calls of each judge go; no code of a judge is run."""
+    with without_code():
+        places = {one.name: destination_of(one) for judge in judges for one in judge.asked}
+    return {name: place for name, place in places.items() if place is not None}
 
 
 def total_row(rows: list[PlanRow]) -> PlanRow:

@@ -1,4 +1,4 @@
-"""Settings of the process: standard streams that never raise, one BLAS thread, variables from `.env`."""
+"""Settings of the process: standard streams that never raise, one BLAS thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import codecs
 import io
 import os
 import sys
-from pathlib import Path
 
 from steelyard.errors import RunError
 
@@ -70,28 +69,3 @@ def use_one_blas_thread() -> None:
     """
     if not any(name in os.environ for name in _SETTINGS):
         os.environ[_SETTINGS[0]] = "1"
-
-
-def load_dotenv(start: Path) -> Path | None:
-    for folder in (start, *start.parents):
-        path = folder / ".env"
-        if path.is_file():
-            for name, value in parse_dotenv(path.read_text(encoding="utf-8", errors="replace")).items():
-                os.environ.setdefault(name, value)
-            return path
-    return None
-
-
-def parse_dotenv(text: str) -> dict[str, str]:
-    values = {}
-    for line in text.splitlines():
-        name, separator, value = line.strip().removeprefix("export ").partition("=")
-        name, value = name.strip(), value.strip()
-        if not separator or name.startswith("#") or not name.isidentifier():
-            continue
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        else:
-            value = value.partition(" #")[0].rstrip()
-        values[name] = value
-    return values

@@ -98,7 +98,7 @@ def review(
         )
 
         def ready(url: str) -> None:
-            open_link(f"Reviewing {display_path(folder)}", url, browser=not no_browser)
+            open_link(f"Reviewing {display_path(folder)}", url, browser=not no_browser, host=host)
             on_enter(lambda: _finish(session, name, server.stop))
 
         server.serve(pages.app(), ready)
@@ -125,7 +125,8 @@ def _label(
         server = Server(host, port)
         pages = LabelPages(session, reviewer or system_user())
         server.serve(
-            pages.app(), lambda url: open_link(f"Labelling {display_path(folder)}", url, browser=browser)
+            pages.app(),
+            lambda url: open_link(f"Labelling {display_path(folder)}", url, browser=browser, host=host),
         )
         click.echo(f"Labels: {display_path(session.write())}")
         if session.agreement().shared:

@@ -30,12 +30,12 @@ def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure_until_verdict
 
-    sizes, folder = _sizes(options)
+    sizes, folder = _sizes(options, calls=True)
     with LiveProgress() as progress:
         return measure_until_verdict(sizes, folder, limits, progress)
 
 
-def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
+def _sizes(options: dict[str, Any], *, calls: bool) -> tuple[StudyAtProfile, RunFolder]:
     from steelyard.commands.measure import FIRST, check_growth, default_folder
     from steelyard.run_folder.run_folder import RunFolder
 
@@ -44,7 +44,7 @@ def _sizes(options: dict[str, Any]) -> tuple[StudyAtProfile, RunFolder]:
 
     @cache
     def study_at(profile: str) -> Study:
-        study, _, _ = open_study({**options, "profile": profile}, quiet=profile != FIRST)
+        study, _, _ = open_study({**options, "profile": profile}, calls=calls, quiet=profile != FIRST)
         return study
 
     smallest = study_at(FIRST)
@@ -60,7 +60,7 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from steelyard.run_folder.resume import require_same_study
     from steelyard.runner.planner import make_plan, plan_rows
 
-    sizes, folder = _sizes(options)
+    sizes, folder = _sizes(options, calls=False)
     done: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
@@ -96,7 +96,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     from steelyard.sequential.decision import parse_rule
 
     rule = parse_rule(text, _form(options))
-    study, folder = _study(rule, options)
+    study, folder = _study(rule, options, calls=not dry_run)
     if dry_run:
         _print_plan(study, folder, rule, cap, as_json)
         return 0
@@ -123,7 +123,7 @@ def _form(options: dict[str, Any]) -> str:
     return form_of(build_task(config.task, config.data, scores=False))
 
 
-def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
+def _study(rule: DecisionRule, options: dict[str, Any], *, calls: bool) -> tuple[Study, RunFolder]:
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.sequential.decide import PROFILE
 
@@ -131,7 +131,7 @@ def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolde
         raise ConfigError("--probe: the rule of --decide names the probe; remove --probe.")
     if options["profile"] not in (None, PROFILE):
         raise ConfigError("--profile: --decide samples from the whole catalogue; remove --profile.")
-    study, _, _ = open_study({**options, "probes": [rule.probe], "profile": PROFILE})
+    study, _, _ = open_study({**options, "probes": [rule.probe], "profile": PROFILE}, calls=calls)
     study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
 

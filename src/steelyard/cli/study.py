@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from steelyard.cli.output import warn
+from steelyard.cli.output import print_error, warn
+from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
     from steelyard.authoring.generation_plan import GenerationPlan
@@ -18,13 +21,16 @@ if TYPE_CHECKING:
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.progress import Progress
     from steelyard.study.study import Study
+    from steelyard.trials.judge import Judge
 
 
 def open_study(
-    options: dict[str, Any], accept_all: bool = False, *, quiet: bool = False
+    options: dict[str, Any], accept_all: bool = False, *, calls: bool = True, quiet: bool = False
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
+    """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
     from steelyard.authoring.generation_plan import generation_plan
     from steelyard.cli.options import data_overrides
+    from steelyard.providers.function.unrun_code import without_code
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.study.study_file import build_study, load_config
 
@@ -35,15 +41,37 @@ def open_study(
     path: Path | None = options["study"]
     config = load_config(path, {**overrides, **data_overrides(options)})
     generation = generation_plan(config, accept_all)
-    study = build_study(
-        config, Path() if path is None else path.parent, options["prompt"], options["answers"]
-    )
+    with nullcontext() if calls else without_code():
+        study = build_study(
+            config, Path() if path is None else path.parent, options["prompt"], options["answers"]
+        )
     for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
+    if calls and path is not None and not quiet and not options["yes"]:
+        own = () if options["judges"] else study.judges
+        _confirm_keys(path, (*own, *(generation.roles.models if generation else ())))
     study = replace(study, command=argv_for_rerun())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, generation
+
+
+def _confirm_keys(path: Path, judges: Iterable[Judge]) -> None:
+    """Ask before a study file sends a variable of its choice to an address of its choice."""
+    from steelyard.providers.provider import destination_of
+
+    asked = {one.name: one for judge in judges for one in judge.asked}
+    for name, judge in asked.items():
+        place = destination_of(judge)
+        if place is None or place.foreign_variable is None:
+            continue
+        sends = f"judge {name} sends the value of {place.foreign_variable} to {place.address}"
+        if not (sys.stdin is not None and sys.stdin.isatty()):
+            raise ConfigError(
+                f"{path}: {sends}, which is not an address of {judge.provider}; add --yes if that is meant."
+            )
+        print_error(f"{path}: {sends}, which is not an address of {judge.provider}.")
+        click.confirm("Go on?", abort=True, err=True)
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:

@@ -46,4 +46,4 @@ def view(
     pages = ViewPages(folders)
     server = Server(host, port)
     what = f"Showing {pluralize(len(folders), 'run')}"
-    server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser))
+    server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))

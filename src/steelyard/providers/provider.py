@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
+from steelyard.providers.destination import Destination, HasDestination
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
@@ -129,6 +130,12 @@ def examples_of(provider: str) -> Iterable[JudgeExample]:
 def connect(judge: Judge) -> Provider:
     """The provider of a judge, not yet open."""
     return _factory(judge.provider)(judge=judge)
+
+
+def destination_of(judge: Judge) -> Destination | None:
+    """Where a judge's calls go; None where they stay in this process and run no code of the user's."""
+    provider = connect(judge)
+    return provider.destination if isinstance(provider, HasDestination) else None
 
 
 def _factory(provider: str) -> Callable[..., Provider]:

@@ -82,7 +82,7 @@ class Azure(ChatCompletions):
                 f"judge {judge.address}: no address; set the environment variable {AZURE_URL} to the "
                 "resource's, such as https://NAME.openai.azure.com, or give base_url."
             )
-        return ServerDefaults(str(place), AZURE_KEY)
+        return ServerDefaults(str(place), AZURE_KEY, domains=("azure.com", "azure.us", "azure.cn"))
 
     async def open(self) -> None:
         await self.client.open("api-key", prefix="")

@@ -25,6 +25,8 @@ from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
+from steelyard.providers.destination import Destination
+from steelyard.providers.function.unrun_code import may_run, text_of
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale
@@ -209,7 +211,11 @@ def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
 
 def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     """The options with the hash of the function's code, so that an edited function is another judge."""
-    return options.model_copy(update={"source": code_hash(function_at(model))})
+    if may_run(model):
+        return options.model_copy(update={"source": code_hash(function_at(model))})
+    text = text_of(model)
+    code = None if text is None else {"source": text[0], "defaults": _plain(text[1]), "closure": {}}
+    return options.model_copy(update={"source": None if code is None else content_hash(code)})
 
 
 class PythonFunction:
@@ -228,10 +234,16 @@ class PythonFunction:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._function = function_at(judge.model)
         self.concurrency = FunctionOptions.of(judge).concurrency
+        if not may_run(judge.model):
+            return
+        self._function = function_at(judge.model)
         for protocol in judge.protocols.values():
             _check_signature(self._function, int(protocol.settings.get("texts", 2)), judge.address)
+
+    @property
+    def destination(self) -> Destination:
+        return Destination(self._judge.address, is_code=True)
 
     async def open(self) -> None:
         """Nothing to connect to."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from yarl import URL
 
+from steelyard.core.dotenv import key_from
 from steelyard.errors import ConfigError, ProviderRefusedError
 from steelyard.trials.judge import Judge
 
@@ -23,6 +24,15 @@ class ServerDefaults:
     other_keys: tuple[str, ...] = ()
     version: str = ""
     """Put behind an address that has no path, where the vendor's own clients leave it out."""
+    domains: tuple[str, ...] = ()
+    """Domains of the vendor, where its addresses differ by resource or region."""
+
+    def is_own(self, address: URL) -> bool:
+        """Whether an address is one of the vendor's."""
+        host = address.host or ""
+        if self.domains:
+            return any(host.endswith(f".{domain}") for domain in self.domains)
+        return host == URL(self.url).host
 
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -75,9 +85,14 @@ class Endpoint:
     def is_local(self) -> bool:
         return self.base_url.host in _LOOPBACK
 
-    def key(self, where: str, environ: Mapping[str, str] = os.environ) -> str:
-        names = (self.key_variable, *self.other_keys) if self.key_variable else ()
-        key = next((key for name in names if (key := environ.get(name, "").strip())), "")
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """Variables that may hold the key; the first that is set counts."""
+        return (self.key_variable, *self.other_keys) if self.key_variable else ()
+
+    def key(self, where: str, environ: Mapping[str, str] | None = None) -> str:
+        held = (key_from(name) if environ is None else environ.get(name, "") for name in self.key_variables)
+        key = next((key.strip() for key in held if key.strip()), "")
         if not key and self.key_required:
             raise ProviderRefusedError(
                 f"{where}: no key found; set the environment variable {self.key_variable}."

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
+from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.error_body import ErrorBody, parse_error
@@ -56,6 +57,15 @@ class HttpProvider(ABC):
     @property
     def endpoint(self) -> str:
         return self.client.endpoint.display_url
+
+    @property
+    def destination(self) -> Destination:
+        endpoint, server = self.client.endpoint, self.server_for(self.judge)
+        named = self.judge.options.get("api_key_env")
+        own = named in (None, server.key_variable, *server.other_keys) or server.is_own(endpoint.base_url)
+        return Destination(
+            endpoint.display_url, endpoint.key_variables, foreign_variable=None if own else str(named)
+        )
 
     @abstractmethod
     def request_url(self) -> URL:

@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError, ProviderRefusedError
+from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import clean_text, excerpt, token_count
@@ -145,7 +146,18 @@ class Bedrock(HttpProvider):
                 f"judge {judge.address}: no region; set the environment variable {REGIONS[0]}, or write "
                 f"bedrock/{judge.model}?region=us-east-1."
             )
-        return ServerDefaults(f"https://bedrock-runtime.{region}.amazonaws.com", KEY, URL_VARIABLE)
+        return ServerDefaults(
+            f"https://bedrock-runtime.{region}.amazonaws.com",
+            KEY,
+            URL_VARIABLE,
+            domains=("amazonaws.com", "amazonaws.com.cn"),
+        )
+
+    @property
+    def destination(self) -> Destination:
+        plain = super().destination
+        own = plain.key_variables == (KEY,)
+        return replace(plain, key_variables=(KEY, SIGNING_KEYS[1])) if own else plain
 
     async def open(self) -> None:
         endpoint = self.client.endpoint

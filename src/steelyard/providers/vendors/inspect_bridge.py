@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from steelyard.core.dotenv import key_from
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
+from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
 from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs
 from steelyard.providers.http.redaction import Redactor
@@ -64,11 +66,20 @@ class InspectBridge:
         self._room = thinking_tokens(judge.model, judge.options)
         self._model: Any = None
 
+    @property
+    def destination(self) -> Destination:
+        address, variable = (self._judge.options.get(name) for name in ("base_url", "api_key_env"))
+        return Destination(
+            str(address or f"the address that inspect_ai has for {self._judge.model}"),
+            (str(variable),) if variable else (),
+            foreign_variable=str(variable) if address and variable else None,
+        )
+
     async def open(self) -> None:
         from inspect_ai.model import get_model
 
         options = self._judge.options
-        key = os.environ.get(str(options["api_key_env"])) if "api_key_env" in options else None
+        key = (key_from(str(options["api_key_env"])) or None) if "api_key_env" in options else None
         try:
             self._model = get_model(
                 self._judge.model, base_url=options.get("base_url"), api_key=key, memoize=False

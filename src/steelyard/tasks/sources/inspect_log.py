@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError
+from steelyard.tasks.sources.archives import check_archive
 from steelyard.tasks.sources.table import Table, table_of_objects
 from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
@@ -50,6 +51,7 @@ def open_log(path: Path) -> Any:
         ) from error
     if not path.is_file():
         raise DataError(f"{path}: no such file; correct the path.")
+    check_archive(path)
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # a damaged log makes zip, JSON and pydantic readers raise nearly anything

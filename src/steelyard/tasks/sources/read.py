@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from steelyard.errors import DataError
+from steelyard.tasks.sources.archives import check_archive
 from steelyard.tasks.sources.delimited import read_bytes, read_csv, read_text
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
 from steelyard.tasks.sources.table import Lost, Table, TableRecord, table_of, table_of_objects
@@ -100,6 +101,7 @@ def _sheet(path: Path) -> list[tuple[Any, ...]]:
             f"{path}: XLSX needs openpyxl, which is not installed; run pip install 'steelyard[xlsx]'."
         ) from error
     data = read_bytes(path)
+    check_archive(path)
     try:
         with warnings.catch_warnings():
             # What openpyxl warns of (styles, validation, extensions) does not touch the values.

@@ -1,0 +1,44 @@
+"""The destination of a judge's calls: which address gets them, and the variable that holds its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from steelyard.core.dotenv import key_from
+
+
+@dataclass(frozen=True)
+class Destination:
+    address: str
+    """Where calls go, without a query; of code, the name of the function."""
+    key_variables: tuple[str, ...] = ()
+    """Variables that may hold the key; the first that is set is sent."""
+    is_code: bool = False
+    """The judge is a Python function: calls run its code."""
+    foreign_variable: str | None = None
+    """A variable that is not the vendor's, which the judge sends to an address that is not the vendor's."""
+
+    @property
+    def key_variable(self) -> str | None:
+        """The variable that is sent; the first of them where none is set."""
+        return next(filter(key_from, self.key_variables), next(iter(self.key_variables), None))
+
+    @property
+    def text(self) -> str:
+        """The end of a sentence: `calls …`."""
+        if self.is_code:
+            return f"run the Python code of {self.address}"
+        if self.key_variable is None:
+            return f"go to {self.address} without a key"
+        unset = "" if key_from(self.key_variable) else " (not set)"
+        return f"go to {self.address} with the key in {self.key_variable}{unset}"
+
+
+@runtime_checkable
+class HasDestination(Protocol):
+    """A provider that says where calls go; those without one stay in this process."""
+
+    @property
+    def destination(self) -> Destination:
+        """Where calls go, and with which key."""

@@ -1,0 +1,27 @@
+"""Archives (XLSX, Inspect logs): one that unpacks to far more than its size is refused before it is read."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from steelyard.errors import DataError
+
+MAX_UNPACKED = 200_000_000
+"""Bytes that any archive may unpack to."""
+MAX_RATIO = 100
+"""Times its own size that a larger archive may unpack to; text packs to a tenth."""
+
+
+def check_archive(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        limit = max(MAX_UNPACKED, MAX_RATIO * path.stat().st_size)
+    except (OSError, ValueError, zipfile.BadZipFile):  # whoever reads the file says what is wrong with it
+        return
+    if unpacked > limit:
+        raise DataError(
+            f"{path}: unpacks to {unpacked / 1e6:,.0f} MB, expected at most {limit / 1e6:,.0f} MB for its "
+            "size; split the file if it is sound."
+        )
