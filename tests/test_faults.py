@@ -12,7 +12,7 @@ import pytest
 from commands import Command
 from steelyard.datasheet.findings import findings
 from steelyard.datasheet.render import markdown
-from steelyard.datasheet.render.html.charts import scatter_charts
+from steelyard.datasheet.render.html.charts.catalogue import CHARTS
 from steelyard.errors import ConfigError
 from steelyard.metrics.comparison import comparison, multiple_testing
 from steelyard.metrics.estimate import Estimate
@@ -213,7 +213,7 @@ def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(command: C
 
 
 def test_pages_that_can_not_be_drawn(command: Command, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(scatter_charts, "axes_map", fail)
+    monkeypatch.setitem(CHARTS._factories, "axes", fail)  # the registry keeps what it has imported
     monkeypatch.setattr(markdown, "render", fail)
     done = command("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
     assert done.code == 1

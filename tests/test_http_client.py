@@ -4,35 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
+from steelyard.providers import HttpOptions, JudgeExample, ProviderInfo
+from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
+from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES, HttpClient
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.judge import PASSING_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.reply import Reply
+from steelyard.trials.reply import Reply, Usage
 
 KEY = "sk-hunter2-hunter2"
-GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "add-a-provider.md"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def adapter() -> Any:
-    """The class that the guide prints."""
-    (block,) = (
-        b for b in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S) if "class Messages" in b
+class Messages:
+    """A provider of a protocol of its own over HttpClient, as a plug-in would write it."""
+
+    server = ServerDefaults("https://api.example.com/v1", key_variable="MESSAGES_API_KEY")
+    info = ProviderInfo(
+        options=HttpOptions,
+        environment=(server.key_variable,),
+        examples=(JudgeExample("messages/NAME", "a model behind a messages protocol"),),
     )
-    space: dict[str, Any] = {}
-    exec(block, space)
-    return space["Messages"]
+    concurrency = 256
+
+    def __init__(self, judge: Judge) -> None:
+        self.model, endpoint = judge.model, Endpoint.for_judge(judge, self.server)
+        self.client = HttpClient(endpoint, f"judge {judge.address} at {endpoint.display_url}", "messages")
+
+    async def open(self) -> None:
+        """The key goes into a header of its own; further headers follow by name."""
+        await self.client.open("x-api-key", prefix="", api_version="2026-01-01")
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        messages = [{"role": m.role, "content": m.content} for m in presentation.messages]
+        limit = presentation.decoding.max_tokens
+        body = {"model": self.model, "messages": messages, "max_tokens": limit}
+        response = await self.client.post(self.client.endpoint.url("messages"), body, presentation.trial)
+        if response.status != 200:
+            return self.client.reply_or_raise(response)
+        content = self.client.parse_json(response)
+        try:
+            text, used = content["content"][0]["text"], content["usage"]
+            usage = Usage(int(used["input_tokens"]), int(used["output_tokens"]))
+        except (LookupError, TypeError, ValueError) as error:
+            raise self.client.malformed_response("a body without text or usage") from error
+        return Reply(str(text), usage=usage, latency_ms=response.latency_ms)
 
 
 def shown() -> Presentation:
@@ -42,7 +69,7 @@ def shown() -> Presentation:
 
 
 def ask(handler: Handler, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Reply:
-    """One call of the guide's adapter to a server that answers as the handler does."""
+    """One call of the adapter to a server that answers as the handler does."""
     monkeypatch.setenv("MINE", KEY)
 
     async def exchange() -> Reply:
@@ -55,7 +82,7 @@ def ask(handler: Handler, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Re
         address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
         options_here = {"base_url": address, "api_key_env": "MINE", **options}
         judge = Judge("j", "messages", "m-1", {"base": Protocol("")}, options=options_here)
-        provider = adapter()(judge)
+        provider = Messages(judge)
         await provider.open()
         try:
             return await provider.ask(shown())

@@ -39,7 +39,7 @@ def sheet(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         }
         study = {"judges": [judge, "planted/probit?s=1.5"], "probes": ["vacuum"]}
         (tmp_path / "study.yaml").write_text(json.dumps(study))
-        done = command("measure", "study.yaml", "--no-preflight", "--out", "run")
+        done = command("measure", "study.yaml", "--no-preflight", "--out", "run", "--yes")
     assert done.code == 0, done.err
     return Datasheet.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))
 

@@ -109,7 +109,7 @@ def test_a_tree_with_everything() -> None:
     assert found.ends == (0, 1.5)
     assert found.best == found.leaves[0]
     assert (found.counts, found.anything, found.renamed) == ({"a": 1}, {"x": [1]}, 7)
-    assert written_fields(found, ("renamed", "ends")) == {"other-name": 7, "ends": (0, 1.5)}
+    assert written_fields(found, ("renamed", "ends")) == {"other-name": 7, "ends": [0, 1.5]}
     assert read_fields(Tree, body, names=("counts",)) == {"counts": {"a": 1}}
 
 

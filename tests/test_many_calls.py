@@ -71,7 +71,6 @@ def test_limits_hold_what_was_planted(surface: float) -> None:
     planted = replace(PLANTED, surface_sensitivity=surface)
     found = fit_instrument(simulate(planted, 5, SMALL, REPEATS), 7, refits=0)
     assert isinstance(found, InstrumentFit)
-    assert found.patterns.many
     for truth, reach in zip(vector(planted), found.reach, strict=True):
         assert reach.low is not None
         assert reach.high is not None

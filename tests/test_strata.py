@@ -159,7 +159,7 @@ def test_strata_of_the_data_reach_every_report_and_gate_and_compare(
             "probes": ["stochastic_stability"],
         }
         (tmp_path / "study.yaml").write_text(json.dumps(study))
-        done = command("measure", "study.yaml", "--out", "run")
+        done = command("measure", "study.yaml", "--out", "run", "--yes")
     assert done.code == 0, done.err
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     (reading,) = [r for r in sheet["readings"] if (r["judge"], r["title"]) == ("lenient", "Strata")]

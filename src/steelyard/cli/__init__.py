@@ -1,1 +1,1 @@
-"""Thin commands over the laboratory."""
+"""The command line: one thin file per command."""

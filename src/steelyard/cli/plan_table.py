@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.destination import Destination
 from steelyard.providers.function.unrun_code import without_code
-from steelyard.providers.provider import destination_of, model_info
+from steelyard.providers.provider import destinations, model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
 from steelyard.runner.prices import price_of
@@ -63,7 +63,8 @@ def print_plan(
     if folder.database.exists():
         with folder.store() as store:
             answered, waiting = store.answered(), submitted(store)
-    places = destinations((*made.study.judges, *writers))
+    with without_code():
+        places = destinations((*made.study.judges, *writers))
     rows = [*before, *plan_rows(made, answered | waiting)]
     if as_json:
         body = {
@@ -173,13 +174,6 @@ def price_list(study: Study) -> dict[str, str]:
             text += f"; thoughts come on top, up to {room:,} tokens a call"
         prices[judge.name] = text
     return prices
-
-
-def destinations(judges: Iterable[Judge]) -> dict[str, Destination]:
-    """Where the calls of each judge go; no code of a judge is run."""
-    with without_code():
-        places = {one.name: destination_of(one) for judge in judges for one in judge.asked}
-    return {name: place for name, place in places.items() if place is not None}
 
 
 def total_row(rows: list[PlanRow]) -> PlanRow:

@@ -48,29 +48,27 @@ def open_study(
     for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
-    if calls and path is not None and not quiet and not options["yes"]:
-        own = () if options["judges"] else study.judges
-        _confirm_keys(path, (*own, *(generation.roles.models if generation else ())))
+    if calls and path is not None and not quiet:
+        writers = generation.roles.models if generation else ()
+        named = (*(() if options["judges"] else study.judges), *writers)
+        _show_destinations(path, named, confirmed=options["yes"])
     study = replace(study, command=argv_for_rerun())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, generation
 
 
-def _confirm_keys(path: Path, judges: Iterable[Judge]) -> None:
-    """Ask before a study file sends a variable of its choice to an address of its choice."""
-    from steelyard.providers.provider import destination_of
+def _show_destinations(path: Path, judges: Iterable[Judge], *, confirmed: bool) -> None:
+    """Say where a study file sends calls and keys; ask before a variable of its choice leaves."""
+    from steelyard.providers.provider import destinations
 
-    asked = {one.name: one for judge in judges for one in judge.asked}
-    for name, judge in asked.items():
-        place = destination_of(judge)
-        if place is None or place.foreign_variable is None:
+    for name, place in destinations(judges).items():
+        if place.foreign_variable is None or confirmed:
+            print_error(f"judge {name}: calls {place.text}.")
             continue
         sends = f"judge {name} sends the value of {place.foreign_variable} to {place.address}"
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            raise ConfigError(
-                f"{path}: {sends}, which is not an address of {judge.provider}; add --yes if that is meant."
-            )
-        print_error(f"{path}: {sends}, which is not an address of {judge.provider}.")
+            raise ConfigError(f"{path}: {sends}, which is not the vendor's; add --yes if that is meant.")
+        print_error(f"{path}: {sends}, which is not the vendor's.")
         click.confirm("Go on?", abort=True, err=True)
 
 

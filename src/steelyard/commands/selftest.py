@@ -1,4 +1,4 @@
-"""The laboratory calibrates itself: planted judges go through the whole pipe and must be recovered."""
+"""`selftest`: judges with known parameters are measured end to end, and the estimates must recover them."""
 
 from __future__ import annotations
 

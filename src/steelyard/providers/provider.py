@@ -27,7 +27,7 @@ class Provider(Protocol):
     """
 
     info: ClassVar[ProviderInfo]
-    """What this provider is; the laboratory knows no provider by name."""
+    """What this provider is; no other module knows a provider by name."""
 
     concurrency: int
     """Calls that make sense at the same time; the runner's limit may be lower."""
@@ -132,10 +132,10 @@ def connect(judge: Judge) -> Provider:
     return _factory(judge.provider)(judge=judge)
 
 
-def destination_of(judge: Judge) -> Destination | None:
-    """Where a judge's calls go; None where they stay in this process and run no code of the user's."""
-    provider = connect(judge)
-    return provider.destination if isinstance(provider, HasDestination) else None
+def destinations(judges: Iterable[Judge]) -> dict[str, Destination]:
+    """Where the calls of each judge go; judges whose calls stay in this process are left out."""
+    providers = {one.name: connect(one) for judge in judges for one in judge.asked}
+    return {name: one.destination for name, one in providers.items() if isinstance(one, HasDestination)}
 
 
 def _factory(provider: str) -> Callable[..., Provider]:

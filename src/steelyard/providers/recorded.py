@@ -1,6 +1,6 @@
 """A judge whose verdicts were recorded: it answers what the recording says, and nothing else.
 
-A presentation does not say which stimulus it shows, so the lab hands the answers over beforehand, by trial.
+A presentation does not name its stimulus, so the runner hands the answers over beforehand, by trial.
 """
 
 from __future__ import annotations

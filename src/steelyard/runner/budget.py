@@ -1,4 +1,4 @@
-"""The budget of a run: dollars spent, reserved for calls in flight, and left; what a call can cost."""
+"""The budget of a run: dollars spent, reserved for calls in flight, and left; stops before it is exceeded."""
 
 from __future__ import annotations
 

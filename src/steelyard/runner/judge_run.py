@@ -19,7 +19,7 @@ from steelyard.errors import (
     UnreachableError,
     without_frames,
 )
-from steelyard.providers.provider import Provider, SyncProvider, destination_of, model_info
+from steelyard.providers.provider import Provider, SyncProvider, model_info
 from steelyard.runner.budget import estimate_tokens, max_cost
 from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
@@ -148,8 +148,6 @@ class JudgeRun:
         if self._preflight_error is not None:
             self.abort_judge(self._preflight_error)
             return
-        if not self.judge.baseline and (place := destination_of(self.judge)) is not None:
-            self.control.progress.say(f"judge {self.judge.name}: calls {place.text}")
         provider = self._connect()
         try:
             await provider.open()

@@ -83,7 +83,7 @@ Own = TypeVar("Own", bound=Options)
 def provider_options(
     kind: type[Own], body: Mapping[str, Any], common: Collection[str], where: str, under: str = ""
 ) -> Own:
-    """What a mapping says to the provider; `common` are the keys that the laboratory reads itself.
+    """What a mapping says to the provider; `common` are the keys that every provider shares.
 
     A common key that the provider also names is given to both; null is as good as not said.
     """

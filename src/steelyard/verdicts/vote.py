@@ -1,4 +1,4 @@
-"""How several verdicts become one, by rules that are written once: for calls made, and for calls to come.
+"""Majority vote of a jury or of repeats: how several verdicts become one, for calls made and calls to come.
 
 A member without a verdict is never a grade. The common verdict stands where no answer of the missing members
 could change it; else there is none: it failed where a member failed, and is unreadable otherwise.

@@ -1,4 +1,4 @@
-"""The verdict on every measured judge, from its findings."""
+"""The verdict word of every measured judge (unfit, usable with care, no fault found), from its findings."""
 
 from __future__ import annotations
 

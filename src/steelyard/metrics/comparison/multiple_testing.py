@@ -1,4 +1,4 @@
-"""All figures of two judges together: one global test, then the adjusted p and the finding of each."""
+"""Multiple testing over all figures of two judges: one global test, then the adjusted p of each finding."""
 
 from __future__ import annotations
 

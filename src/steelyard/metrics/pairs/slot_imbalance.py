@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import estimate_word
 from steelyard.metrics.metric import Limit
@@ -85,7 +86,8 @@ def _remark(calls: tuple[int, int]) -> str:
     if 0 in calls:
         return "the better text stood in one slot only: not told from a preference for that slot"
     return (
-        f"the better text stood in slot {1 + int(calls[1] > calls[0])} in {max(calls)} of {sum(calls)} calls"
+        f"the better text stood in slot {1 + int(calls[1] > calls[0])} in {max(calls)} of "
+        f"{pluralize(sum(calls), 'call')}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs of agents over a whole run of the laboratory: what a judge lets pass, and what it fails for nothing.
+"""Runs of agents over all probes of a run: what a judge lets pass, and what it fails for nothing.
 
 Every labelled run counts, as it is or edited. A score on the half of the scale that the failing answer ends
 fails the run. Edits that break a run are told apart by what was done, by how many words it changed and by

@@ -1,4 +1,4 @@
-"""Judges whose true parameters are known: the laboratory's reference weights.
+"""Planted judges: judges whose true parameters are known.
 
 For pairs, `coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit`
 follows the instrument model with the parameters of its options. For single texts, `constant` and `random`
