@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from math import isclose
 
 import numpy as np
 import pytest
 
+from calibration.worth import STRONG, WORTHS, count, count_crossings
+from calibration.worth import WEAK as WEAKER
 from planted_pairs import CUE, STANDARD, simulate, simulate_cue
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.instrument.crossing import CROSSING, TOO_LITTLE, crossing, crossing_limits
+from steelyard.metrics.instrument.estimates import ALIKE
 from steelyard.metrics.instrument.likelihood import pattern_scores, rows_of
 from steelyard.metrics.instrument.worth import CueModel, PositionModel
 from steelyard.metrics.instrument.worth_estimates import (
     BLIND,
-    CROSSING,
     DISAGREE,
-    TOO_LITTLE,
+    FAULT,
     WORTH,
     compared,
-    crossing,
     cue_rows,
     pair_worths,
     worth_estimates,
@@ -30,7 +33,7 @@ from steelyard.providers.planted.decision_model import Parameters, decide
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
-from strategies import stack
+from strategies import WHOLE, stack
 
 STEPS = np.array([0.0, 1.0, 2.0, 3.0, 5.0])
 SHARP, WEAK = Parameters(resolution=1.5), Parameters(resolution=0.5, position_bias=0.8, lapse_rate=0.05)
@@ -66,7 +69,7 @@ def both(planted: Parameters, worth: float, seed: int, **given):
 
 def estimates(pairs) -> dict[tuple[str, str], object]:
     context = EstimateContext.for_protocol("judge", "tradeoff", "base", 7)
-    return {(e.metric, str(e.group.get("kind"))): e for e in pair_worths(context, pairs, ["padding"])}
+    return {(e.metric, str(e.group.get("cue"))): e for e in pair_worths(context, pairs, ["padding"])}
 
 
 def test_slopes_of_the_model_are_those_of_its_likelihood():
@@ -153,7 +156,7 @@ def observe(planted: Parameters, design: Design, probe: Tradeoff) -> Observation
 def measured(planted: Parameters, *cues: str, profile: str = "standard"):
     probe = Tradeoff(cues=list(cues))
     found = probe.estimates("judge", observe(planted, Design(7, profile), probe), 7)
-    return {str(e.group["kind"]): e for e in found if e.metric == WORTH.id}
+    return {str(e.group["cue"]): e for e in found if e.metric == WORTH.id}
 
 
 def test_a_cue_that_harms_has_a_negative_worth_and_errors_cost_what_they_are_worth():
@@ -187,20 +190,65 @@ def test_arrival_order_changes_nothing():
     assert first == second
 
 
-@pytest.mark.calibrate
-@pytest.mark.parametrize("worth", [0, 0.5, 1.5, 4])
-@pytest.mark.parametrize("planted", [SHARP, WEAK], ids=["sharp", "weak"])
+def test_limits_of_a_crossing_point_are_where_the_preference_may_be_even():
+    # Ten clusters show step 0 and ten step 1: wins of 1 and of 9 in 10. Place x has the preference .1 + .8 x
+    # with the jackknife's error sqrt(.09 (1 - x)² + .09 x²) / 3, and all 20 clusters tell of it: t(19) = 2.093.
+    table = np.zeros((20, 2, 2))
+    table[:10, 1, 0] = table[10:, 1, 1] = 1
+    table[:1, 0, 0] = table[10:19, 0, 1] = 1
+    low, high = crossing_limits(np.array([0.0, 1.0]), table)
+    places = np.linspace(0, 1, 51)
+    error = np.sqrt(0.09 * (1 - places) ** 2 + 0.09 * places**2) / 3
+    even = places[np.abs(places * 0.8 - 0.4) <= 2.093 * error]
+    assert isclose(low, even[0] - 0.02, abs_tol=1e-9)
+    assert isclose(high, even[-1] + 0.02, abs_tol=1e-9)
+
+
+def test_limits_of_a_crossing_point_are_open_where_an_end_may_be_even():
+    steps = np.array([0.0, 1.0])
+    table = np.zeros((20, 2, 2))
+    table[:10, 1, 0] = table[10:, 1, 1] = 1
+    table[:5, 0, 0] = table[10:, 0, 1] = 1
+    assert crossing_limits(steps, table)[0] is None
+    table[:10, 0, 0] = 1
+    assert crossing_limits(steps, table) == (None, 0.0)
+    assert crossing_limits(steps, np.zeros((20, 2, 2)) + table * [[[0], [1]]]) == (1.0, None)
+
+
+def test_replicates_that_never_differ_are_counted_once():
+    once = both(SHARP, 1.5, 3)
+    again = replace(once, replicate=once.replicate + 1)
+    columns = {
+        f.name: np.concatenate([getattr(one, f.name) for one in (once, again)])
+        for f in fields(once)
+        if f.name not in WHOLE
+    }
+    twice = replace(once, **columns)
+    single, double = estimates(once), estimates(twice)
+    for key in ((WORTH.id, "padding"), (WORTH.id, "position"), (CROSSING.id, "padding")):
+        assert (single[key].value, single[key].interval) == (double[key].value, double[key].interval)
+    assert ALIKE in double[WORTH.id, "padding"].note
+
+
+@pytest.mark.parametrize(("planted", "worth"), [(STRONG, 0.5), (WEAKER, 1.5)], ids=["strong", "weak"])
 def test_intervals_cover_planted_worths_over_clusters_that_differ(planted, worth):
-    runs = covered = flagged = 0
-    for seed in range(200):
-        found = estimates(both(planted, worth, seed, tilt=0.6, spread=0.3))[WORTH.id, "padding"]
-        if found.value is None:
-            continue
-        low, high = found.interval.low, found.interval.high
-        runs += 1
-        covered += (low is None or low <= worth) and (high is None or worth <= high)
-        flagged += found.status == "flagged"
-    assert runs >= 190
-    assert covered / runs >= 0.93
-    if worth <= 0.5:
-        assert flagged / runs <= 0.05
+    tally = count(planted, worth, range(4))
+    assert tally.undefined == 0
+    assert min(tally.covered, tally.crossings_covered) >= 14  # of 16
+
+
+@pytest.mark.parametrize("worth", WORTHS)
+@pytest.mark.parametrize("planted", [STRONG, WEAKER], ids=["strong", "weak"])
+def test_crossing_points_cover_planted_worths_over_clusters_that_differ(planted, worth):
+    assert count_crossings(planted, worth, range(60)).crossing_coverage >= 0.93
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("worth", WORTHS)
+@pytest.mark.parametrize("planted", [STRONG, WEAKER], ids=["strong", "weak"])
+def test_families_of_cues_over_clusters_that_differ(planted, worth):
+    tally = count(planted, worth, range(100))
+    assert tally.undefined <= 0.05 * (tally.worths + tally.undefined)
+    assert min(tally.coverage, tally.crossing_coverage) >= 0.93
+    if worth <= FAULT:
+        assert tally.flagged <= 0.05

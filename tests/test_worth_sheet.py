@@ -30,12 +30,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
     sheet = steelyard.load(folder)
-    found = sheet.find(JUDGE, "worth", "tradeoff", protocol="base", kind="padding")
+    found = sheet.find(JUDGE, "cue_worth", "tradeoff", protocol="base", cue="padding")
     assert found is not None
     assert found.interval.low < 1.4 < found.interval.high
     finding = next(f for f in sheet.findings if (f.judge, f.title) == (JUDGE, "Cues"))
     assert finding.status == "flagged"
-    assert "padding is worth +1." in finding.sentence
+    assert "padding is worth 1." in finding.sentence
     verdict = next(v for v in sheet.verdicts if v.judge == JUDGE)
     assert verdict.word == "usable with care"
     assert any(fact.title == "Cues" and "padding is worth" in fact.sentence for fact in verdict.facts)
@@ -50,42 +50,39 @@ def test_the_page_draws_the_worths_and_shows_pairs_that_the_worse_text_won(folde
 
 def test_files_have_the_worths(folder: Path) -> None:
     body = json.loads((folder / "datasheet.json").read_text(encoding="utf-8"))
-    rows = [row for row in body["estimates"] if row["judge"] == JUDGE and row["metric"] == "worth"]
-    assert {row["group"]["kind"] for row in rows} == {"padding", "typos", "position"}
-    baselines = [row for row in body["estimates"] if row["judge"] == "coin" and row["metric"] == "worth"]
+    rows = [row for row in body["estimates"] if row["judge"] == JUDGE and row["metric"] == "cue_worth"]
+    assert {row["group"]["cue"] for row in rows} == {"padding", "typos", "position"}
+    baselines = [row for row in body["estimates"] if row["judge"] == "coin" and row["metric"] == "cue_worth"]
     assert {row["reason"] for row in baselines} == {"quality_not_seen"}
 
 
 def test_a_policy_limits_the_worth_of_a_cue(folder: Path) -> None:
     strict = steelyard.gate(folder, {"worth": {"cue": "padding", "max": 0.5}, "flags": "allow"})
-    assert [(check.result, check.metric) for check in strict.of(JUDGE)] == [("FAIL", "worth")]
+    assert [(check.result, check.metric) for check in strict.of(JUDGE)] == [("FAIL", "cue_worth")]
     lax = steelyard.gate(folder, {"worth": {"cue": "padding", "max": 4}, "flags": "allow"})
     assert lax.result == "PASS"
-    assert any(check.metric == "worth" for check in steelyard.gate(folder).of(JUDGE))
+    assert any(check.metric == "cue_worth" for check in steelyard.gate(folder).of(JUDGE))
+
+
+BEATS = "a padded answer beats"
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "status", "censored", "told"),
+    ("value", "low", "high", "status", "censored", "sentence"),
     [
-        (1.4, 1.1, 1.9, "flagged", None, "a text with it beats one that is 1 step better"),
-        (2.6, 2.1, 3.9, "flagged", None, "a text with it beats one that is 2 steps better"),
-        (0.1, -0.2, 0.3, "clear", None, "less than 0.5 steps either way"),
-        (0.7, 0.2, 1.3, "inconclusive", None, "a text with it beats an equal one"),
-        (0.7, -0.2, 1.3, "inconclusive", None, "too few data to say whether it counts"),
-        (-1.0, -1.5, -0.7, "flagged", None, "it harms the text that has it"),
-        (
-            5.0,
-            3.2,
-            None,
-            "flagged",
-            "right",
-            "it outweighs every step that was measured, at least 3.20 of them",
-        ),
+        (1.4, 1.1, 1.9, "flagged", None, f"1.4 [1.1, 1.9] steps: {BEATS} one that is a step better"),
+        (2.6, 2.1, 3.9, "flagged", None, f"2.6 [2.1, 3.9] steps: {BEATS} one that is 2 steps better"),
+        (1.2, 0.7, 1.9, "flagged", None, f"1.2 [0.7, 1.9] steps: {BEATS} an equal one"),
+        (0.1, -0.2, 0.3, "clear", None, "0.1 [−0.2, 0.3] steps: less than half a step either way"),
+        (0.5, 0.02, 1.3, "inconclusive", None, f"0.50 [0.02, 1.30] steps: {BEATS} an equal one"),
+        (0.7, -0.2, 1.3, "", None, "0.7 [−0.2, 1.3] steps: too few data to say whether it counts"),
+        (-1.0, -1.5, -0.7, "flagged", None, "−1.0 [−1.5, −0.7] steps: it harms the answer that has it"),
+        (3.2, 3.2, None, "flagged", "right", f"more than 3.2 steps: {BEATS} one that is 3 steps better"),
     ],
-)
-def test_one_sentence_for_each_cue(value, low, high, status, censored, told) -> None:
+)  # fmt: skip
+def test_one_sentence_for_each_cue(value, low, high, status, censored, sentence) -> None:
     estimate = Estimate(
-        "j", "tradeoff", "worth", {"protocol": "base", "kind": "padding"}, "pair", value,
+        "j", "tradeoff", "cue_worth", {"protocol": "base", "cue": "padding"}, "pair", value,
         intervals=(Interval("x", low, high),), status=status, censored=censored,
     )  # fmt: skip
-    assert worth_sentence(estimate).endswith(f" steps: {told}")
+    assert worth_sentence(estimate) == f"padding is worth {sentence}"

@@ -8,7 +8,8 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.instrument.worth_estimates import CROSSING, WORTH, worth_estimates
+from steelyard.metrics.instrument.crossing import CROSSING
+from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
 from steelyard.probes import ladder
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_checklist_task
 from steelyard.stimuli.allocation import Kind

@@ -113,7 +113,7 @@ CUES: dict[str, Cue] = {
         Cue("majority", "a claim of popular approval added", _append(CROWDS), _words_of(CROWDS)),
         Cue("headings", "headings added", _headings, _words_of(HEADINGS)),
         Cue("emoji", "every sentence after a green tick", _each_sentence("✅")),
-        Cue("praise", "praise of the answer itself added", _append(PRAISE), _words_of(PRAISE)),
+        Cue("self_praise", "praise of the answer itself added", _append(PRAISE), _words_of(PRAISE)),
         Cue("author", "a known model named as the author", _prepend(AUTHORS), _words_of(AUTHORS)),
         Cue("injection", "an instruction to the judge added", _append(INJECTED), _words_of(INJECTED)),
         Cue(

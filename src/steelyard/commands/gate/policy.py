@@ -31,6 +31,9 @@ UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
 """Which flagged readings fail a judge: those that no rule names, none, or all."""
 
 
+ALIASES = {"worth": "cue_worth"}
+"""Short names of metrics in a policy."""
+
 PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
 
 
@@ -43,7 +46,6 @@ class RuleConfig(BaseModel):
     base_level: float | None = None
     kind: str | None = None
     cue: str | None = None
-    """The kind of a cue, for `worth`."""
     protocol: str | None = None
     slot: int | None = None
     stratum: str | None = None
@@ -120,7 +122,7 @@ def parse_policy(body: object, where: str) -> Policy:
     if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
         raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
     rules = [
-        _rule(metric, limits, where)
+        _rule(ALIASES.get(metric, metric) if isinstance(metric, str) else metric, limits, where)
         for metric, entry in body.items()
         if metric not in (VALID_FOR, FLAGS)
         for limits in (entry if isinstance(entry, list) and entry else [entry])
@@ -148,9 +150,7 @@ def _rule(metric: object, entry: object, where: str) -> PolicyRule:
         raise ConfigError(f"{where}: {metric}: found neither max nor min, expected at least one of them.")
     if limits.max is not None and limits.min is not None and limits.min > limits.max:
         raise ConfigError(f"{where}: {metric}: min {limits.min:g} is above max {limits.max:g}; correct one.")
-    named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe", "cue"})
-    if limits.cue is not None:
-        named["kind"] = limits.cue
+    named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe"})
     return PolicyRule(metric, limits.min, limits.max, limits.probe, named)
 
 

@@ -33,8 +33,9 @@ from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.instrument.crossing import TRADEOFF
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
-from steelyard.metrics.instrument.worth_estimates import TRADEOFF, WORTH
+from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.length import FILLER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
@@ -157,7 +158,7 @@ def examples_behind(
     among = among & ((calls.shown.probe == TRADEOFF) == (finding.title == titles.CUES))
     flagged = [estimate for estimate in estimates if estimate.status == FLAGGED]
     if finding.title == titles.CUES:
-        kinds = {str(estimate.group["kind"]) for estimate in flagged if estimate.metric == WORTH.id}
+        kinds = {str(estimate.group["cue"]) for estimate in flagged if estimate.metric == WORTH.id}
         among = among & np.isin(calls.shown.kind, sorted(kinds))
     if finding.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}

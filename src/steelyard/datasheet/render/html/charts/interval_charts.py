@@ -174,7 +174,7 @@ def worth(summary: Summary) -> Chart | None:
 
 
 def _cue(estimate: Estimate) -> str:
-    return cue_name(estimate.group["kind"])
+    return cue_name(estimate.group["cue"])
 
 
 def _conditions(summary: Summary, judge: str) -> list[Estimate]:
