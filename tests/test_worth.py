@@ -192,13 +192,13 @@ def test_arrival_order_changes_nothing():
 
 def test_limits_of_a_crossing_point_are_where_the_preference_may_be_even():
     # Ten clusters show step 0 and ten step 1: wins of 1 and of 9 in 10. Place x has the preference .1 + .8 x
-    # with the jackknife's error sqrt(.09 (1 - x)² + .09 x²) / 3, and all 20 clusters tell of it: t(19) = 2.093.
+    # and the jackknife's variance 19/20 · 10 · .09 / 9² · ((1 - x)² + x²); t(19) = 2.093.
     table = np.zeros((20, 2, 2))
     table[:10, 1, 0] = table[10:, 1, 1] = 1
     table[:1, 0, 0] = table[10:19, 0, 1] = 1
     low, high = crossing_limits(np.array([0.0, 1.0]), table)
     places = np.linspace(0, 1, 51)
-    error = np.sqrt(0.09 * (1 - places) ** 2 + 0.09 * places**2) / 3
+    error = np.sqrt(0.95 * 0.9 / 81 * ((1 - places) ** 2 + places**2))
     even = places[np.abs(places * 0.8 - 0.4) <= 2.093 * error]
     assert isclose(low, even[0] - 0.02, abs_tol=1e-9)
     assert isclose(high, even[-1] + 0.02, abs_tol=1e-9)

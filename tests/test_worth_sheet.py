@@ -41,6 +41,29 @@ def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
     assert any(fact.title == "Cues" and "padding is worth" in fact.sentence for fact in verdict.facts)
 
 
+@pytest.mark.parametrize(
+    ("judge", "word", "told"),
+    [
+        ("s=1.5&length=15", "unfit", "padding is worth more than"),
+        ("s=3&length=1.2&tau=0.1", "usable with care", "prefers the text that is padded"),
+    ],
+    ids=["overrides quality", "breaks ties"],
+)
+def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts(
+    tmp_path: Path, judge: str, word: str, told: str
+) -> None:
+    sheet = steelyard.measure(
+        f"{JUDGE}?{judge}",
+        probes=["ladder", {"tradeoff": {"cues": ["padding"]}}],
+        profile="standard",
+        out=tmp_path / "run",
+    )
+    verdict = next(verdict for verdict in sheet.verdicts if verdict.judge == JUDGE)
+    assert verdict.word == word
+    assert told in verdict.facts[0].sentence
+    assert any("length" in fact.title.lower() for fact in verdict.facts)
+
+
 def test_the_page_draws_the_worths_and_shows_pairs_that_the_worse_text_won(folder: Path) -> None:
     page = (folder / "datasheet.html").read_text(encoding="utf-8")
     assert "What outweighs quality" in page

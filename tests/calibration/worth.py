@@ -1,4 +1,4 @@
-"""Simulate the worth of cues on planted judges over clusters that differ: coverage, and flags without a fault.
+"""Simulate the worth of cues on planted judges over clusters that differ: coverage and false flags.
 
 PYTHONPATH=tests python -m calibration.worth [--runs N] [--profile PROFILE]
 """

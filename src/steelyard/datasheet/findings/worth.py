@@ -8,6 +8,7 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.answer import Answer, worst
 from steelyard.datasheet.words.numbers import defined, reason
+from steelyard.metrics.basis import LARGE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.crossing import POSITION
@@ -30,6 +31,7 @@ _NAMES = {
     POSITION: ("the first slot", "the answer in slot 1"),
 }
 """Each built-in cue in words, and the answer that has it."""
+PADDED = ("padding", "padding_25", "padding_100")
 
 
 def cue_name(cue: object) -> str:
@@ -56,6 +58,13 @@ def flagged_cues(figures: JudgeEstimates) -> str | None:
     """The cues that are faults alone."""
     told = [worth_sentence(e) for e in worths(figures) if defined(e) and e.status == FLAGGED]
     return "; ".join(told) or None
+
+
+def goes_by_length(figures: JudgeEstimates) -> bool:
+    """Whether padding outweighs the larger quality steps with its whole interval."""
+    padded = (e for e in worths(figures) if str(e.group.get("cue")) in PADDED and e.status == FLAGGED)
+    limits = (estimate.interval for estimate in padded)
+    return any(each is not None and each.low is not None and each.low >= LARGE for each in limits)
 
 
 def worth_sentence(estimate: Estimate) -> str:
