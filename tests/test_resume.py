@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from servers import Answer, Received, ScriptedServer, hang, wins
+from servers import Answer, Received, ScriptedServer, hang, says
 
 CONCURRENCY = 4
 CALLS = 76
@@ -24,8 +24,9 @@ CALLS = 76
 class Teller:
     """Answers by the trial's own key; after `patience` answers it lets every further call hang."""
 
-    def __init__(self, patience: int | None = None) -> None:
+    def __init__(self, patience: int | None = None, usage: dict[str, int] | None = None) -> None:
         self.patience = patience
+        self.usage = usage
         self.keys: list[str] = []
         self.hanging = threading.Semaphore(0)
         self._lock = threading.Lock()
@@ -37,7 +38,8 @@ class Teller:
             if self.patience is not None and len(self.keys) > self.patience:
                 self.hanging.release()
                 return hang()
-        return wins(("1", "2", "tie")[request.chance % 3])
+        answer = json.dumps({"winner": ("1", "2", "tie")[request.chance % 3]})
+        return says(answer) if self.usage is None else says(answer, usage=self.usage)
 
 
 def arguments(server: ScriptedServer, out: str) -> list[str]:
@@ -94,6 +96,36 @@ def test_kill_9_repeats_only_what_was_in_flight(tmp_path: Path, environment: dic
     assert sheet(tmp_path / "killed") == sheet(tmp_path / "undisturbed")
     killed, whole = (_without_run(tmp_path / name / "datasheet.json") for name in ("killed", "undisturbed"))
     assert killed == whole
+
+
+def test_calls_made_again_after_a_kill_are_in_the_bill_and_in_the_budget(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """400 tokens in at $2.50 and 10 out at $10 a million: $0.0011 a call; four are paid twice."""
+    teller = Teller(patience=30, usage={"prompt_tokens": 400, "completion_tokens": 10, "total_tokens": 410})
+    with ScriptedServer(teller) as server:
+        asked = [word.replace("openai/scripted", "openai/gpt-4o") for word in arguments(server, "run")]
+        settings = {"cwd": tmp_path, "env": environment, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(asked, **settings)
+        for _ in range(CONCURRENCY):
+            assert teller.hanging.acquire(timeout=240)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        teller.patience = None
+        # The lost calls are reserved at the most they can cost, so that the budget holds whatever happened.
+        stopped = subprocess.run([*asked, "--budget", "0.034"], check=False, **settings)
+        assert "the budget of $0.034 is reached" in stopped.stderr
+        assert len(teller.keys) == 30 + CONCURRENCY
+        again = subprocess.run(asked, check=False, **settings)
+    assert "4 calls had been sent when the last run was killed" in stopped.stderr
+    assert "had been sent" not in again.stderr
+    run = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]
+    assert run["repeated"] == {"calls": CONCURRENCY, "dollars": pytest.approx(4 * 0.0011)}
+    assert run["dollars"] == pytest.approx((CALLS + CONCURRENCY) * 0.0011)
+    assert run["calls"] == CALLS
+    report = (tmp_path / "run" / "datasheet.md").read_text()
+    assert "of it for 4 calls made again after a kill" in report
+    assert not (tmp_path / "run" / ".in_flight").exists()
 
 
 def _without_run(path: Path) -> str:

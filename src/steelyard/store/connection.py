@@ -105,6 +105,13 @@ MIGRATIONS = (
         remote TEXT              -- the vendor's name, once it is known
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE lost_calls (
+        id INTEGER PRIMARY KEY,
+        call TEXT NOT NULL,      -- key of a trial or an exchange, in flight when the process was killed
+        found REAL NOT NULL
+    );
+    """,
 )
 
 
