@@ -1,4 +1,4 @@
-"""Calls in flight, in a file beside the run file: after a kill, what may be billed in vain and what is lost."""
+"""Calls in flight, in a file beside the run file: after a kill, what may be billed twice and what is lost."""
 
 from __future__ import annotations
 
