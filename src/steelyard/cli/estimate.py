@@ -79,7 +79,7 @@ def load(options: dict[str, Any], labels: Path | None = None) -> RatingsTable:
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write estimate.json here too.",
+    help="Write the figures as JSON here [estimate.json in a run folder].",
 )
 @option("--methods", is_flag=True, help="Print a paragraph for a methods section.")
 @option("--json", "as_json", is_flag=True, help="Print estimate.json.")
@@ -102,29 +102,25 @@ def estimate(
     from how the labels were drawn, which the column p_drawn records or --design says.
     """
     use_one_blas_thread()
-    import json
-
     from steelyard.commands.estimate import estimate as compute
+    from steelyard.commands.estimate_file import estimate_json, write_estimate
     from steelyard.commands.estimate_text import methods as paragraph
     from steelyard.commands.judged_items import Subject
-    from steelyard.core.atomic_write import atomic_write_text
     from steelyard.estimation.designs import Design
 
     table = load(options, labels)
     subject = Subject(options["judge"], options["people"], options["criterion"], system, versus)
     drawn = None if design is None else Design(design)
     report = compute(table, subject, drawn, population=of == "population", by_stratum=by is not None)
-    text = json.dumps(report.to_json(), indent=1) + "\n"
-    if out is not None:
-        atomic_write_text(out, text)
+    written = write_estimate(report, options["file"], out)
     if as_json:
-        click.echo(text, nl=False)
+        click.echo(estimate_json(report), nl=False)
     elif methods:
         click.echo(paragraph(report))
     else:
         _print(report)
-        if out is not None:
-            click.echo(f"Written: {display_path(out)}")
+        if written is not None:
+            click.echo(f"Written: {display_path(written)}")
 
 
 def _print(report: EstimateReport) -> None:
@@ -144,11 +140,18 @@ def _print(report: EstimateReport) -> None:
     console.print(table)
     if report.strata:
         table = Table(box=box.SIMPLE_HEAD)
-        for title in ("stratum", "items", "labels", "judge only", "corrected [95 %]", "p (BH)"):
+        for title in (
+            "stratum",
+            "items",
+            "labels",
+            "judge only",
+            "corrected [95 %]",
+            "p that the judge is right",
+        ):
             table.add_column(title, overflow="fold")
         for each in report.strata:
             figure = "too few labels" if each.corrected is None else spelled(each.corrected, report)
-            p = "" if each.p is None else f"{each.p:.3f}"
+            p = "" if each.p is None else "<0.001" if each.p < 0.001 else f"{each.p:.3f}"
             judge = f"{each.judge:.3f}"
             table.add_row(*map(plain, (each.name, f"{each.items:,}", f"{each.labels:,}", judge, figure, p)))
         console.print(table)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -80,7 +80,6 @@ class EstimateReport:
     """Limits if the items without a verdict were all at either end of the scale."""
     strata: tuple[StratumRow, ...] = ()
     remarks: tuple[str, ...] = ()
-    body: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def weak_judge(self) -> bool:
@@ -143,7 +142,7 @@ def estimate(
     judged = frame_of(items)
     frame = judged.frame
     drawn = _design(table, design, judged, subject)
-    _check_labels(table.name, frame, drawn, subject)
+    _check_labels(table.name, frame, drawn)
     quantity = _quantity(table, subject, frame)
     ends = _ends(quantity, frame)
     if drawn is Design.ELSEWHERE:
@@ -224,7 +223,7 @@ def _design(table: RatingsTable, given: Design | None, judged: JudgedFrame, subj
     return drawn
 
 
-def _check_labels(name: str, frame: Frame, design: Design, subject: Subject) -> None:
+def _check_labels(name: str, frame: Frame, design: Design) -> None:
     """Refuse labels that do not carry the claim."""
     if frame.labels < FEWEST_LABELS:
         raise DataError(
@@ -252,7 +251,6 @@ def _check_labels(name: str, frame: Frame, design: Design, subject: Subject) -> 
                 )
     if design is Design.RANDOM:
         _refuse_chosen(name, frame)
-    del subject
 
 
 def _refuse_chosen(name: str, frame: Frame) -> None:

@@ -87,7 +87,9 @@ def rating_checks(table: RatingsTable) -> list[DoctorCheck]:
     lost = sum(rating.value is None for rating in table.ratings)
     codes = table.raters(CODE)
     checks = [
-        DoctorCheck("ratings", "ok", f"{len(table.ratings):,} of {pluralize(len(items), 'item')}"),
+        DoctorCheck(
+            "ratings", "ok", f"{pluralize(len(table.ratings), 'rating')} of {pluralize(len(items), 'item')}"
+        ),
         _raters("judges", judges),
         _raters("people", people),
     ]

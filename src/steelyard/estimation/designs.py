@@ -111,9 +111,9 @@ def worth(frame: Frame, design: Design) -> Worth | None:
 
 
 def agreement(frame: Frame, design: Design) -> float:
-    """Share of items on which the judge says what people say, as the draw weighs them."""
+    """Share of the judge's verdicts that say what people say, as the draw weighs them."""
     weights = _weights(frame, design)
-    return float((weights * (frame.y == frame.f)).sum() / weights.sum())
+    return float((weights * (1 - np.abs(frame.y - frame.f))).sum() / weights.sum())
 
 
 def _weights(frame: Frame, design: Design) -> Floats:
