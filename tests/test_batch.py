@@ -18,9 +18,12 @@ import pytest
 from batch_server import BatchServer, MessageBatchServer, second_wins
 from commands import Command
 from servers import Answer, ScriptedServer, drop, fails, hang, says, sends
+from steelyard.core.content_hash import content_hash
 from steelyard.datasheet.conclusions.conclude import JudgeEvidence
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.run_facts import RunFacts
+from steelyard.providers.batch.anthropic import AnthropicBatchApi
+from steelyard.providers.batch.openai import OpenAIBatchApi
 from steelyard.runner import batch_runner
 from steelyard.runner.batch_runner import FOLDER
 from vendors import KEY
@@ -51,6 +54,14 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
     for body in found.values():
         del body["usage"]["batched"]
     return found
+
+
+def vendor_names(folder: Path) -> set[str]:
+    """What answered calls are called at the vendor: a hash of the run's own name and the key of each."""
+    with closing(sqlite3.connect(folder / "run.db")) as store:
+        (run,) = store.execute("SELECT value FROM meta WHERE key = 'run'").fetchone()
+    keys = (trial.removeprefix("sha256:") for trial in rows(folder))
+    return {content_hash([run, key]).removeprefix("sha256:") for key in keys}
 
 
 @every_vendor
@@ -262,7 +273,7 @@ def test_what_was_handed_in_is_brought_in_by_a_run_without_batches(
         done = command(*options(model, server, "run"))
     assert done.code == 0, done.err
     assert script.single == 0
-    assert {trial.removeprefix("sha256:") for trial in rows(tmp_path / "run")} >= set(script.handed_in)
+    assert vendor_names(tmp_path / "run") >= set(script.handed_in)
 
 
 def test_a_cancelled_batch_is_not_handed_in_again_unasked(command: Command) -> None:
@@ -332,9 +343,9 @@ def test_files_for_vllm(command: Command, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     assert sheet["run"]["latency_ms"] == {"p50": None, "p95": None}
-    assert {trial.removeprefix("sha256:") for trial in rows(tmp_path / "run")} >= {
-        line["custom_id"] for line in lines
-    }
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as store:
+        (answered,) = store.execute("SELECT count(*) FROM trials WHERE judge = 'vllm/tiny'").fetchone()
+    assert answered == len({line["custom_id"] for line in lines})
 
 
 def results_of(requests: Path) -> Path:
@@ -352,6 +363,89 @@ def answer_file(requests: Path, lines: list[dict[str, Any]]) -> None:
         )
         text += "\n"
     results_of(requests).write_text(text + '{"id": "vllm-1", "custom_id": "cut')
+
+
+def test_the_reason_of_a_refused_row_is_read_in_vllms_shape(command: Command, tmp_path: Path) -> None:
+    """A field that every row refuses is learnt: the second file goes without it."""
+    call = ("measure", "-j", "vllm/tiny", "-p", "vacuum", "--out", "run", "--batch")
+    assert command(*call).code == 1
+    (requests,) = (tmp_path / "run" / FOLDER).glob("*.jsonl")
+    lines = [json.loads(line) for line in requests.read_text().splitlines()]
+    assert all("response_format" in line["body"] for line in lines)
+    error = {"message": "response_format is not supported", "param": "response_format", "code": 400}
+    refused = {"status_code": 400, "request_id": "r", "body": None}
+    rows_of = [{"custom_id": line["custom_id"], "response": refused, "error": error} for line in lines]
+    results_of(requests).write_text("".join(json.dumps(row) + "\n" for row in rows_of))
+    assert command(*call).code == 1
+    (second,) = set((tmp_path / "run" / FOLDER).glob("*.jsonl")) - {requests, results_of(requests)}
+    again = [json.loads(line) for line in second.read_text().splitlines()]
+    assert len(again) == len(lines)
+    texts = [line["body"].get("response_format") for line in again]
+    assert all(text is None or text.get("type") != "json_schema" for text in texts)
+    answer_file(second, again[1:])
+    with results_of(second).open("a") as file:
+        word = {"custom_id": again[0]["custom_id"], "response": refused, "error": "prompt of 9 is odd"}
+        file.write("\n" + json.dumps(word) + "\n")
+    done = command(*call)
+    assert "bad_request" in done.err
+    assert "prompt of 9 is odd" in command("show", "run", "--outcome", "failed").out
+
+
+@every_vendor
+def test_a_batch_belongs_to_its_run(model: str, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second folder whose submission was cut off does not take the batch of the first for its own."""
+    for vendor in (OpenAIBatchApi, AnthropicBatchApi):
+        monkeypatch.setattr(vendor, "listing_delay", 0.0)
+    script = SERVERS[model]()
+    with ScriptedServer(script) as server:
+        assert command(*options(model, server, "first", *BATCH, "--no-preflight")).code == 0
+        once = len(script.batches)
+        moments = iter(["upload"])
+        step = "upload" if model.startswith("openai") else "create"
+        script.at = lambda moment: drop() if moment == step and next(moments, None) else None
+        if step == "create":  # Anthropic takes all in one request: nothing of it arrives
+            script._create_messages = lambda requests, kept=script._create_messages: (
+                drop() if next(moments, None) else kept(requests)
+            )
+            script.at = lambda moment: None
+        second = command(*options(model, server, "second", *BATCH, "--no-preflight"))
+    assert second.code == 0, second.err
+    assert len(script.batches) == once + 1
+    assert set(script.handed_in.values()) == {1}
+
+
+def test_the_enqueued_limit_is_met_by_smaller_batches(command: Command) -> None:
+    """The account's queue holds five calls: batches are split until they fit, and go one by one."""
+    script = BatchServer(looks=1)
+    create = script._create
+
+    def limited(body: dict[str, Any]) -> Answer:
+        answer = create(body)
+        batch = script.batches[f"batch{len(script.batches) - 1}"]
+        waiting = sum(len(one["lines"]) for one in script.batches.values() if one["status"] == "in_progress")
+        if waiting > 5:
+            words = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}
+            batch |= {"status": "failed", "errors": {"data": [words]}}
+            script.handed_in.subtract(line["custom_id"] for line in batch["lines"])
+        return answer
+
+    script._create = limited
+    with ScriptedServer(script) as server:
+        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-preflight"))
+    assert done.code == 0, done.err
+    assert "going on with batches of 3 calls" in done.err
+    assert [len(one["lines"]) for one in script.batches.values()] == [12, 6, 3, 3, 3, 3]
+    assert set(script.handed_in.values()) == {1}
+
+
+def test_the_size_of_batches_is_an_option(command: Command) -> None:
+    script = BatchServer()
+    with ScriptedServer(script) as server:
+        done = command(
+            *options("openai/gpt-4o", server, "run", *BATCH, "--no-preflight", "--batch-size", "5")
+        )
+    assert done.code == 0, done.err
+    assert sorted(len(one["lines"]) for one in script.batches.values()) == [2, 5, 5]
 
 
 # Killed
@@ -399,7 +493,7 @@ def test_kill_9_at_any_moment_and_nothing_is_handed_in_twice(
     assert script.handed_in
     assert set(script.handed_in.values()) == {1}
     assert script.single == 0
-    assert {trial.removeprefix("sha256:") for trial in rows(tmp_path / "run")} >= set(script.handed_in)
+    assert vendor_names(tmp_path / "run") >= set(script.handed_in)
 
 
 def test_judges_share_one_budget_for_what_they_hand_in(command: Command) -> None:

@@ -22,6 +22,7 @@ from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
     from steelyard.commands.measure import Measurement
+    from steelyard.runner.limits import RunLimits
 
 
 @click.command(short_help="Measure judges and print the datasheet.")
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @option(
     "--batch", is_flag=True, help="Use the vendor's batch API: about half the price, results within hours."
 )
+@option("--batch-size", type=COUNT, metavar="N", help="Calls per batch, at most [what the vendor takes].")
 @option("--poll", type=POSITIVE, default=60.0, metavar="SECONDS", help="Seconds between batch status checks.")
 @option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
@@ -43,6 +45,7 @@ def measure(
     decide: str | None,
     cap: int | None,
     batch: bool,
+    batch_size: int | None,
     poll: float,
     accept_all: bool,
     dry_run: bool,
@@ -77,7 +80,7 @@ def measure(
         if dry_run:
             print_sizes(options, as_json)
             return
-        limits = replace(run_limits(options), batch=batch, poll=poll)
+        limits = _with_batches(run_limits(options), batch, batch_size, poll)
         sys.exit(_print(measure_sizes(options, limits), full, as_json))
     study, folder, generation = open_study(options, accept_all, calls=not dry_run)
     if dry_run:
@@ -91,7 +94,7 @@ def measure(
 
     for name in judges_without_batches(study) if batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
-    limits = run_limits(options)
+    limits = _with_batches(run_limits(options), batch, batch_size, poll)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
         if generation is not None:
@@ -99,8 +102,13 @@ def measure(
             authored.require_review(folder)
             for shortfall in authored.shortfalls:
                 warn(shortfall)
-        measurement = run(study, folder, replace(limits, batch=batch, poll=poll), progress)
+        measurement = run(study, folder, limits, progress)
     sys.exit(_print(measurement, full, as_json))
+
+
+def _with_batches(limits: RunLimits, batch: bool, size: int | None, poll: float) -> RunLimits:
+    limits = replace(limits, batch=batch, poll=poll)
+    return limits if size is None else replace(limits, batch_size=size)
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:

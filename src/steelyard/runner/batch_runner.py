@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -27,6 +27,7 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.providers.batch.batch_api import (
+    ENQUEUED,
     BatchApi,
     BatchRequest,
     BatchResult,
@@ -58,11 +59,20 @@ class RetryingBatchApi:
     def __init__(self, run: JudgeRun, vendor: BatchApi) -> None:
         self._run = run
         self._vendor = vendor
+        self._run_id = run.control.store.run_id
         self.max_calls = vendor.max_calls
         self.listing_delay = vendor.listing_delay
 
+    def call_name(self, key: str) -> str:
+        """A call's id at the vendor: of this run alone, so that no other run takes its result for its own."""
+        return content_hash([self._run_id, key]).removeprefix("sha256:")
+
+    def batch_name(self, keys: Iterable[str], number: int) -> str:
+        return content_hash([self._run_id, sorted(keys), number]).removeprefix("sha256:")[:32]
+
     async def submit(self, request: BatchRequest) -> str:
-        return await self._with_timeout(self._vendor.submit(request), LONG_REQUEST)
+        named = {self.call_name(key): body for key, body in request.requests.items()}
+        return await self._with_timeout(self._vendor.submit(replace(request, requests=named)), LONG_REQUEST)
 
     async def find(self, row: StoredBatch) -> list[str]:
         return await self._retry(
@@ -81,22 +91,25 @@ class RetryingBatchApi:
         another's if no line of it is ours.
         """
         whole = progress.whole and not progress.cancelled
-        results = await self._retry(lambda: self._results(remote, mine), LONG_REQUEST)
+        # A batch that an earlier version submitted names its calls by their keys.
+        named = {self.call_name(key): key for key in mine} | ({key: key for key in mine} if certain else {})
+        results = await self._retry(lambda: self._results(remote, named), LONG_REQUEST)
         for tries in range(1, self._run.limits.attempts):
             if not whole or not (results or certain) or mine <= results.keys() or self._run.stopped.is_set():
                 break
             cut = TransientError("garbled_reply", "the file of results is incomplete; try again.")
             await sleep(backoff_delay(self._run.limits, tries, cut), self._run.stopped)
-            results |= await self._retry(lambda: self._results(remote, mine), LONG_REQUEST)
+            results |= await self._retry(lambda: self._results(remote, named), LONG_REQUEST)
         return results
 
-    async def _results(self, remote: str, mine: set[str]) -> dict[str, BatchResult]:
-        """Results of our calls by their ids; of several for one call the first with an answer."""
+    async def _results(self, remote: str, named: Mapping[str, str]) -> dict[str, BatchResult]:
+        """Results of our calls by their keys; of several for one call the first with an answer."""
         results: dict[str, BatchResult] = {}
         async for result in self._vendor.results(remote):
-            known = results.get(result.id)
-            if result.id in mine and (known is None or (not _answered(known) and _answered(result))):
-                results[result.id] = result
+            key = named.get(result.id)
+            known = results.get(key) if key is not None else None
+            if key is not None and (known is None or (not _answered(known) and _answered(result))):
+                results[key] = replace(result, id=key)
         return results
 
     async def _with_timeout(self, asked: Awaitable[Result], length: float = 1.0) -> Result:
@@ -145,6 +158,13 @@ class BatchRunner:
         self._open = dict(calls)
         self._tries: dict[str, list[CallError]] = {}
         self._failed_submissions = 0
+        self._size = min(vendor.max_calls, run.limits.batch_size)
+        self._taken: list[int] = []
+        self._over_limit: list[int] = []
+        """Calls of the batches of this round that the vendor took, and of those that were too much for it."""
+        self._is_limited = False
+        self._waits = 0
+        self._refusal = ""
 
     @property
     def open(self) -> list[Call]:
@@ -167,9 +187,29 @@ class BatchRunner:
             most = [max_batch_cost(self._run.price, call) for _, call in calls]
             async with self._run.control.budget.reserve(most) as many:
                 if not self._run.stopped.is_set():
-                    parts = _split(dict(calls[:many]), self._vendor.max_calls)
-                    await self._run_all([self._submit(part) for part in parts])
+                    parts = list(_split(dict(calls[:many]), self._size))
+                    self._taken, self._over_limit = [], []
+                    # Over the limit, one after the other: each takes the place of the one before.
+                    await self._run_all(
+                        [self._submit(part) for part in parts[: 1 if self._is_limited else None]]
+                    )
                     self._run.control.budget.owe(self.open_cost)
+            if self._over_limit and not self._run.stopped.is_set():
+                await self._on_enqueued_limit()
+
+    async def _on_enqueued_limit(self) -> None:
+        """The vendor has too much of the account in its queue: send less at a time, and wait."""
+        self._is_limited = True
+        self._size = max(self._taken, default=max(1, min(self._over_limit) // 2))
+        if not self._taken:
+            self._waits += 1
+        if max(self._over_limit) == 1 and self._waits > self._run.limits.attempts:
+            raise UnreachableError(f"{self._where}: the vendor rejected the batch ({self._refusal})")
+        self._run.control.progress.say(
+            f"{self._where}: the vendor's queue is full ({self._refusal}); going on with batches of "
+            f"{pluralize(self._size, 'call')}, one after the other"
+        )
+        await sleep(min(FIRST_POLL * 1.5**self._waits, self._run.limits.poll), self._run.stopped)
 
     async def _run_all(self, jobs: Sequence[Awaitable[None]]) -> None:
         """An error of one batch stops the judge; the next run collects the others."""
@@ -246,7 +286,7 @@ class BatchRunner:
         prepared = {key: self._provider.build_batch_item(call.presentation()) for key, call in part.items()}
         number = len(self._store.batches(self._run.judge.name))
         row = StoredBatch(
-            name=content_hash([sorted(part), number]).removeprefix("sha256:")[:32],
+            name=self._vendor.batch_name(part, number),
             judge=self._run.judge.name,
             keys=tuple(part),
             dialect=next(iter(prepared.values()))[1].steps,
@@ -257,7 +297,10 @@ class BatchRunner:
             request = BatchRequest(row.name, {key: prepared[key][0] for key in prepared})
             remote = await self._vendor.submit(request)
         except TransientError as error:
-            await self._on_failed_submission(row, error)
+            if error.reason == "rate_limited" and ENQUEUED.search(str(error)):
+                await self._reject(row, str(error).rstrip("."))
+            else:
+                await self._on_failed_submission(row, error)
             return
         self._failed_submissions = 0
         row = replace(row, state=SUBMITTED, remote=remote)
@@ -286,9 +329,13 @@ class BatchRunner:
             if self._run.stopped.is_set():
                 return False
             pause *= 1.5
+        if progress.over_limit and certain:
+            await self._reject(row, progress.refused)
+            return False
         if progress.refused and certain:
             await self._store.save_batch(replace(row, state=SETTLED))
             raise UnreachableError(f"{self._where}: the vendor rejected the batch ({progress.refused})")
+        self._taken.append(len(row.keys))
         results = await self._vendor.results(remote, set(row.keys), progress, certain=certain)
         if not results and not certain:
             return False
@@ -301,6 +348,12 @@ class BatchRunner:
         if progress.cancelled and self._open.keys() & set(row.keys):
             raise UnreachableError(f"{self._where}: its batch {remote} was cancelled")
         return True
+
+    async def _reject(self, row: StoredBatch, reason: str) -> None:
+        """Nothing of this batch is in the vendor's queue; its calls stay open."""
+        self._refusal = reason
+        self._over_limit.append(len(row.keys))
+        await self._store.save_batch(replace(row, state=SETTLED))
 
     async def _save_result(self, result: BatchResult, dialect: Dialect) -> None:
         """Save a reply or a failure; a call that may still succeed stays open."""

@@ -36,6 +36,8 @@ class RunLimits:
     """Stop a judge whose first replies cannot be parsed; see `preflight`."""
     batch: bool = False
     """Use the vendor's batch API where there is one: about half the price, results within hours."""
+    batch_size: int = 50_000
+    """Calls of one batch, at most; a vendor may take fewer."""
     poll: float = 60.0
     """Seconds between batch status checks, at most."""
     budget: float | None = None

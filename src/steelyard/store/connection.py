@@ -12,7 +12,7 @@ from steelyard.errors import StoreError
 MIGRATIONS = (
     """
     CREATE TABLE meta (
-        key TEXT PRIMARY KEY,    -- 'study'
+        key TEXT PRIMARY KEY,    -- 'study', or 'run': a random name of the file
         value TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE prompts (

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from secrets import token_hex
 from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -164,6 +165,13 @@ class RunStore:
     def authored_count(self) -> int:
         with self._store_errors():
             return authoring.count_authored(self._reader)
+
+    @property
+    def run_id(self) -> str:
+        """A random name of this run file, made when it is first wanted: batches at a vendor carry it."""
+        with self._store_errors():
+            self._reader.execute("INSERT OR IGNORE INTO meta VALUES ('run', ?)", (token_hex(16),))
+            return str(self._reader.execute("SELECT value FROM meta WHERE key = 'run'").fetchone()[0])
 
     @property
     def study(self) -> str | None:

@@ -7,6 +7,7 @@ call that it answers, so whatever comes back is recognised, however often it is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from steelyard.trials.reply import Reply
 CLOCK_SKEW = 86_400.0
 """Seconds by which a vendor's clock may differ from ours: a batch that is overlooked is paid for twice."""
 
+ENQUEUED = re.compile(r"token_limit_exceeded|enqueued|in (the )?processing queue", re.I)
+"""How vendors say that too much of an account waits already."""
+
 
 @dataclass(frozen=True)
 class BatchRequest:
@@ -32,6 +36,8 @@ class BatchRequest:
 class BatchStatus:
     ended: bool
     refused: str = ""
+    over_limit: bool = False
+    """Refused because too many calls or tokens of the account are enqueued; fewer may be taken later."""
     cancelled: bool = False
     whole: bool = True
     """Every call has a line of its own among the results, be it that it was not reached."""

@@ -15,6 +15,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import UnreachableError
 from steelyard.providers.batch.batch_api import (
     CLOCK_SKEW,
+    ENQUEUED,
     BatchRequest,
     BatchResult,
     BatchStatus,
@@ -42,9 +43,12 @@ def result_of(line: str) -> BatchResult:
     response = body.get("response")
     if not isinstance(response, dict):
         return BatchResult(str(body.get("custom_id")), None)
-    return BatchResult(
-        str(body.get("custom_id")), as_response(response.get("status_code"), response.get("body"))
-    )
+    status, said, error = response.get("status_code"), response.get("body"), body.get("error")
+    if said is None and error:  # vLLM puts the reason beside the response, and the true status into it
+        said = error if isinstance(error, dict) and "error" in error else {"error": error}
+        code = said["error"].get("code") if isinstance(said["error"], dict) else None
+        status = code if type(code) is int and code >= 400 else status
+    return BatchResult(str(body.get("custom_id")), as_response(status, said))
 
 
 class OpenAIBatchApi:
@@ -85,7 +89,8 @@ class OpenAIBatchApi:
         reasons = (body.get("errors") or {}).get("data") or [] if status == "failed" else []
         said = "; ".join(excerpt(str(reason.get("message")), 200) for reason in reasons[:3])
         refused = (said or "no reason given") if status == "failed" else ""
-        return BatchStatus(status in _ENDED, refused, status == "cancelled")
+        over_limit = any(ENQUEUED.search(f"{one.get('code')} {one.get('message')}") for one in reasons)
+        return BatchStatus(status in _ENDED, refused, over_limit, status == "cancelled")
 
     async def results(self, remote: str) -> AsyncIterator[BatchResult]:
         body = await self._client.get_json("batches", remote)
