@@ -190,7 +190,7 @@ CHOSEN = [(n, n % 2, 0 if n % 2 == 0 and n < 60 else None) for n in range(100)]
          "found 2 criteria: 'c', 'd'; expected one; name it with --criterion"),
         ("item,rater,kind,value", [(n, r, "judge", 1) for n in range(20) for r in "gh"],
          ("--people", "h", "--judge", "g"), "labels by a model are no labels by people"),
-        ("item,rater,kind,value", [(n, r, k, 1) for n in range(20) for r, k in zip("ga", ("judge", "human"), strict=True)],
+        ("item,rater,kind,value", [(n, *r, 1) for n in range(20) for r in (("g", "judge"), ("a", "human"))],
          ("--judge", "a"), "rater 'a' is of kind human, expected a judge"),
         ("item,j,h", ROWS, (*RANDOM, "--where", "j=7"), "none of 100 rows fits where"),
     ],

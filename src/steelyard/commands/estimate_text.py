@@ -61,7 +61,7 @@ def sentence(report: EstimateReport) -> str:
 def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
     """Name, figure and what it rests on."""
     labels = pluralize(report.labels, "label")
-    items = f"{report.items:,} verdicts"
+    items = pluralize(report.items, "verdict")
     absent = {
         Design.BY_VERDICT: "undefined: the draw followed the verdicts",
         Design.STRATA: "undefined: the draw followed the strata",
@@ -103,13 +103,14 @@ def notes(report: EstimateReport) -> list[str]:
 def methods(report: EstimateReport) -> str:
     """A paragraph for a model card or a paper."""
     people = pluralize(len(report.people), "person", "people")
-    tasks = f" in {report.tasks:,} tasks" if report.tasks < report.items else ""
+    tasks = f" in {pluralize(report.tasks, 'task')}" if report.tasks < report.items else ""
     method = report.corrected.method.removeprefix("stratified_")
     how = ESTIMATORS.get(method, method)
     parts = " in each stratum" if report.design is Design.STRATA else ""
     claim = "the population that the items were drawn from" if report.population else "these items"
     return (
-        f"The judge {report.judge} rated {report.items:,} items{tasks}; {people} labelled {report.labels:,}, "
+        f"The judge {report.judge} rated {pluralize(report.items, 'item')}{tasks}; {people} labelled "
+        f"{report.labels:,}, "
         f"{DRAWN[report.design]}. We estimated what people would say of {claim} by {how}{parts}; intervals "
         f"are at 95 %. {sentence(report)}"
     )

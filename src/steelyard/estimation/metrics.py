@@ -9,6 +9,7 @@ CORRECTED_PASS_RATE = Metric(
     "corrected pass rate",
     "Share of items that people would pass, estimated from the judge and people's labels (`steelyard "
     "estimate`).",
+    plain="what people would pass",
     unit="item",
     direction=HIGH,
 )
