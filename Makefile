@@ -36,6 +36,7 @@ calibrate: $(READY_DEV)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.words
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.changes
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.until
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.worth
 	$(BIN)/python docs/generate.py
 
 check: $(READY_DEV)

@@ -60,6 +60,42 @@ def simulate(
     return stack(*parts)
 
 
+CUE = {0: 12, 1: 12, 2: 10, 3: 8, 5: 6}
+"""Pairs of one cue at each step, in the standard profile."""
+
+
+def simulate_cue(
+    planted: Parameters,
+    worth: float,
+    seed: int,
+    sizes: Mapping[float, int] = CUE,
+    tilt: float = 0.0,
+    tasks: int = 10,
+    spread: float = 0.0,
+    kind: str = "padding",
+) -> Pairs:
+    """Pairs of the same judge in which v carries a cue; `spread` is that of the worth between tasks."""
+    theta, chance = vector(planted), np.random.default_rng([seed, 1])
+    leaning = np.random.default_rng(seed).normal(0, tilt, tasks)
+    worths = worth + chance.normal(0, spread, tasks)
+    parts: list[Pairs] = []
+    for delta, count in sizes.items():
+        first = sum(len(part) for part in parts)
+        surface = chance.normal(0, planted.surface_sensitivity, count)
+        task = (first + np.arange(count)) % tasks
+        orders = []
+        for order in (1, -1):
+            drive = order * (planted.resolution * (delta - worths[task]) + surface) + leaning[task]
+            edges = answer_rates(theta[None], drive).cumsum(axis=-1)[:, :2]
+            orders.append((chance.random(count)[:, None] > edges).sum(axis=1))
+        answers = ["12t"[a] + "12t"[b] for a, b in zip(*orders, strict=True)]
+        named, better = [f"t{number:03d}" for number in task], 1 if delta else 0
+        parts.append(
+            make(answers, tasks=named, kind=kind, delta=delta, better=better, name=f"{kind}{delta}-")
+        )
+    return stack(*parts)
+
+
 def constant(equals: str, climb: str, sizes: dict[int, int] = STANDARD) -> Pairs:
     """The same two answers to every pair of equals, and to every pair with u better."""
     return stack(

@@ -42,7 +42,7 @@ def test_the_request() -> None:
 def test_the_version_of_the_protocol_is_sent() -> None:
     server = ScriptedServer(ANTHROPIC.says(ONE))
     ask(ANTHROPIC, server, shown())
-    assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
+    assert server.requests[0].headers["anthropic-version"] == "2026-10-21"
 
 
 def test_a_seed_and_logprobs_do_not_exist_there() -> None:
@@ -162,6 +162,7 @@ def test_thoughts_are_no_part_of_the_answer() -> None:
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
+        ("pause_turn", "other"),
     ],
 )
 def test_stop_reasons(stop: str, finish: str) -> None:

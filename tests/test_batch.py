@@ -53,6 +53,7 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
         found = {trial: json.loads(body) for trial, body in store.execute("SELECT trial, body FROM replies")}
     for body in found.values():
         del body["usage"]["batched"]
+        body["usage"].pop("dollars", None)
     return found
 
 

@@ -76,6 +76,7 @@ def test_thinking_is_a_field_of_the_model(model: str, options: dict[str, Any], o
         ("guardrail_intervened", "filter"),
         ("content_filtered", "filter"),
         ("refusal", "refusal"),
+        ("malformed_model_output", "other"),
     ],
 )
 def test_stop_reasons(stop: str, finish: str) -> None:
@@ -257,6 +258,12 @@ def test_fields_in_another_field() -> None:
         ("models/gemini-2.5-pro", set(), True),
         ("accounts/fireworks/models/deepseek-r1", {"logprobs"}, True),
         ("olmo-2", set(), False),
+        ("google/gemini-pro-latest", set(), True),
+        ("gemini-flash-lite-latest", set(), True),
+        ("~anthropic/claude-opus-latest", {"temperature"}, True),
+        ("claude-mythos-preview", {"temperature"}, True),
+        ("~openai/gpt-latest", {"max_tokens"}, True),
+        ("moonshotai/kimi-latest", set(), True),
     ],
 )
 def test_quirks_by_name_wherever_a_model_is_served(model: str, refused: set[str], thinks: bool) -> None:

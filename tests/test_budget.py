@@ -69,7 +69,7 @@ async def make(budget: Budget, most: int, costs: int, flying: list[int], *, fail
             flying.remove(most)
             if fail:
                 raise ConnectionError("gone")
-            dollars = budget.pay(DOLLAR, call(0, most), Reply("", usage=Usage(0, costs)))
+            _, dollars = budget.pay(DOLLAR, call(0, most), Reply("", usage=Usage(0, costs)))
             assert dollars == pytest.approx(costs)
     except BudgetError:
         return False

@@ -5,6 +5,7 @@ import gzip
 import json
 import logging
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -113,6 +114,29 @@ def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) ->
                 ]
 
     assert asyncio.run(run()).text == '{"winner": "1"}'
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"), [("https://api.openai.com/v1", True), ("https://elsewhere.example/v1", False)]
+)
+def test_organization_and_project_go_to_the_vendor_alone(
+    url: str, sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", " proj-2 ")
+
+    async def headers() -> Mapping[str, str]:
+        provider = OpenAI(judge(base_url=url))
+        await provider.open()
+        try:
+            return dict(provider.client._headers or {})
+        finally:
+            await provider.close()
+
+    found = asyncio.run(headers())
+    account = {"OpenAI-Organization": "org-1", "OpenAI-Project": "proj-2"}
+    assert {name: found[name] for name in account if name in found} == (account if sent else {})
 
 
 def test_the_request() -> None:
@@ -294,7 +318,9 @@ def test_a_bill_is_read_where_there_is_one(told: dict[str, Any], billed: float |
     [
         ({"message": {"content": "1"}, "finish_reason": "length"}, "1", "length"),
         ({"message": {"content": [{"type": "thinking", "text": "2!"}, {"text": "1"}]}}, "1", "stop"),
-        ({"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"}, "", "stop"),
+        ({"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"}, "", "other"),
+        ({"message": {"content": "1"}, "finish_reason": "of its own"}, "1", "other"),
+        ({"message": {"content": "1"}, "finish_reason": None}, "1", "stop"),
         ({"message": {"content": "1"}, "finish_reason": "model_length"}, "1", "length"),
         ({"message": {"content": "1"}, "finish_reason": "content_filter"}, "1", "filter"),
         ({"message": {"content": "1"}, "finish_reason": "eos"}, "1", "stop"),
@@ -659,6 +685,7 @@ def test_the_connection_serves_again_after_every_failure() -> None:
 
 DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 NOW = 1792567680.0
+LEFT = {"x-ratelimit-remaining-requests": "41", "x-ratelimit-remaining-tokens": "0"}
 
 
 @pytest.mark.parametrize(
@@ -670,12 +697,17 @@ NOW = 1792567680.0
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
         ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, 30.0),
         ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, 0.0),
-        ({"x-ratelimit-reset": "12"}, 12.0),
-        ({"x-ratelimit-reset": "6m0s"}, 360.0),
+        # Whole seconds until a reset were rounded, so that one more is sure to be late enough.
+        ({"x-ratelimit-reset": "12"}, 13.0),
+        ({"x-ratelimit-reset": "6m0s"}, 361.0),
+        ({"x-ratelimit-reset-requests": "0"}, 1.0),
+        ({"x-ratelimit-reset-tokens": "0.25s"}, 0.25),
+        # What has requests left was stopped by its tokens.
+        ({**LEFT, "x-ratelimit-reset-requests": "90ms", "x-ratelimit-reset-tokens": "7.5s"}, 7.5),
         ({"x-ratelimit-reset-requests": "120ms"}, 0.12),
-        ({"x-ratelimit-reset": f"{NOW + 5:.0f}"}, 5.0),
-        ({"x-ratelimit-reset": f"{1000 * (NOW + 5):.0f}"}, 5.0),
-        ({"retry-after": "soon", "x-ratelimit-reset": "3"}, 3.0),
+        ({"x-ratelimit-reset": f"{NOW + 5:.0f}"}, 6.0),
+        ({"x-ratelimit-reset": f"{1000 * (NOW + 5):.0f}"}, 6.0),
+        ({"retry-after": "soon", "x-ratelimit-reset": "3"}, 4.0),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "9" * 400}, None),
         ({"retry-after": "9" * 400 + "s"}, None),
@@ -708,7 +740,7 @@ def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: 
     assert error.retry_after is None
     limited = failure_of(sends("", 429, headers))
     assert isinstance(limited, TransientError)
-    assert limited.retry_after == 3600.0
+    assert limited.retry_after == 3601.0
     asked = failure_of(sends("", status, {**headers, "retry-after-ms": "20"}))
     assert isinstance(asked, TransientError)
     assert asked.retry_after == 0.02

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from servers import Answer, ScriptedServer, sends
+from servers import Answer, ScriptedServer, says, sends
 from steelyard.errors import CallError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.provider import connect
@@ -200,6 +200,40 @@ def test_what_no_call_can_get_past_is_told_once(vendor: Vendor, answer: Answer, 
     error = error_of(vendor, answer, **effort)
     with pytest.raises(ProviderRefusedError, match=sentence):
         raise error
+
+
+def test_a_provider_that_builds_its_request_by_itself_is_not_said_to_be_refused_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It sends no field of ours, so nobody refused a temperature."""
+    monkeypatch.setattr(ChatCompletions, "fields", ())
+    server = ScriptedServer(completes())
+    (reply,) = ask(OPENAI, server, presented(temperature=0.5))
+    assert isinstance(reply, Reply)
+    assert "temperature" not in json.loads(server.requests[0].data)
+    assert "temperature" not in reply.effective
+
+
+def test_a_deployment_that_turns_out_to_think_gets_room_for_it() -> None:
+    """The name says nothing; the first answer was cut by thoughts, and is asked for again."""
+    thoughts = {"prompt_tokens": 10, "completion_tokens": 256, "total_tokens": 266}
+    thoughts |= {"completion_tokens_details": {"reasoning_tokens": 256}}
+    cut = says("", finish="length", model="gpt-5-mini-2025-08-07", usage=thoughts)
+    server = ScriptedServer(cut, says(ONE), says(ONE))
+    outcomes = ask(AZURE, server, presented(), presented(), model="judge-eu")
+    assert [reply.text for reply in outcomes if isinstance(reply, Reply)] == [ONE, ONE]
+    limits = [json.loads(one.data)["max_tokens"] for one in server.requests]
+    assert limits == [256, 256 + 8192, 256 + 8192]
+
+
+@pytest.mark.parametrize(
+    ("served", "options"), [("gpt-4o", {}), ("gpt-5-mini", {"thinking_tokens": 0})], ids=["plain", "told"]
+)
+def test_an_answer_that_no_thoughts_cut_stays_cut(served: str, options: dict[str, Any]) -> None:
+    server = ScriptedServer(says('{"win', finish="length", model=served))
+    (reply,) = ask(AZURE, server, presented(), model="judge-eu", **options)
+    assert isinstance(reply, Reply)
+    assert (reply.finish, len(server.requests)) == ("length", 1)
 
 
 def test_a_gateway_passes_on_what_the_vendor_behind_it_refused() -> None:
@@ -400,7 +434,7 @@ def test_usage_with_holes(vendor: Vendor, usage: dict[str, Any], expected: tuple
 )
 def test_messages_that_are_not_a_text(message: dict[str, Any], finish: str | None, text: str) -> None:
     reply = reply_of(OPENAI, completes(choices=[{"message": message, "finish_reason": finish}]))
-    assert (reply.text, reply.finish) == (text, "stop")
+    assert (reply.text, reply.finish) == (text, "other" if finish == "tool_calls" else "stop")
 
 
 @pytest.mark.parametrize(

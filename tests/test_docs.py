@@ -208,6 +208,15 @@ def test_sizes_of_the_criterion_page() -> None:
     assert sizes("criterion") == {**expected, "checklists": checklists("criterion")}
 
 
+def test_sizes_of_the_tradeoff_page() -> None:
+    seen = [showings("tradeoff", profile) for profile in PROFILES]
+    counts = [Counter(s.stimulus.kind for s in every) for every in seen]
+    expected = {f"`{kind}`": [count[kind] for count in counts] for kind in ("same_subset", "prefix")}
+    expected["each cue"] = [count["padding"] for count in counts]
+    expected["all"] = [count.total() for count in counts]
+    assert sizes("tradeoff") == {**expected, "checklists": checklists("tradeoff")}
+
+
 def settings_of_deviations() -> list[dict[str, Any]]:
     """What the page of deviations tells to write for the published form, placeholders filled in."""
     cells = [row[-1] for row in table_rows(read(DOCS / "deviations.md")) if len(row) == 4]

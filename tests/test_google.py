@@ -83,7 +83,8 @@ def test_thoughts_are_paid_and_no_part_of_the_answer() -> None:
         ("SAFETY", "filter"),
         ("RECITATION", "filter"),
         ("PROHIBITED_CONTENT", "filter"),
-        ("OTHER", "stop"),
+        ("OTHER", "other"),
+        ("MALFORMED_RESPONSE", "other"),
     ],
 )
 def test_finish_reasons(reason: str, finish: str) -> None:

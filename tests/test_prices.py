@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from math import fsum
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from servers import Answer, Received, ScriptedServer, says
 from steelyard.providers.embedded.gguf import read_gguf
 from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
+from steelyard.runner import prices
 from steelyard.runner.budget import max_cost
 from steelyard.runner.prices import LongPrompt, Price, price_at
 from steelyard.trials.exchange import Exchange
@@ -142,7 +145,7 @@ def tokenizer() -> Tokenizer:
 
 
 class Till:
-    """Answers in the messages protocol, counts real tokens and keeps the bill."""
+    """Answers in the messages protocol, counts real tokens, the schema's among them, and keeps the bill."""
 
     def __init__(self, tokenizer: Tokenizer, key: str) -> None:
         self.bill: list[float] = []
@@ -152,6 +155,7 @@ class Till:
     def __call__(self, request: Received) -> Answer:
         body = request.body
         texts = [body["system"], *(turn["content"] for turn in body["messages"])]
+        texts.append(json.dumps(body["output_config"]["format"]["schema"]))
         given, made = sum(self._count(text) + 4 for text in texts), self._count(self._answer)
         self.bill.append(given * 1e-6 + made * 5e-6)
         return ANTHROPIC.says(self._answer, usage={"input_tokens": given, "output_tokens": made})
@@ -227,6 +231,62 @@ def test_what_came_from_the_cache_is_billed_as_such(
     assert run["cached_tokens"] == 300 * calls
     assert "reasoning_tokens" not in run
     assert run["dollars"] == pytest.approx(calls * (100 * 2.5 + 300 * 1.25 + 10 * 10) * 1e-6, abs=1e-6)
+
+
+def test_what_was_put_into_the_cache_is_billed_as_such(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: 100 plain at $2, 1900 written at $2.50, 12 out at $10 a million."""
+    usage = {
+        "prompt_tokens": 2000,
+        "completion_tokens": 12,
+        "total_tokens": 2012,
+        "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 1900},
+    }
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    listed = price_at("openai", "gpt-6-sol", {})
+    assert listed is not None
+    assert listed.written == pytest.approx(1.25 * listed.input)
+    with ScriptedServer(says('{"winner": "1"}', usage=usage)) as server:
+        judge = f"openai/gpt-6-sol?base_url={server.url}"
+        done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--json")
+        calls = len(server.requests)
+    run = json.loads(done.out)["run"]
+    assert run["cache_write_tokens"] == 1900 * calls
+    once = listed.input * (100 + 1900 * 1.25) + listed.output * 12
+    assert run["dollars"] == pytest.approx(calls * once, abs=1e-6)
+
+
+def test_the_price_is_that_of_the_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DeepSeek's list is lower between 16:30 and 00:30 UTC."""
+
+    def at(hour: int) -> Price:
+        monkeypatch.setattr(prices, "time", lambda: datetime(2026, 11, 16, hour, tzinfo=UTC).timestamp())
+        found = price_at("deepseek", "deepseek-chat", {})
+        assert found is not None
+        return found
+
+    assert at(17).output == pytest.approx(at(9).output / 2)
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 400, "completion_tokens": 10}, None])
+def test_a_report_after_a_change_of_prices_bills_nothing_again(
+    usage: dict[str, int] | None, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted tokens or estimated ones: what a call cost is on record, and so is every figure of cost."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ScriptedServer(says('{"winner": "1"}', usage=usage)) as server:
+        judge = f"openai/gpt-4o?base_url={server.url}"
+        done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--json")
+    before = json.loads(done.out)
+    assert before["run"]["dollars"] > 0
+    table = prices._price
+    monkeypatch.setattr(prices, "_price", lambda *found: replace(table(*found), input=1e-3, output=1e-3))
+    prices._list_price.cache_clear()
+    again = json.loads(command("report", "run", "--format", "json").out)
+    prices._list_price.cache_clear()
+    assert again["run"]["dollars"] == before["run"]["dollars"]
+    assert again["estimates"] == before["estimates"]
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "nobody/knows-it"])

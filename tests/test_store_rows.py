@@ -42,6 +42,7 @@ replies = st.builds(
         *[st.integers(0, 10**6)] * 5,
         batched=st.booleans(),
         billed=st.none() | st.floats(0, 1e4) | st.integers(0, 9),
+        dollars=st.none() | st.floats(0, 1e4),
     ),
     finish=st.sampled_from(["stop", "length", "refusal", "filter"]),
     served_model=st.none() | text,
@@ -77,8 +78,9 @@ def test_a_reply_is_what_its_body_says(reply: Reply) -> None:
     assert "latency_ms" not in body
     whole = plain(reply)
     del whole["latency_ms"]
-    if reply.usage.billed is None:
-        del whole["usage"]["billed"]
+    for name in ("billed", "dollars"):
+        if whole["usage"][name] is None:
+            del whole["usage"][name]
     assert body == canonical_json(whole)
 
 

@@ -131,7 +131,7 @@ ANTHROPIC = Vendor(
     "anthropic",
     "claude-sonnet-4-5",
     "ANTHROPIC_API_KEY",
-    "x-api-key",
+    "authorization",
     "/v1/messages",
     "claude-sonnet-4-5-20250929",
 )

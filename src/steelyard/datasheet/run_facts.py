@@ -55,6 +55,15 @@ class Shortened:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """Calls that were in flight when the program was killed, and were made again."""
+
+    calls: int = 0
+    dollars: float = 0.0
+    """What the vendor may charge for the first time; part of the dollars of the run."""
+
+
+@dataclass(frozen=True)
 class Writing:
     calls: int = 0
     """Calls of authors and validators."""
@@ -122,6 +131,8 @@ class RunFacts:
     """Calls of judges that have a reply."""
     dollars: float | None = 0.0
     """What they cost; None where a price is not known."""
+    repeated: Repeated | None = None
+    """Calls that a kill cut off and that may be billed twice; None where there were none."""
     batched_calls: int = 0
     """Calls among them that came back in batches."""
     authoring: Writing | None = None

@@ -39,7 +39,7 @@ class Estimate:
     probe: str
     metric: str
     group: Mapping[str, str | float]
-    """Condition: protocol, kind, delta, base_level, slot, stratum; an absent key is pooled over."""
+    """Condition: protocol, kind, cue, delta, base_level, slot, stratum; an absent key is pooled over."""
     unit: str
     value: float | None
     """Undefined is None, with the reason in `note`; never 0."""

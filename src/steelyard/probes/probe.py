@@ -126,6 +126,7 @@ PROBES: Registry[Probe] = Registry(
         "vacuum": "steelyard.probes.vacuum:Vacuum",
         "ladder": "steelyard.probes.ladder:Ladder",
         "criterion": "steelyard.probes.criterion:Criterion",
+        "tradeoff": "steelyard.probes.tradeoff:Tradeoff",
         "position": "steelyard.probes.unchanged_items:Position",
         "label_flip": "steelyard.probes.authored:LabelFlip",
         "format_invariance_1": "steelyard.probes.edits:FormatInvariance1",

@@ -106,6 +106,11 @@ def model_info(address: str) -> ProviderInfo:
     return provider_info(provider).for_model(model)
 
 
+def sends_schema(provider: str) -> bool:
+    """Whether the provider sends a schema of the answer beside the messages; vendors count its tokens."""
+    return any(each.name == "response_format" for each in getattr(_factory(provider), "fields", ()))
+
+
 def provider_flags(address: str) -> dict[str, bool]:
     """What a report needs of a provider, for the frozen study: a plug-in may be gone by then."""
     info = model_info(address)

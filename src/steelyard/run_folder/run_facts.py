@@ -23,7 +23,7 @@ from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
 from steelyard.run_folder.call_examples import reader_words
 from steelyard.runner.answers import Answers
-from steelyard.runner.costs import AuthoringCost, Costs
+from steelyard.runner.costs import AuthoringCost, Costs, lost_cost
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
 from steelyard.runner.record import RunRecord, submitted
@@ -55,7 +55,7 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
         "latency_ms": {"p50": quantile(times_taken, 0.5), "p95": quantile(times_taken, 0.95)},
         "calls": len(mine),
         **_token_counts(answers, mine),
-        **_costs(answers, mine),
+        **_costs(answers, mine, lost_cost(answers.calls, record.store)),
         **_rejected(answers, mine),
         **_shortened(calls),
         **_rows(plan),
@@ -76,15 +76,21 @@ def _rows(plan: Plan) -> dict[str, int]:
     return {"rows": len(shown), "unlabelled": unlabelled} if shown else {}
 
 
-def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:
+def _costs(answers: Answers, mine: Ints, lost: tuple[int, float]) -> dict[str, Any]:
     """Dollars for all calls, None where one has neither a price nor a bill.
 
-    And calls by judge whose tokens no server counted, so that their dollars are estimated from characters.
+    And calls by judge whose tokens no server counted, so that their dollars are estimated from characters;
+    and calls that a kill cut off, which the vendor may bill and which were made again.
     """
     costs = Costs.of(answers, mine)
-    dollars = round(sum(costs.dollars.tolist()), 6) if costs.known.all() else None
+    repeated, again = lost
+    dollars = round(sum(costs.dollars.tolist()) + again, 6) if costs.known.all() else None
     uncounted = {name: len(rows) for name, rows in _by_judge(answers, mine[costs.estimated])}
-    return {"dollars": dollars, **({"uncounted": uncounted} if uncounted else {})}
+    return {
+        "dollars": dollars,
+        **({"uncounted": uncounted} if uncounted else {}),
+        **({"repeated": {"calls": repeated, "dollars": round(again, 6)}} if repeated else {}),
+    }
 
 
 def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:

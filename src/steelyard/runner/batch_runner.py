@@ -37,7 +37,7 @@ from steelyard.providers.batch.batch_api import (
 )
 from steelyard.providers.http.dialect import Dialect
 from steelyard.providers.provider import Provider, connect, model_info
-from steelyard.runner.budget import max_batch_cost, reply_cost
+from steelyard.runner.budget import max_batch_cost
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
@@ -372,9 +372,8 @@ class BatchRunner:
                 del self._open[result.id]
             return
         if reply is not None:
-            dollars = reply_cost(self._run.price, reply, call.characters)
+            reply, dollars = self._run.control.budget.pay(self._run.price, call, reply)
             await self._run.save_reply(call, reply, len(tries) + 1, dollars)
-            self._run.control.budget.spent += dollars
             del self._open[result.id]
 
 

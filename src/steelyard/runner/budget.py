@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cache
+from math import ceil
 
 from steelyard.errors import BudgetError, ConfigError
-from steelyard.providers.provider import model_info
+from steelyard.providers.provider import model_info, sends_schema
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price, price_of
+from steelyard.tasks.scale import Pairwise
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.exchange import Call
+from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.trial import Trial
 
 CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""
@@ -27,10 +34,15 @@ class Budget:
         self._owed = 0.0
         self._released = asyncio.Condition()
 
-    def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
+    def pay(self, price: Price | None, call: Call, reply: Reply) -> tuple[Reply, float]:
+        """The reply with its price on record, and its dollars."""
+        if price is None or price.free or reply.usage.billed is not None:
+            dollars = reply.usage.billed or 0.0
+            self.spent += dollars
+            return reply, dollars
         dollars = reply_cost(price, reply, call.characters)
         self.spent += dollars
-        return dollars
+        return replace(reply, usage=replace(reply.usage, dollars=dollars)), dollars
 
     @asynccontextmanager
     async def reserve(self, each: Sequence[float]) -> AsyncIterator[int]:
@@ -89,8 +101,25 @@ def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
             )
 
 
+def schema_tokens(call: Call) -> float:
+    """Tokens of the answer's schema, which vendors count as part of the prompt; 0 where none is sent."""
+    if not isinstance(call, Trial) or not sends_schema(call.judge.provider):
+        return 0.0
+    if response_format(call.judge.protocols[call.protocol].reader).wants != "json":
+        return 0.0
+    return _schema_tokens(call.asked.scale.answers, isinstance(call.asked.scale, Pairwise))
+
+
+@cache
+def _schema_tokens(answers: tuple[str, ...], pairwise: bool) -> float:
+    from steelyard.providers.http.http_provider import answer_schema
+
+    return expected_tokens(json.dumps(answer_schema(answers, pairwise)))
+
+
 def estimate_tokens(call: Call) -> int:
-    return call.characters // CHARACTERS_PER_TOKEN + call.decoding.max_tokens
+    prompt = call.characters // CHARACTERS_PER_TOKEN + ceil(schema_tokens(call))
+    return prompt + call.decoding.max_tokens
 
 
 def max_cost(price: Price | None, call: Call) -> float:
@@ -102,7 +131,8 @@ def max_cost(price: Price | None, call: Call) -> float:
         letters = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in call.messages)
     judge = call.judge
     thoughts = model_info(judge.address).thinking_tokens(judge.model, judge.options)
-    return price.dollars(letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + thoughts)
+    prompt = letters // CHARACTERS_PER_TOKEN + ceil(schema_tokens(call))
+    return price.dollars(prompt, call.decoding.max_tokens + thoughts)
 
 
 def max_batch_cost(price: Price | None, call: Call) -> float:
@@ -116,7 +146,7 @@ def reply_cost(price: Price | None, reply: Reply, characters: int) -> float:
 def usage_cost(price: Price | None, usage: Usage, letters: int, characters: int) -> float:
     """Dollars for the tokens used; if the server counted none, they are estimated from characters."""
     if price is None or price.free:
-        return usage.billed or 0.0
+        return usage.billed or usage.dollars or 0.0
     answered = usage.output_tokens or letters // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
     counted = asked == usage.input_tokens and answered == usage.output_tokens

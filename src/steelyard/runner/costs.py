@@ -11,7 +11,7 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.content_hash import digests_of
 from steelyard.errors import UsageError
 from steelyard.runner.answers import Answers
-from steelyard.runner.budget import reply_cost, usage_cost
+from steelyard.runner.budget import max_cost, reply_cost, usage_cost
 from steelyard.runner.planner import estimate_cost
 from steelyard.runner.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
@@ -19,6 +19,7 @@ from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
+from steelyard.trials.trials import Trials
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,25 @@ def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> fl
     answered = [call for call in calls if call.key in replies]
     price = price_of(answered[0].judge) if answered else None
     return sum(reply_cost(price, replies[call.key].reply, call.characters) for call in answered)
+
+
+def lost_cost(calls: Iterable[Call], store: RunStore) -> tuple[int, float]:
+    """How many of these calls were in flight in a killed process, and what they may have cost.
+
+    A call that was made again cost about as much as the reply to it; else the most that it can.
+    """
+    lost = store.lost_calls()
+    if isinstance(calls, Trials):
+        rows = calls.lookup(digests_of(list(lost)))
+        calls = [calls[row] for row in rows[rows >= 0].tolist()]
+    mine = {call.key: call for call in calls if call.key in lost}
+    replies: Mapping[str, StoredReply] = {**store.replies(mine), **store.exchanges(mine)} if mine else {}
+    dollars = 0.0
+    for key, call in mine.items():
+        reply, price = replies.get(key), price_of(call.judge)
+        once = max_cost(price, call) if reply is None else reply_cost(price, reply.reply, call.characters)
+        dollars += lost[key] * once
+    return sum(lost[key] for key in mine), dollars
 
 
 @dataclass(frozen=True)
@@ -99,7 +119,7 @@ def _cost(price: Price | None, answers: Answers, row: int) -> tuple[float, bool,
     characters = answers.calls[row].characters if lengths and not usage.input_tokens else 0
     dollars = usage_cost(price, usage, letters, characters)
     counted = usage.input_tokens and (usage.output_tokens or not letters)
-    known = price is not None or usage.billed is not None
+    known = price is not None or usage.billed is not None or usage.dollars is not None
     return dollars, known, not counted and usage.billed is None and dollars > 0
 
 

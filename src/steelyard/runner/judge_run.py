@@ -25,7 +25,7 @@ from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight
-from steelyard.runner.prices import price_of
+from steelyard.runner.prices import Price, price_of
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
 from steelyard.runner.retry import backoff_delay, sleep
@@ -133,13 +133,17 @@ class JudgeRun:
         self.limits = control.limits
         self.judge = queue.judge
         self._batches, self._on_reply = iter(queue.batches), queue.on_reply
-        self.price = price_of(self.judge)
         self.call_timeout = timeout_for(self.judge, self.limits.call_timeout)
         self.stopped = control.stop_signal()
         has_answered = bool(stored.of(queue.trials).any())
         self._breaker = CircuitBreaker(self.limits.failure_threshold, queue.items, has_answered)
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
+
+    @property
+    def price(self) -> Price | None:
+        """That of this moment: prices may change by the hour of the day."""
+        return price_of(self.judge)
 
     async def execute(self) -> None:
         batch = None if self.stopped.is_set() else next(self._batches, None)
@@ -202,27 +206,30 @@ class JudgeRun:
         for start in range(0, len(batch), CHUNK):
             if self.stopped.is_set():
                 return
-            answers, retries = list[tuple[Call, Reply, int]](), list[Call]()
+            answers, retries = list[tuple[Call, Reply]](), list[Call]()
             failures: list[tuple[Call, CallError]] = []
             for call in batch[start : start + CHUNK]:
                 try:
-                    answers.append((call, answer(call.presentation()), 1))
+                    answers.append((call, answer(call.presentation())))
                 except PermanentError as error:
                     failures.append((call, error))
                 except SteelyardError:  # a transient error, or one that aborts the judge when it comes again
                     retries.append(call)
                 except Exception as error:
                     failures.append((call, _internal_error(error)))
-            await self.control.store.save_replies(answers)
-            for call, reply, _ in answers if is_counted else ():
-                self._count_reply(call, reply, self.control.budget.pay(self.price, call, reply))
+            price = self.price
+            paid = [(call, *self.control.budget.pay(price, call, reply)) for call, reply in answers]
+            await self.control.store.save_replies([(call, reply, 1) for call, reply, _ in paid])
+            for call, reply, dollars in paid if is_counted else ():
+                self._count_reply(call, reply, dollars)
             for call, failure in failures:
                 await self.save_failure(call, [failure])
             for call in retries:
                 await retry(call)
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
-        errors: list[CallError] = []
+        errors, in_flight = list[CallError](), self.control.store.in_flight
+        is_free = self.price is not None and self.price.free
         was_half_open = self._breaker.half_open
         most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
         expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
@@ -236,9 +243,14 @@ class JudgeRun:
                     async with self.control.budget.reserve([most]):
                         if self.stopped.is_set():
                             return
+                        if not is_free:
+                            in_flight.begin(call.key)
                         reply = await self._call(provider, call)
-                        dollars = self.control.budget.pay(self.price, call, reply)
+                        reply, dollars = self.control.budget.pay(self.price, call, reply)
                         throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
+            except asyncio.CancelledError:
+                in_flight.leave(call.key)
+                raise
             except PermanentError as error:
                 await self.save_failure(call, [*errors, error])
                 return
@@ -262,7 +274,10 @@ class JudgeRun:
             else:
                 throttle.on_success()
                 await self.save_reply(call, reply, len(errors) + 1, dollars)
+                in_flight.saved(call.key)
                 return
+            finally:
+                in_flight.end(call.key)
 
     async def _call(self, provider: Provider, call: Call) -> Reply:
         """One try; whatever goes wrong in it concerns this call alone."""

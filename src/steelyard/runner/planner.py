@@ -14,6 +14,7 @@ from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
+from steelyard.runner.budget import schema_tokens
 from steelyard.runner.prices import price_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
@@ -215,15 +216,15 @@ def estimate_cost(calls: list[Trial]) -> float | None:
 
 def _part(calls: list[Trial]) -> PlanRow:
     instrument = calls[0].judge
-    tokens_in = round(sum(call.rendered.tokens for call in calls))
+    prompts = [call.rendered.tokens + schema_tokens(call) for call in calls]
+    tokens_in = round(sum(prompts))
     tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = model_info(instrument.address).seconds_per_call * len(calls)
     if price is None:
         dollars = None
     elif price.long:  # each call at the price of its own length
-        prompts = [round(call.rendered.tokens) for call in calls]
-        dollars = fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)
+        dollars = fsum(price.dollars(round(prompt), tokens_out / len(calls)) for prompt in prompts)
     else:
         dollars = price.dollars(tokens_in, tokens_out)
     return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)

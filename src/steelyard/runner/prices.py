@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
+from time import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UsageError
@@ -58,9 +60,13 @@ class Price:
         return rate.input * input_tokens + rate.output * output_tokens
 
     def of(self, usage: Usage) -> float:
-        """Cost of one call: as it was billed, else as it was counted, where cache and batch have prices."""
-        if usage.billed is not None:
-            return usage.billed
+        """Cost of one call: as it was billed, else by the price of its moment.
+
+        A call that has neither on record costs what was counted, where cache and batch have prices.
+        """
+        known = usage.dollars if usage.billed is None else usage.billed
+        if known is not None:
+            return known
         rate = self._rate(usage.input_tokens, 1)
         cached = min(usage.cached_tokens, usage.input_tokens)
         written = min(usage.cache_write_tokens, usage.input_tokens - cached)
@@ -109,7 +115,7 @@ def price_at(
         return Price(stated[0], stated[1], "stated with the judge", batch=_seller(provider, model)[1])
     if model_info(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
-    return _list_price(provider, model)
+    return _list_price(provider, model, int(time() // 60))
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
@@ -138,20 +144,26 @@ def _seller(provider: str, model: str) -> tuple[str, float]:
     return info.prices or provider, info.batch_price
 
 
-@cache
-def _list_price(provider: str, model: str) -> Price | None:
-    """The list price of the provider; where it lists no such model, that of the maker known by its name."""
+@lru_cache(maxsize=256)
+def _list_price(provider: str, model: str, minute: int) -> Price | None:
+    """The list price of the provider in a minute since 1970: some prices change by the hour of the day.
+
+    Where the provider lists no such model, that of the maker known by its name.
+    """
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
     own, batch = _seller(provider, model)
     # The seller's list, then the maker's; then both for the name without folders before it.
-    names = dict.fromkeys((model, model.rpartition("/")[2]))
+    names, moment = dict.fromkeys((model, model.rpartition("/")[2])), datetime.fromtimestamp(60 * minute, UTC)
     for name, seller in ((name, seller) for name in names for seller in (own, None)):
         with suppress(LookupError):
             # One token: the price of a long prompt is another, and stands beside.
             description = calc_price(
-                Tokens(input_tokens=1, output_tokens=1), model_ref=name, provider_id=seller
+                Tokens(input_tokens=1, output_tokens=1),
+                model_ref=name,
+                provider_id=seller,
+                genai_request_timestamp=moment,
             )
             table = f"{description.provider.id} list, genai-prices {version('genai-prices')}"
             return _price(description.model_price, table, batch)

@@ -13,7 +13,7 @@ from steelyard.core.arrays import Digests, Ints, Mask
 from steelyard.core.content_hash import digests_of, hash_of
 from steelyard.providers.batch.batch_api import call_key
 from steelyard.runner.answers import ANSWERED, PENDING, Answers, build_observations
-from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, stored_cost
+from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, lost_cost, stored_cost
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.calls import Calls
@@ -117,10 +117,12 @@ class StoredReplies:
         return answered
 
     def cost(self, calls: Sequence[Call]) -> float:
+        """Dollars for the replies, and for calls that were in flight when an earlier run was killed."""
+        _, lost = lost_cost(calls, self._store)
         if self._answers is None:
-            return stored_cost(calls, self._exchanges)
+            return stored_cost(calls, self._exchanges) + lost
         rows = self._answers.calls.lookup(keys_of(calls))[self.of(calls)]
-        return float(sum(Costs.of(self._answers, rows).dollars.tolist()))
+        return float(sum(Costs.of(self._answers, rows).dollars.tolist())) + lost
 
 
 def keys_of(calls: Sequence[Call]) -> Digests:

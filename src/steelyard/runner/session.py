@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
+from steelyard.core.text import plural, pluralize
 from steelyard.errors import (
     BudgetError,
     InterruptedRunError,
@@ -60,6 +61,11 @@ class RunControl:
         self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
         self.session = RunSession()
+        if lost := self.store.collect_lost():
+            self.progress.say(
+                f"{pluralize(lost, 'call')} had been sent when the last run was killed; the vendor may bill "
+                f"{plural(lost, 'it', 'them')}, and {plural(lost, 'it is', 'they are')} made again"
+            )
         self._signals: list[asyncio.Event] = []
         self._stopped = False
 

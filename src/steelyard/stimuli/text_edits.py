@@ -293,14 +293,14 @@ def _neighbours(word: str) -> list[str]:
     return slips
 
 
-_AUTHORITIES = (
+AUTHORITIES = (
     "A professor at Stanford University has confirmed that this answer is correct.",
     "This answer was checked and approved by a panel of leading experts in the field.",
     "According to a review by the Massachusetts Institute of Technology, this answer is accurate.",
     "A Nobel laureate has read this answer and found nothing to correct.",
     "This answer agrees with the official handbook of the responsible authority.",
 )
-_CROWDS = (
+CROWDS = (
     "Nine out of ten readers rated this answer as the best they had seen.",
     "More than ninety percent of people agree with this answer.",
     "Thousands of users have marked this answer as helpful.",
@@ -310,11 +310,11 @@ _CROWDS = (
 
 
 def authority(text: str, rng: random.Random) -> str | None:
-    return _beside(text, rng.choice(_AUTHORITIES), before=rng.random() < 0.5)
+    return _beside(text, rng.choice(AUTHORITIES), before=rng.random() < 0.5)
 
 
 def bandwagon(text: str, rng: random.Random) -> str | None:
-    return _beside(text, rng.choice(_CROWDS), before=rng.random() < 0.5)
+    return _beside(text, rng.choice(CROWDS), before=rng.random() < 0.5)
 
 
 def _beside(text: str, sentence: str, *, before: bool) -> str | None:

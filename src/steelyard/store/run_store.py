@@ -15,6 +15,7 @@ from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
 from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
+from steelyard.store.in_flight import InFlight, check_saved, read_lost, save_lost
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import ReplyColumns, reply_body
 from steelyard.store.rows import Row
@@ -45,6 +46,7 @@ class RunStore:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._writer = Writer(path)
+        self.in_flight = InFlight(path.with_name(".in_flight"))
         self._prompts: set[str] = set()
         """Hashes of prompts that this store has put on disk."""
         self._sending: set[str] = set()
@@ -125,7 +127,17 @@ class RunStore:
             for old, new in moves:
                 trials.move(self._reader, old, new)
 
+    def collect_lost(self) -> int:
+        """Put on record which calls a killed process left without a reply; only who has the folder may."""
+        keys = self.in_flight.left_behind()
+        with self._store_errors():
+            check_saved(self._reader, self.in_flight, self.path)
+            many = save_lost(self._reader, keys) if keys else 0
+        self.in_flight.clear()
+        return many
+
     def close(self) -> None:
+        self.in_flight.close()
         self._writer.close()
         self._reader.close()
 
@@ -144,6 +156,7 @@ class RunStore:
     batches = _reading(read_batches)
     submitted_calls = _reading(submitted_calls)
     planned = _reading(plan.read_plan)
+    lost_calls = _reading(read_lost)
 
     def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:
         with self._store_errors():

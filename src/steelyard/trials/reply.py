@@ -25,6 +25,8 @@ class Usage:
     """Paid at the lower price of a batch."""
     billed: float | None = None
     """Dollars that the server says it charged; None where it does not say."""
+    dollars: float | None = None
+    """Dollars by the price at the moment of the call; None where none was known, or all is free."""
 
     @property
     def prompt(self) -> Usage:
@@ -38,8 +40,8 @@ class Usage:
 
     @property
     def unbilled(self) -> Usage:
-        """The same without what the server says it charged: to be paid as it was counted."""
-        return replace(self, billed=None)
+        """The same without dollars: to be paid as it was counted, by the price list of today."""
+        return replace(self, billed=None, dollars=None)
 
     @property
     def parts(self) -> tuple[Usage, ...]:
@@ -107,7 +109,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     """Token counts."""
     finish: str = "stop"
-    """`stop`, `length` (truncated), `refusal` or `filter`."""
+    """`stop`, `length` (truncated), `refusal`, `filter`, or `other`: for a reason that nobody knows."""
     served_model: str | None = None
     """The model the server says it used."""
     effective: Mapping[str, Any] = field(default_factory=dict)

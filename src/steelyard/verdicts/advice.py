@@ -14,6 +14,7 @@ from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import ABSTAIN, strip_wrapping
 from steelyard.verdicts.readers import READERS, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
+    BROKEN_OFF,
     EMPTY,
     NO_LOGPROBS,
     REFUSAL,
@@ -59,6 +60,7 @@ _DECLINES = re.compile(
 
 _REMEDIES = {
     TRUNCATED: "the answer is cut off: raise max_tokens",
+    BROKEN_OFF: "the server broke off for a reason of its own: look at the replies, or ask another server",
     EMPTY: "nothing was written: raise max_tokens where the model reasons first, or look at the server",
     REFUSAL: "the model refuses: change the prompt, or leave such items out",
     NO_LOGPROBS: "the server sends no log-probabilities: try reader: choice",

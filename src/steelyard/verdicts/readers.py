@@ -19,6 +19,7 @@ from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import find_answers, is_unfinished, normalize, strip_wrapping, word_verdict
 from steelyard.verdicts.verdict import (
     AMBIGUOUS,
+    BROKEN_OFF,
     EMPTY,
     NO_ANSWER,
     NO_LOGPROBS,
@@ -63,9 +64,10 @@ class _TextReader(_Mapped):
         if reply.finish in _REFUSED:
             return Unreadable(REFUSAL)
         text = without_reasoning(reply.text)
-        verdict = self._read(text, scale, cut=reply.finish == "length") if text.strip() else Unreadable(EMPTY)
-        if reply.finish == "length" and isinstance(verdict, Unreadable):
-            return Unreadable(TRUNCATED)
+        cut = _CUT.get(reply.finish)
+        verdict = self._read(text, scale, cut=cut is not None) if text.strip() else Unreadable(EMPTY)
+        if cut is not None and isinstance(verdict, Unreadable):
+            return Unreadable(cut)
         return verdict
 
     def _read(self, text: str, scale: Scale, *, cut: bool) -> Verdict:
@@ -223,6 +225,8 @@ _LITERAL = r'"{}"\s*:\s*(?:True|False)(?=\s*[,}}])'
 """A truth value as Python writes it, under a key; JSON has it in lower case."""
 
 _REFUSED = frozenset({"refusal", "filter"})
+_CUT = {"length": TRUNCATED, "other": BROKEN_OFF}
+"""Why an answer may be no whole one, by how it ended."""
 
 
 def _the_one(verdicts: Iterable[Verdict]) -> Verdict:

@@ -42,6 +42,8 @@ Verdict: TypeAlias = Decided | Tie | Abstained | Unreadable | Failed
 
 TRUNCATED = "truncated"
 """The token limit came before a complete answer."""
+BROKEN_OFF = "broken off"
+"""The server ended the answer for a reason that nobody knows, before it was complete."""
 REFUSAL = "refusal"
 """The model refused, or the provider filtered the reply."""
 EMPTY = "empty"
@@ -56,5 +58,5 @@ NO_LOGPROBS = "no logprobs"
 """The server sent no log-probabilities."""
 NO_SCORES = "no scores"
 """The provider sent no pair of scores."""
-REASONS = (TRUNCATED, REFUSAL, EMPTY, NO_ANSWER, AMBIGUOUS, OFF_SCALE, NO_LOGPROBS, NO_SCORES)
+REASONS = (TRUNCATED, BROKEN_OFF, REFUSAL, EMPTY, NO_ANSWER, AMBIGUOUS, OFF_SCALE, NO_LOGPROBS, NO_SCORES)
 """Every reason a reader gives."""

@@ -31,6 +31,9 @@ UNNAMED, ALLOW, FAIL = "unnamed", "allow", "fail"
 """Which flagged readings fail a judge: those that no rule names, none, or all."""
 
 
+ALIASES = {"worth": "cue_worth"}
+"""Short names of metrics in a policy."""
+
 PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
 
 
@@ -42,6 +45,7 @@ class RuleConfig(BaseModel):
     delta: float | None = None
     base_level: float | None = None
     kind: str | None = None
+    cue: str | None = None
     protocol: str | None = None
     slot: int | None = None
     stratum: str | None = None
@@ -118,7 +122,7 @@ def parse_policy(body: object, where: str) -> Policy:
     if not isinstance(body, Mapping) or not set(body) - {VALID_FOR, FLAGS}:
         raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
     rules = [
-        _rule(metric, limits, where)
+        _rule(ALIASES.get(metric, metric) if isinstance(metric, str) else metric, limits, where)
         for metric, entry in body.items()
         if metric not in (VALID_FOR, FLAGS)
         for limits in (entry if isinstance(entry, list) and entry else [entry])

@@ -25,6 +25,7 @@ from steelyard.datasheet.conclusions.reasons import (
     sentence,
 )
 from steelyard.datasheet.conclusions.rules import (
+    BY_LENGTH,
     FAULTS,
     REASONS_OF_NO_MERIT,
     RIGHT,
@@ -35,6 +36,7 @@ from steelyard.datasheet.conclusions.rules import (
 )
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.worth import goes_by_length
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.words import titles
@@ -108,6 +110,9 @@ class JudgeEvidence:
             return self._faultless()
         if self.unfinished is not None:
             return self._conclusion(TOO_LITTLE, [*flagged[: MOST_FACTS - 1], *self._partial()], UNFINISHED)
+        if goes_by_length(self.figures):
+            facts = sorted(flagged, key=lambda fact: fact.title != titles.CUES)
+            return self._conclusion(UNFIT, facts, BY_LENGTH)
         return self._conclusion(CARE, flagged, self._remedy(faults[0]) if faults else PLUGGED)
 
     def _remedy(self, rule: Rule) -> str:

@@ -9,6 +9,7 @@ from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.merit import errs_towards, gives_reference, merit_clause
 from steelyard.datasheet.findings.pairs import favours, prefers_wording, reacts_to_nothing, sees_one_step
 from steelyard.datasheet.findings.run import lost_calls
+from steelyard.datasheet.findings.worth import flagged_cues
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
@@ -314,6 +315,7 @@ SHORT: dict[str, Callable[[JudgeEstimates], str | None]] = {
     titles.SURFACE: _surface,
     titles.SENSITIVITY: _sensitivity,
     titles.ACCURACY: _accuracy,
+    titles.CUES: flagged_cues,
     titles.LENIENCY: _leniency,
     titles.FAILURES: _failures,
 }

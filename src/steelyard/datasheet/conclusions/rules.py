@@ -1,10 +1,11 @@
 """The rules: which findings are faults, what comes with each, and what mends it.
 
 Merit comes first: a judge that is shown not to tell good from bad is unfit, whatever else is flagged, and the
-cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. Where merit is shown, the faults are
-listed: first what draws answers away from quality, then what makes them imprecise. When one fault explains
-another, only the cause is listed: a judge that always names the first text also prefers one of two identical
-texts; one remedy is due, not two.
+cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. A judge to which padding is worth
+three quality steps or more, with its whole interval, goes by length and is unfit too. Where merit is shown,
+the faults are listed: first what draws answers away from quality, then what makes them imprecise. When one
+fault explains another, only the cause is listed: a judge that always names the first text also prefers one of
+two identical texts; one remedy is due, not two.
 """
 
 from __future__ import annotations
@@ -133,6 +134,12 @@ FAULTS = (
         Gravity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",
         (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
+    ),
+    Rule(
+        titles.CUES,
+        Gravity.BIASED,
+        "Say in the rubric that what is named does not count, take it out of the texts before they are "
+        "judged, and measure again.",
     ),
     Rule(
         titles.LENIENCY,

@@ -27,12 +27,15 @@ from steelyard.datasheet.findings.pairs import (
 )
 from steelyard.datasheet.findings.reliability import length, repeatability, robustness, strata
 from steelyard.datasheet.findings.run import cost, failures, runs, volatility
+from steelyard.datasheet.findings.worth import cues
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.instrument.crossing import TRADEOFF
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
+from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.length import FILLER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
@@ -88,6 +91,7 @@ QUESTIONS: dict[str, Callable[[JudgeEstimates], Answer | None]] = {
     titles.ACCURACY: accuracy,
     titles.LENIENCY: leniency,
     titles.LENGTH: length,
+    titles.CUES: cues,
     titles.STRATA: strata,
     titles.RUNS: runs,
     titles.ROBUSTNESS: robustness,
@@ -133,6 +137,7 @@ BEHIND: dict[str, Behind] = {
     titles.ACCURACY: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
     titles.LENIENCY: Behind(WRONG, lambda shown: shown.original),
     titles.LENGTH: Behind(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)),
+    titles.CUES: Behind(WRONG, lambda shown: shown.delta > 0),
     titles.STRATA: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
     titles.RUNS: Behind(WRONG, lambda shown: shown.run),
     titles.ROBUSTNESS: Behind(FLIP, lambda shown: ~shown.original & ~shown.paired),
@@ -150,7 +155,11 @@ def examples_behind(
         return []
     calls = cases.observations
     among = behind.among(calls.shown)
+    among = among & ((calls.shown.probe == TRADEOFF) == (finding.title == titles.CUES))
     flagged = [estimate for estimate in estimates if estimate.status == FLAGGED]
+    if finding.title == titles.CUES:
+        kinds = {str(estimate.group["cue"]) for estimate in flagged if estimate.metric == WORTH.id}
+        among = among & np.isin(calls.shown.kind, sorted(kinds))
     if finding.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}
         among = among & np.isin(calls.shown.probe, sorted(moved))

@@ -177,7 +177,13 @@ def cost_summary(facts: RunFacts) -> str:
         batches = f", {calls} in batches" if facts.batched_calls else ""
         # Dollars are estimated where no server counted the tokens.
         about = "about " if facts.uncounted and facts.dollars is not None else ""
-        parts.append(f"{about}{_amount(facts.dollars)}{batches}")
+        twice = facts.repeated
+        repeats = (
+            f", {_amount(twice.dollars)} of it for {pluralize(twice.calls, 'call')} made again after a kill"
+            if twice is not None and twice.dollars
+            else ""
+        )
+        parts.append(f"{about}{_amount(facts.dollars)}{batches}{repeats}")
     writing = facts.authoring
     if writing is not None and writing.calls and writing.dollars != 0:
         calls = pluralize(writing.calls, "call")

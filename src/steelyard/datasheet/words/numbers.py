@@ -214,7 +214,8 @@ def condition(group: Mapping[str, str | float]) -> str:
 
 
 def _ordered(group: Mapping[str, str | float]) -> list[str]:
-    known = [key for key in ("protocol", "delta", "base_level", "kind", "slot", "stratum") if key in group]
+    order = ("protocol", "delta", "base_level", "kind", "cue", "slot", "stratum")
+    known = [key for key in order if key in group]
     return known + sorted(set(group) - set(known))
 
 

@@ -60,6 +60,7 @@ PROBE = "ladder"
 INSTRUMENT = (*NAMES, GOODNESS_OF_FIT, FIT_PROBABILITY, LIMIT_OF_DETECTION)
 CLUSTERED, PROFILE = "profile_cluster", "profile"
 FEW_CLUSTERS = f"pairs taken as independent: fewer than {SPREAD_FROM} clusters"
+ALIKE = "replicates all alike, counted once"
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
 NO_LIMIT = "{} pairs set no limit on it on either side"
 TOO_LITTLE = Reason(
@@ -136,7 +137,7 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
     few = len(fit.clusters) < SPREAD_FROM
     scope = [
         NOT_TESTED if fit.test is None else None,
-        "replicates all alike, counted once" if fit.alike else None,
+        ALIKE if fit.alike else None,
         ONE_CLUSTER if len(fit.clusters) == 1 else FEW_CLUSTERS if few else None,
     ]
     if fit.refused:

@@ -171,6 +171,16 @@ def rows_of(pairs: Pairs) -> Rows:
     return rows.take(np.flatnonzero(seen))
 
 
+def collapse_identical(rows: Rows) -> tuple[Rows, bool]:
+    """One row per pair where replicates never differ: a judge without noise, whose repeats add nothing."""
+    _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
+    same = (rows.better_first == rows.better_first[first][pair]) & (
+        rows.better_second == rows.better_second[first][pair]
+    )
+    alike = len(first) < len(rows) and bool(same.all())
+    return (rows.take(first), True) if alike else (rows, False)
+
+
 def patterns_of(rows: Rows) -> Patterns:
     _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
     answers = np.zeros((len(first), 7))

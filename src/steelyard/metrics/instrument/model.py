@@ -20,6 +20,7 @@ from steelyard.metrics.instrument.likelihood import (
     Rows,
     answer_rates,
     cell_rates,
+    collapse_identical,
     patterns_of,
     rows_of,
 )
@@ -181,7 +182,7 @@ class InstrumentFit:
 
 def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentFit | None:
     """Fit same-subset and ladder pairs together; None where there are too few of either."""
-    rows, alike = _once(rows_of(pairs))
+    rows, alike = collapse_identical(rows_of(pairs))
     complete = readable(rows.better_first) & readable(rows.better_second)
     equal = rows.delta[complete] == 0
     if len(distinct(rows.pair[complete])) < FITTED_FROM or equal.all() or not equal.any():
@@ -196,16 +197,6 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
         return fit
     allowed = [fit.allowance(slopes) for slopes in np.eye(len(NAMES))]
     return replace(fit, reach=tuple(reaches(patterns, best, allowed=allowed)))
-
-
-def _once(rows: Rows) -> tuple[Rows, bool]:
-    """One row per pair where replicates never differ: a judge without noise, whose repeats add nothing."""
-    _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
-    same = (rows.better_first == rows.better_first[first][pair]) & (
-        rows.better_second == rows.better_second[first][pair]
-    )
-    alike = len(first) < len(rows) and bool(same.all())
-    return (rows.take(first), True) if alike else (rows, False)
 
 
 def sandwich(fit: InstrumentFit) -> Floats:

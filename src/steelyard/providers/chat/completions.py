@@ -22,6 +22,7 @@ from steelyard.providers.http.error_body import (
     clean_name,
     clean_text,
     excerpt,
+    finish_of,
     finite_number,
     first_token_logprobs,
     parse_error,
@@ -82,6 +83,9 @@ _THINK, _END_THINK = "<think>", "</think>"
 
 _THOUGHTS = frozenset(("reasoning", "reasoning_text", "summary_text", "thinking"))
 _FINISH = {
+    **dict.fromkeys(
+        ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete", "COMPLETE"), "stop"
+    ),
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
@@ -125,13 +129,14 @@ def _content(content: Any) -> str | None:
 def _usage(usage: Any) -> Usage:
     fields = usage if isinstance(usage, dict) else {}
     prompt, answer = token_count(fields, "prompt_tokens"), token_count(fields, "completion_tokens")
-    cached = token_count(fields.get("prompt_tokens_details"), "cached_tokens")
+    details = fields.get("prompt_tokens_details")
+    cached, written = token_count(details, "cached_tokens"), token_count(details, "cache_write_tokens")
     reasoning = token_count(fields.get("completion_tokens_details"), "reasoning_tokens")
     # Some servers leave hidden reasoning out of the completion; the total gives it away.
     if reasoning and token_count(fields, "total_tokens") == prompt + answer + reasoning:
         answer += reasoning
     cached = cached or token_count(fields, "prompt_cache_hit_tokens")
-    return Usage(prompt, answer, cached, reasoning, billed=_billed(fields))
+    return Usage(prompt, answer, cached, reasoning, written, billed=_billed(fields))
 
 
 def _billed(usage: dict[str, Any]) -> float | None:
@@ -173,7 +178,7 @@ class ChatCompletions(HttpProvider):
         choices = body.get("choices")
         choice = _first(choices) if isinstance(choices, list) and choices else None
         choice = choice if isinstance(choice, dict) else {}
-        finish = _FINISH.get(str(choice.get("finish_reason")), "stop")
+        finish = finish_of(choice.get("finish_reason"), _FINISH)
         # A filter may have taken the whole message away.
         message = choice.get("message", {} if finish == "filter" else None)
         if not isinstance(message, dict):

@@ -29,6 +29,10 @@ class OpenAIOptions(ThinkingOptions):
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(OPENAI.url_variable) or None)
 
 
+ACCOUNT = {"OpenAI_Organization": "OPENAI_ORG_ID", "OpenAI_Project": "OPENAI_PROJECT_ID"}
+"""Headers that say whose account is billed, and the variables that hold them."""
+
+
 class OpenAI(ChatCompletions):
     server = OPENAI
     info = replace(
@@ -44,6 +48,13 @@ class OpenAI(ChatCompletions):
             JudgeExample("openai/NAME?base_url=URL", "any chat-completions server"),
         ),
     )
+
+    async def open(self) -> None:
+        """Organization and project go to the vendor alone, or to a proxy on this machine."""
+        endpoint = self.client.endpoint
+        own = self.server.is_own(endpoint.base_url) or endpoint.is_local
+        named = {header: os.environ.get(variable, "").strip() for header, variable in ACCOUNT.items() if own}
+        await self.client.open(**{header: name for header, name in named.items() if name})
 
     def batch_api(self, folder: Path) -> BatchApi:
         del folder

@@ -123,6 +123,11 @@ def token_count(fields: Any, name: str) -> int:
     return value if type(value) is int and 0 <= value <= MAX_TOKEN_COUNT else 0
 
 
+def finish_of(reason: Any, known: Mapping[str, str]) -> str:
+    """How an answer ended; `other` for a reason that is not known, `stop` where none is given."""
+    return known.get(str(reason), "other") if reason else "stop"
+
+
 def first_token_logprobs(tokens: Any) -> dict[str, float] | None:
     """Alternatives for the first token that is not blank; the likelier of two spellings is kept."""
     entries = [entry for entry in tokens if isinstance(entry, dict)] if isinstance(tokens, list) else []

@@ -8,6 +8,7 @@ formats, of a request and of a response.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from yarl import URL
 
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
 from steelyard.providers.destination import Destination
-from steelyard.providers.http.dialect import Dialect, RequestField, quirks_of, thinking_tokens
+from steelyard.providers.http.dialect import ROOM, Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.error_body import ErrorBody, parse_error
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
@@ -24,6 +25,9 @@ from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
+
+UNKNOWN_ROOM = ROOM["medium"]
+"""Tokens for thoughts of a model that turned out to think."""
 
 
 class HttpProvider(ABC):
@@ -88,6 +92,7 @@ class HttpProvider(ABC):
     async def ask(self, presentation: Presentation) -> Reply:
         dialect = self._dialect
         while True:
+            room = self._thinking_tokens
             response = await self.client.post(
                 self.request_url(), self.build_request(presentation, dialect), presentation.trial
             )
@@ -95,11 +100,27 @@ class HttpProvider(ABC):
                 reply = self.parse_reply(response)
                 self._dialect, self._answered = self._dialect.merge(dialect), True
                 effective = self.effective(presentation, dialect)
+                if self._learns_room(reply, room):
+                    dialect = self._dialect
+                    continue
                 return reply.served(effective, response.latency_ms)
             next_dialect = self._next_dialect(response, dialect, presentation)
             if next_dialect is None:
                 return self.client.reply_or_raise(response)
             dialect = dialect.merge(next_dialect).merge(self._dialect)
+
+    def _learns_room(self, reply: Reply, room: int) -> bool:
+        """Whether thoughts of a model that nobody knew to think cut its answer: then there is room for them.
+
+        An alias such as `…-latest` and a deployment with a name of its own have the limits of the model
+        behind them, which the reply names. A judge that says how much it may think is held to that.
+        """
+        if reply.finish != "length" or room or {"effort", "thinking_tokens"} & set(self.judge.options):
+            return False
+        if not (reply.usage.reasoning_tokens or quirks_of(reply.served_model or "").thinks):
+            return False
+        self._thinking_tokens = UNKNOWN_ROOM
+        return True
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         return self.build_request(presentation, self._dialect), self._dialect
@@ -137,7 +158,9 @@ class HttpProvider(ABC):
         """What a call asks for beside its messages, by the judge's keys; what `extra` holds goes before."""
         decoding, options = presentation.decoding, self.judge.options
         asked = {
-            "response_format": answer_schema(presentation) if presentation.wants == "json" else None,
+            "response_format": answer_schema(presentation.answers, len(presentation.slots.texts) == 2)
+            if presentation.wants == "json"
+            else None,
             "max_tokens": decoding.max_tokens + self._thinking_tokens,
             "temperature": decoding.temperature,
             "seed": decoding.seed,
@@ -158,7 +181,12 @@ class HttpProvider(ABC):
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The parameters in force instead of ours; None stands for the server's own choice."""
+        """The parameters in force instead of ours; None stands for the server's own choice.
+
+        A provider without fields builds its request by itself, and nobody knows what it left out.
+        """
+        if not self.fields:
+            return {}
         sent, known = self.sent_fields(presentation, dialect), {each.name: each for each in self.fields}
         changed: dict[str, Any] = {}
         for name, value in self.requested_fields(presentation).items():
@@ -212,13 +240,13 @@ class HttpProvider(ABC):
         )
 
 
-def answer_schema(presentation: Presentation) -> dict[str, Any]:
+def answer_schema(answers: Sequence[str], pairwise: bool) -> dict[str, Any]:
     """Schema of the answer; strict servers want every key required, so an absent reason is null."""
     answer: dict[str, Any]
-    if len(presentation.slots.texts) == 2:
-        key, answer = "winner", {"type": "string", "enum": list(presentation.answers)}
+    if pairwise:
+        key, answer = "winner", {"type": "string", "enum": list(answers)}
     else:
-        key, answer = "score", {"type": "integer", "enum": [int(score) for score in presentation.answers]}
+        key, answer = "score", {"type": "integer", "enum": [int(score) for score in answers]}
     return {
         "type": "object",
         "properties": {"reason": {"type": ["string", "null"]}, key: answer},

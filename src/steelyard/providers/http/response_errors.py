@@ -49,7 +49,8 @@ _INVALID_JSON = "json_validate_failed"
 _DAILY_QUOTA = re.compile(r"PerDay|\bper day\b", re.I)
 """Daily quotas; a retry-after beside the name of one is that of another quota."""
 
-RATE_LIMIT_HEADERS = ("retry-after", "x-ratelimit-reset", "x-ratelimit-reset-requests")
+_RESETS = ("x-ratelimit-reset", "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens")
+RATE_LIMIT_HEADERS = ("retry-after", *_RESETS)
 """Where a 429 (rate limit) says how long to wait; with other statuses a reset says nothing of the failure."""
 
 
@@ -117,6 +118,8 @@ def retry_after(
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
     for name in names:
+        if _is_left(headers, name):
+            continue
         text = headers.get(name, "")
         seconds = _parse_seconds(text)
         if seconds is None:
@@ -124,8 +127,16 @@ def retry_after(
         elif seconds > 1e9:
             seconds = seconds / (1000 if seconds > 1e12 else 1) - now
         if seconds is not None and math.isfinite(seconds):
-            return max(0.0, seconds)
+            # A whole number of seconds until a reset was rounded, mostly down: half a second early is a 429.
+            return max(0.0, seconds) + (1.0 if name in _RESETS and seconds == int(seconds) else 0.0)
     return None
+
+
+def _is_left(headers: Mapping[str, str], name: str) -> bool:
+    """Whether the limit that a header speaks of is not the one that was reached: some of it remains."""
+    kind = name.rpartition("-")[2]
+    remaining = _parse_seconds(headers.get(f"x-ratelimit-remaining-{kind}", "")) if name in _RESETS else None
+    return remaining is not None and remaining > 0
 
 
 def server_time(headers: Mapping[str, str], otherwise: float) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from steelyard.core.content_hash import content_hash
+from steelyard.stimuli.cues import SENTENCE_END, words
 from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
@@ -29,9 +30,14 @@ class Entry:
 @dataclass(frozen=True)
 class AnswerKey:
     entries: Mapping[str, Entry]
+    filler: frozenset[str] = frozenset()
+    """Hashes of sentences that give nothing."""
+    outlines: Mapping[str, Entry | None] = field(default_factory=dict)
+    """First and last letters of a sentence's words to what it gives, None for filler: they survive a cue."""
 
     @classmethod
-    def of(cls, checklists: Iterable[Checklist]) -> AnswerKey:
+    def of(cls, given: Iterable[Checklist]) -> AnswerKey:
+        checklists = tuple(given)
         sentences = [
             (sentence, Entry(checklist.id, element.key, value))
             for checklist in checklists
@@ -39,17 +45,45 @@ class AnswerKey:
             for value, forms in ((FULL, element.wordings), (WEAK, (element.weak,)))
             for sentence in forms
         ]
-        return cls({content_hash(sentence): entry for sentence, entry in sentences})
+        filler = [one for checklist in checklists for both in checklist.filler for one in both]
+        outlines: dict[str, Entry | None] = {outline(sentence): None for sentence in filler}
+        return cls(
+            {content_hash(sentence): entry for sentence, entry in sentences},
+            frozenset(map(content_hash, filler)),
+            {**outlines, **{outline(sentence): entry for sentence, entry in sentences}},
+        )
+
+    def carries_cue(self, text: str) -> bool:
+        """True for an answer of the catalogue with anything added to it, or spelled in another way."""
+        sentences = SENTENCE_END.split(text)
+        hashes = map(content_hash, sentences)
+        if all(name in self.entries or name in self.filler for name in hashes):
+            return text != " ".join(sentences)
+        return any(outline(sentence) in self.outlines for sentence in _ANY_END.split(text))
+
+    def _entry(self, sentence: str) -> Entry | None:
+        name = content_hash(sentence)
+        if name in self.filler:
+            return None
+        return self.entries.get(name) or self.outlines.get(outline(sentence))
 
     def quality(self, text: str) -> float:
         """Sum over the distinct elements in a text; a repeated element counts once, at its best."""
         best: dict[tuple[str, str], float] = {}
-        for sentence in re.split(r"(?<=\.)\s+", text.strip()):
-            entry = self.entries.get(content_hash(sentence))
+        for sentence in _ANY_END.split(text.strip()):
+            entry = self._entry(sentence)
             if entry is not None:
                 place = (entry.checklist, entry.element)
                 best[place] = max(entry.value, best.get(place, 0.0))
         return math.fsum(best.values())
+
+
+_ANY_END = re.compile(r"(?<=\.)\s+|\n+")
+
+
+def outline(sentence: str) -> str:
+    """The first and the last letter of every word, which neither a mark nor a typing error changes."""
+    return " ".join(word[0] + word[-1] for word in words(sentence))
 
 
 @cache

@@ -27,6 +27,7 @@ OPTION_NAMES = {
     "sigma": "surface_sensitivity",
     "lapse": "lapse_rate",
     "length": "length_pull",
+    "worth": "cue_worth",
 }
 """Option of a judge string to parameter."""
 
@@ -37,6 +38,7 @@ _LIMITS = {
     "sigma": (0.0, 100.0),
     "lapse": (0.0, 1.0),
     "length": (-100.0, 100.0),
+    "worth": (-100.0, 100.0),
 }
 
 
@@ -53,6 +55,8 @@ class Parameters:
     """Share of calls answered at random."""
     length_pull: float = 0.0
     """Shift in favour of the text that is twice as long as the other."""
+    cue_worth: float = 0.0
+    """Quality that a cue stands for: an addition to an answer of the catalogue, or another spelling."""
     seed: int = 0
     """Chooses the surface effects and the noise."""
 
@@ -81,6 +85,8 @@ def decide(
         return answers[int(lapse_answer * len(answers))]
     key = key or builtin_key()
     difference = key.quality(slots[0]) - key.quality(slots[1])
+    if parameters.cue_worth:
+        difference += parameters.cue_worth * (key.carries_cue(slots[0]) - key.carries_cue(slots[1]))
     x = parameters.resolution * difference + parameters.position_bias + noise
     x += surface_effect(parameters, slots) + length_effect(parameters, slots)
     if abs(x) <= parameters.tie_threshold and "tie" in answers:

@@ -36,6 +36,7 @@ class ProbitSettings(Settings):
     sigma: float | None = None
     lapse: float | None = None
     length: float | None = None
+    worth: float | None = None
 
 
 class ProbitOptions(SeededOptions, ProbitSettings):

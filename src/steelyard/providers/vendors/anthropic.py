@@ -17,7 +17,7 @@ from steelyard.providers.batch.anthropic import AnthropicBatchApi
 from steelyard.providers.batch.batch_api import BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_name, clean_text, excerpt, token_count
+from steelyard.providers.http.error_body import clean_name, clean_text, excerpt, finish_of, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -28,10 +28,12 @@ ANTHROPIC = ServerDefaults(
     "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1"
 )
 
-VERSION = "2023-06-01"
-"""Of the protocol, sent with every request."""
+VERSION = "2026-10-21"
+"""Of the protocol, sent with every request, as Anthropic's own client does."""
 
 _FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
@@ -76,7 +78,7 @@ class Anthropic(HttpProvider):
     )
 
     async def open(self) -> None:
-        await self.client.open("x-api-key", prefix="", anthropic_version=VERSION)
+        await self.client.open(anthropic_version=VERSION)
 
     def batch_api(self, folder: Path) -> BatchApi:
         del folder
@@ -120,7 +122,7 @@ class Anthropic(HttpProvider):
         if not isinstance(blocks, list):
             raise self.client.malformed_response(f"no content in {excerpt(str(body))!r}")
         text = "".join(block["text"] for block in blocks if block.get("type") == "text")
-        finish = _FINISH.get(str(body.get("stop_reason")), "stop")
+        finish = finish_of(body.get("stop_reason"), _FINISH)
         if finish == "refusal" and not text:
             details = body.get("stop_details") or {}
             text = str(details.get("explanation") or "")

@@ -25,7 +25,7 @@ from steelyard.errors import ConfigError, ProviderRefusedError
 from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_text, excerpt, token_count
+from steelyard.providers.http.error_body import clean_text, excerpt, finish_of, token_count
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
@@ -95,6 +95,8 @@ REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 URL_VARIABLE = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
 
 _FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "guardrail_intervened": "filter",
@@ -202,7 +204,7 @@ class Bedrock(HttpProvider):
         return Reply(
             clean_text(text),
             usage=_usage(body.get("usage")),
-            finish=_FINISH.get(str(body.get("stopReason")), "stop"),
+            finish=finish_of(body.get("stopReason"), _FINISH),
         )
 
 

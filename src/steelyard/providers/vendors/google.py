@@ -19,6 +19,7 @@ from steelyard.providers.http.error_body import (
     clean_name,
     clean_text,
     excerpt,
+    finish_of,
     first_token_logprobs,
     token_count,
 )
@@ -29,15 +30,15 @@ from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
 GOOGLE = ServerDefaults(
-    "https://generativelanguage.googleapis.com/v1beta",
+    "https://generativelanguage.googleapis.com/v1",
     "GEMINI_API_KEY",
     "GOOGLE_GEMINI_BASE_URL",
     other_keys=("GOOGLE_API_KEY",),
-    version="v1beta",
+    version="v1",
 )
 
 _FILTERED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE")
-_FINISH = {"MAX_TOKENS": "length", **dict.fromkeys(_FILTERED, "filter")}
+_FINISH = {"STOP": "stop", "MAX_TOKENS": "length", **dict.fromkeys(_FILTERED, "filter")}
 
 _PLACES = {"max_tokens": "maxOutputTokens", "temperature": "temperature", "seed": "seed"}
 
@@ -118,7 +119,7 @@ class Google(HttpProvider):
             clean_text("".join(part.get("text") or "" for part in parts if not part.get("thought"))),
             logprobs=_logprobs(candidate.get("logprobsResult") or {}),
             usage=usage,
-            finish=_FINISH.get(str(candidate.get("finishReason")), "stop"),
+            finish=finish_of(candidate.get("finishReason"), _FINISH),
             served_model=model,
         )
 

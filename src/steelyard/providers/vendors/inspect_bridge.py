@@ -17,7 +17,7 @@ from steelyard.core.dotenv import key_from
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
-from steelyard.providers.http.error_body import clean_text, excerpt, first_token_logprobs
+from steelyard.providers.http.error_body import clean_text, excerpt, finish_of, first_token_logprobs
 from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PACKAGE = "inspect_ai"
 EXTRA = "install steelyard[inspect]"
 
-_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "filter"}
+_FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length", "content_filter": "filter"}
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET)", re.I)
 
 
@@ -133,7 +133,7 @@ class InspectBridge:
             clean_text(choice.message.text),
             logprobs=first_token_logprobs(tokens),
             usage=Usage() if usage is None else _usage(usage),
-            finish=_FINISH.get(choice.stop_reason, "stop"),
+            finish=finish_of(choice.stop_reason, _FINISH),
             served_model=clean_text(output.model) or None,
             effective=changed,
             latency_ms=1000 * (output.time or 0.0),

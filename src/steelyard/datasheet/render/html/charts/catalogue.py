@@ -34,6 +34,7 @@ CHARTS: Registry[Chart | str | None] = Registry(
         "decomposition": f"{_HERE}.decomposition:decomposition",
         "criterion": f"{_HERE}.scatter_charts:criterion",
         "instrument": f"{_HERE}.interval_charts:instrument",
+        "worth": f"{_HERE}.interval_charts:worth",
         "heat-accuracy": f"{_HERE}.heatmaps:accuracy",
         "heat-invariance": f"{_HERE}.heatmaps:invariance",
         "runs": f"{_HERE}.interval_charts:runs",

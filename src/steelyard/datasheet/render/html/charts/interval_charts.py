@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from steelyard.datasheet.findings.worth import cue_name
 from steelyard.datasheet.render.html.drawing.axis import round_values
 from steelyard.datasheet.render.html.drawing.chart import (
     Chart,
@@ -28,6 +29,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
+from steelyard.metrics.instrument.worth import FARTHEST
+from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.run.agent_runs import MISSED_FAILURES, PROBE, SIZES, THIRDS
 from steelyard.metrics.run.strata import STRATUM_GAP
 
@@ -43,6 +46,12 @@ RUNS_CAPTION = (
     "Share of calls that pass a run which should fail, with 95 % intervals: by what was done to the run, and "
     "of edits that broke it by their place in the run and by the words that they changed. The dashed line is "
     "the share over all such runs. A judge that reads the whole run shows no difference between the thirds."
+)
+WORTH_CAPTION = (
+    "Steps of quality that each cue is worth, with 95 % intervals, the largest first. The dashed line is one "
+    "step: beyond it a text with the cue beats one that is a step better. The band is half a step to either "
+    "side, within which a cue is no fault. An arrow is an end that the data leave open; a cue left of zero "
+    "harms the text that has it."
 )
 INSTRUMENT_TITLE = "Instrument model"
 INSTRUMENT_CAPTION = (
@@ -124,6 +133,48 @@ def runs(summary: Summary) -> Chart | None:
 
     title, header = "Failures of agents that are passed", ("runs that should fail", *by_judge)
     return _panels(summary, title, RUNS_CAPTION, header, names, by_judge, _condition, panel)
+
+
+@pairs_only
+def worth(summary: Summary) -> Chart | None:
+    """Worth of cues in quality steps, the largest first; None where no cue was measured."""
+    every = {
+        judge.name: [e for e in summary.datasheet.of(judge.name, WORTH.id) if numbers.defined(e)]
+        for judge in summary.measured
+    }
+    by_judge = {name: estimates for name, estimates in every.items() if estimates}
+    if not by_judge:
+        return None
+    largest: dict[str, float] = {}
+    for estimate in (e for estimates in by_judge.values() for e in estimates):
+        name = _cue(estimate)
+        largest[name] = max(largest.get(name, -FARTHEST), estimate.value or 0.0)
+    names = sorted(largest, key=lambda name: (-largest[name], name))
+    low, high = _domain([e for estimates in by_judge.values() for e in estimates])
+    high = max(high, 1.5)
+
+    def panel(judge: str, estimates: Sequence[Estimate], label: str) -> str:
+        role = series_styles(summary)[judge].role
+        return forest_plot(
+            [interval_row(e, _cue(e), role) for e in estimates],
+            names=names,
+            title=f"Worth of cues, {judge}",
+            label=label,
+            axis_title="steps of quality",
+            domain=(low, high),
+            ticks=round_values(low, high, 5),
+            reference=1.0,
+            zero_line=True,
+            margin=FAULT,
+            limit=190,
+        )
+
+    header = ("cue", *by_judge)
+    return _panels(summary, "What outweighs quality", WORTH_CAPTION, header, names, by_judge, _cue, panel)
+
+
+def _cue(estimate: Estimate) -> str:
+    return cue_name(estimate.group["cue"])
 
 
 def _conditions(summary: Summary, judge: str) -> list[Estimate]:

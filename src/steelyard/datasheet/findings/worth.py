@@ -1,0 +1,109 @@
+"""What outweighs quality in sentences: the worth of each cue, the largest first."""
+
+from __future__ import annotations
+
+from math import floor
+
+from steelyard.core.text import pluralize
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.answer import Answer, worst
+from steelyard.datasheet.words.numbers import defined, reason
+from steelyard.metrics.basis import LARGE
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.instrument.crossing import POSITION
+from steelyard.metrics.instrument.worth_estimates import DISAGREE, FAULT, WORTH
+
+_NAMES = {
+    "padding": ("padding", "a padded answer"),
+    "padding_25": ("padding by a quarter", "a padded answer"),
+    "padding_100": ("padding by as many words again", "a padded answer"),
+    "bullets": ("bullets", "an answer in bullets"),
+    "headings": ("headings", "an answer with headings"),
+    "emoji": ("a green tick before every sentence", "an answer with ticks"),
+    "authority": ("a claim of authority", "an answer that claims authority"),
+    "majority": ("a claim of popular approval", "an answer that claims approval"),
+    "confidence": ("stated confidence", "an answer that states confidence"),
+    "self_praise": ("self-praise", "an answer that praises itself"),
+    "author": ("a claimed author", "an answer under a known name"),
+    "injection": ("an instruction to the judge", "an answer that instructs the judge"),
+    "typos": ("clean spelling", "a cleanly spelled answer"),
+    POSITION: ("the first slot", "the answer in slot 1"),
+}
+"""Each built-in cue in words, and the answer that has it."""
+PADDED = ("padding", "padding_25", "padding_100")
+
+
+def cue_name(cue: object) -> str:
+    name = str(cue)
+    return _NAMES[name][0] if name in _NAMES else name.replace("_", " ")
+
+
+def worths(figures: JudgeEstimates) -> list[Estimate]:
+    """The worth of every cue, the largest first; those without a value come last."""
+    every = [e for e in figures.every.of(figures.judge, WORTH.id) if e.group.get("cue") != POSITION]
+    return sorted(every, key=lambda e: (not defined(e), -abs(e.value or 0.0), str(e.group.get("cue"))))
+
+
+def cues(figures: JudgeEstimates) -> Answer | None:
+    every = worths(figures)
+    known = [estimate for estimate in every if defined(estimate)]
+    if not known:
+        return ("undefined", reason(every[0])) if every else None
+    word = worst(*(estimate.status or INCONCLUSIVE for estimate in known))
+    return word, "; ".join(worth_sentence(estimate) for estimate in known)
+
+
+def flagged_cues(figures: JudgeEstimates) -> str | None:
+    """The cues that are faults alone."""
+    told = [worth_sentence(e) for e in worths(figures) if defined(e) and e.status == FLAGGED]
+    return "; ".join(told) or None
+
+
+def goes_by_length(figures: JudgeEstimates) -> bool:
+    """Whether padding outweighs the larger quality steps with its whole interval."""
+    padded = (e for e in worths(figures) if str(e.group.get("cue")) in PADDED and e.status == FLAGGED)
+    limits = (estimate.interval for estimate in padded)
+    return any(each is not None and each.low is not None and each.low >= LARGE for each in limits)
+
+
+def worth_sentence(estimate: Estimate) -> str:
+    """`padding is worth 1.4 [1.1, 1.9] steps: a padded answer beats one that is a step better`."""
+    name = cue_name(estimate.group.get("cue"))
+    note = f" ({DISAGREE})" if DISAGREE in (estimate.note or "") else ""
+    return f"{name} is worth {_figure(estimate)} steps: {_meaning(estimate)}{note}"
+
+
+def _figure(estimate: Estimate) -> str:
+    """With one decimal; `more than 1.6` where an end is open."""
+    value, limits = estimate.value or 0.0, estimate.interval
+    ends = [] if limits is None else [end for end in (limits.low, limits.high) if end is not None]
+    # A limit that would be rounded to what decides has one digit more, and so have its neighbours.
+    digits = 2 if any(round(abs(end), 1) in (0.0, FAULT) for end in ends) else 1
+    point, *span = (_signed(number, digits) for number in (value, *ends))
+    if estimate.censored is not None:
+        return f"{'more' if estimate.censored == 'right' else 'less'} than {point}"
+    return f"{point} [{', '.join(span)}]" if span else point
+
+
+def _signed(number: float, digits: int) -> str:
+    text = f"{abs(number):.{digits}f}"
+    return f"−{text}" if number < 0 and float(text) else text
+
+
+def _meaning(estimate: Estimate) -> str:
+    """What the whole interval bears out."""
+    limits = estimate.interval
+    low = limits.low if limits else None
+    high = limits.high if limits else None
+    if estimate.status == CLEAR:
+        return "less than half a step either way"
+    if high is not None and high < 0:
+        return "it harms the answer that has it"
+    if low is None or low <= 0:
+        return "too few data to say whether it counts"
+    steps = floor(low)
+    better = "a step" if steps == 1 else pluralize(steps, "step")
+    name = str(estimate.group.get("cue"))
+    carrier = _NAMES[name][1] if name in _NAMES else "an answer with it"
+    return f"{carrier} beats {f'one that is {better} better' if steps else 'an equal one'}"

@@ -1,0 +1,133 @@
+"""Worth of a cue without a model: the step at which a text with the cue and a better one win alike.
+
+The preference for the better text, a tie counted half and both orders averaged, is made monotone in the step,
+with straight lines between steps, and read where it passes one half. A place belongs to the interval where
+the preference there, with its jackknife over clusters, may be one half: as Fieller does for a ratio, the test
+is inverted, since the place itself jumps from step to step and a jackknife of it covers as little as .78.
+Nothing is read below the first step or beyond the last one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Mask, distinct
+from steelyard.metrics.basis import Basis, Group, fitted
+from steelyard.metrics.estimate import Estimate, Interval, Reason
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.pairs.columns import Pairs, excluded, neither, readable
+from steelyard.metrics.pairs.threshold import isotonic
+from steelyard.metrics.stats.distributions import t_quantile
+from steelyard.verdicts.observations import Observations
+
+LADDER, TRADEOFF, POSITION = "ladder", "tradeoff", "position"
+LEAST_LADDER, LEAST_CUE = 24, 12
+"""Pairs with both verdicts from which a worth is read."""
+TOO_LITTLE = Reason(
+    "too_few_pairs",
+    f"too little data: a worth needs {LEAST_LADDER} pairs of the ladder and {LEAST_CUE} of the cue with both "
+    "verdicts, on at least two quality steps",
+)
+_PER_STEP = 50
+"""Places that are tried within one step of quality."""
+
+
+def calls_of_cue(calls: Observations, group: Group) -> Mask:
+    """Calls on the pairs of the cue; for position those of the ladder."""
+    cue = group.get("cue")
+    if cue == POSITION:
+        return np.asarray(fitted(calls, group) & (calls.shown.probe == LADDER)[calls.stimulus])
+    return np.asarray((calls.shown.kind == cue)[calls.stimulus])
+
+
+OF_CUE = Basis(only=calls_of_cue)
+CROSSING = Metric(
+    "cue_worth_crossing",
+    "worth without a model",
+    "Step of quality at which a text with the cue and a better one without it win alike, by monotone "
+    "regression.",
+    signed=True,
+    direction=ZERO,
+    unit="pair",
+    detail=True,
+    basis=OF_CUE,
+)
+
+
+def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
+    """Where the order-balanced preference for the better text passes one half."""
+    complete = readable(pairs.calls).all(axis=1)
+    rows = pairs.where(np.asarray(complete))
+    steps = np.unique(rows.delta)
+    if len(rows) < LEAST_CUE or len(steps) < 2:
+        return context.undefined(CROSSING, TOO_LITTLE, "pair", excluded(pairs))
+    table = _preferences(rows, steps)
+    share = isotonic(*table.sum(axis=0))
+    return context.estimate(
+        CROSSING,
+        unit="pair",
+        value=float(crossing(steps, table.sum(axis=0))),
+        intervals=(Interval("jackknife_cluster", *crossing_limits(steps, table)),),
+        n_calls=2 * len(rows),
+        n_units=len(distinct(rows.pair)),
+        n_clusters=len(table),
+        excluded=excluded(pairs),
+        censored="left" if share[0] > 0.5 else "right" if share[-1] < 0.5 else None,
+    )
+
+
+def _preferences(pairs: Pairs, steps: Floats) -> Floats:
+    """Preference for the better text and pairs, clusters × 2 × steps."""
+    points = np.where(neither(pairs.calls), 0.5, pairs.wins("u").astype(np.float64)).mean(axis=1)
+    step = np.searchsorted(steps, pairs.delta)
+    cluster = np.searchsorted(distinct(pairs.cluster), pairs.cluster)
+    shape = int(cluster.max()) + 1, len(steps)
+    place = cluster * len(steps) + step
+    sums = [np.bincount(place, weights, shape[0] * shape[1]).reshape(shape) for weights in (points, None)]
+    return np.stack(sums, axis=1).astype(np.float64)
+
+
+def crossing(steps: Floats, sums: Floats) -> Floats:
+    """Where the monotone share passes one half, clamped to the measured steps; `sums` is … × 2 × steps."""
+    share = isotonic(sums[..., 0, :], sums[..., 1, :])
+    return np.asarray((_first(steps, share, share >= 0.5) + _first(steps, share, share > 0.5)) / 2)
+
+
+def _first(steps: Floats, share: Floats, reached: Mask) -> Floats:
+    """The place on the line to the first step that is reached."""
+    ever, index = reached.any(axis=-1), np.maximum(reached.argmax(axis=-1), 1)[..., None]
+    high, low = np.take_along_axis(share, index, -1)[..., 0], np.take_along_axis(share, index - 1, -1)[..., 0]
+    rise = high - low
+    part = np.divide(0.5 - low, rise, out=np.zeros(np.shape(rise)), where=rise > 0)
+    upper, lower = steps[index[..., 0]], steps[index[..., 0] - 1]
+    inside = lower + np.clip(part, 0.0, 1.0) * (upper - lower)
+    return np.asarray(np.where(~ever, steps[-1], np.where(reached[..., 0], steps[0], inside)))
+
+
+def crossing_limits(steps: Floats, table: Floats) -> tuple[float | None, float | None]:
+    """The 95 % limits from clusters × 2 × steps; an end is open where the first or last step may be even."""
+    total, clusters = table.sum(axis=0), len(table)
+    places = np.linspace(steps[0], steps[-1], round((steps[-1] - steps[0]) * _PER_STEP) + 1)
+    share = isotonic(*total)
+    without = isotonic((total - table)[:, 0], (total - table)[:, 1])
+    # A step that one cluster alone has shown says without it what it says with it.
+    without = _between(steps, np.where(np.isfinite(without), without, share), places)
+    here = _between(steps, share, places)
+    apart = without - without.mean(axis=0)
+    error = np.sqrt((clusters - 1) / clusters * (apart**2).sum(axis=0))
+    # Only clusters that were shown the steps beside a place tell of the spread there.
+    telling = np.maximum(2, np.count_nonzero(np.abs(without - here) > 1e-12, axis=0))
+    reach = np.array([t_quantile(0.975, count - 1) for count in range(2, max(clusters, 2) + 1)])
+    even = np.flatnonzero(np.abs(here - 0.5) <= reach[telling - 2] * error + 1e-12)
+    if not len(even):
+        return (None, float(steps[0])) if here[0] > 0.5 else (float(steps[-1]), None)
+    low, high = max(0, int(even[0]) - 1), min(len(places) - 1, int(even[-1]) + 1)
+    return None if even[0] == 0 else float(places[low]), None if even[-1] == high else float(places[high])
+
+
+def _between(steps: Floats, share: Floats, places: Floats) -> Floats:
+    """Shares on the straight lines between steps; `share` is … × steps."""
+    left = np.clip(np.searchsorted(steps, places, side="right") - 1, 0, len(steps) - 2)
+    part = (places - steps[left]) / (steps[left + 1] - steps[left])
+    return np.asarray(share[..., left] * (1 - part) + share[..., left + 1] * part)

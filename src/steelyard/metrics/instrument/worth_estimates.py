@@ -1,0 +1,240 @@
+"""Worth of each cue on the datasheet: from the joint fit, and beside it the crossing point without a model.
+
+A fault is a worth beyond half a step with its whole interval, after Holm over the cues. Where an end of the
+interval is open, the other limit is all that is known, and stands as the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, distinct
+from steelyard.metrics.estimate import Estimate, Interval, Reason
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.findings import INCONCLUSIVE, calls_total, estimate_word
+from steelyard.metrics.instrument.crossing import (
+    LADDER,
+    LEAST_CUE,
+    LEAST_LADDER,
+    OF_CUE,
+    POSITION,
+    TOO_LITTLE,
+    TRADEOFF,
+    crossing_estimate,
+)
+from steelyard.metrics.instrument.estimates import ALIKE, FEW_CLUSTERS
+from steelyard.metrics.instrument.likelihood import Patterns, Rows, collapse_identical, patterns_of, rows_of
+from steelyard.metrics.instrument.profile import SPREAD_FROM
+from steelyard.metrics.instrument.worth import (
+    CueModel,
+    PositionModel,
+    WorthFit,
+    WorthModel,
+    fit_worth,
+    start_of,
+)
+from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.multiplicity import adjust_estimates
+from steelyard.metrics.pairs.columns import (
+    Pairs,
+    as_tie,
+    by_construction,
+    collect,
+    excluded,
+    missing_rates,
+    neither,
+    readable,
+)
+from steelyard.metrics.pairs.sensitivity import on_ladder
+from steelyard.metrics.pairs.slot import first_replicates
+from steelyard.metrics.proportions import join
+from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.two_class import BalancedMean
+from steelyard.verdicts.observations import Observations
+
+WORTH = Metric(
+    "cue_worth",
+    "worth in steps",
+    "Steps of quality that a cue is worth: how much better a text without it must be to win as often as not, "
+    "from the joint fit of the ladder and the cue's pairs.",
+    plain="worth of a cue",
+    signed=True,
+    direction=ZERO,
+    unit="pair",
+    basis=OF_CUE,
+)
+FAULT = 0.5
+"""Steps beyond which the worth of a cue is a fault."""
+ALLOWED: Span = (-FAULT, FAULT)
+NO_LIMIT = Reason("no_limit", "the pairs set no limit on it, neither below nor above")
+BLIND = Reason(
+    "quality_not_seen", "the judge is not shown to see quality, so that there is no step to measure in"
+)
+DISAGREE = "the two ways to measure it disagree"
+
+
+def worth_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
+    """Both figures of each cue, the worth of slot 1, and calls without a verdict."""
+    mine = np.isin(observations.shown.probe, (LADDER, TRADEOFF))
+    own = observations.filter(TRADEOFF)
+    cues = [str(kind) for kind in dict.fromkeys(own.shown.kind[distinct(own.stimulus)].tolist())]
+    return pair_worths(context, collect(observations.filter(stimuli=mine)), cues)
+
+
+def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> list[Estimate]:
+    """The same from pairs in columns, whose kind names the cue."""
+    lost = missing_rates(context, pairs.where(np.isin(pairs.kind, cues)))
+    alike = collapse_identical(cue_rows(pairs))[1]
+    if alike:
+        pairs = pairs.where(first_replicates(pairs))
+    ladder = _Ladder.of(pairs.where(~np.isin(pairs.kind, cues)), ALIKE if alike else None)
+    worths, crossings = [], []
+    for cue in cues:
+        here, rows = context.for_subgroup(cue=cue), pairs.where(pairs.kind == cue)
+        crossings.append(crossing_estimate(here, rows))
+        worths.append(compared(worth_estimate(here, ladder, rows), crossings[-1]))
+    position = _position(context.for_subgroup(cue=POSITION), ladder)
+    worths = adjust_estimates(worths, "cues", WORTH)
+    return [*worths, position, *crossings, *lost]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ladder:
+    """The pairs without a cue: what a step is to this judge."""
+
+    pairs: Pairs
+    rows: Rows
+    patterns: Patterns
+    remark: str | None
+    """What is to be said of every figure that rests on it."""
+
+    @classmethod
+    def of(cls, pairs: Pairs, remark: str | None) -> _Ladder:
+        rows = rows_of(pairs)
+        return cls(pairs, rows, patterns_of(rows), remark)
+
+    @cached_property
+    def start(self) -> Floats:
+        return start_of(self.patterns)
+
+    @cached_property
+    def obstacle(self) -> Reason | None:
+        """Why no worth can be measured in steps of this ladder; None where one can."""
+        if _complete(self.rows) < LEAST_LADDER:
+            return TOO_LITTLE
+        climb = on_ladder(self.pairs)
+        row, order = np.nonzero(readable(climb.calls))
+        points = np.where(neither(climb.calls), 0.5, climb.right.astype(np.float64))[row, order]
+        first = (climb.better[row] == 1) == (order == 0)
+        if np.all(first) or not np.any(first):
+            return BLIND
+        mean = BalancedMean.of(climb.cluster[row], first, points)
+        return None if mean.share_limits(0.975)[0] > 0.5 else BLIND
+
+
+def worth_estimate(context: EstimateContext, ladder: _Ladder, pairs: Pairs) -> Estimate:
+    """The worth of the cue of these pairs, u without it and v with it."""
+    rows = cue_rows(pairs)
+    why = ladder.obstacle
+    if _complete(rows) < LEAST_CUE or len(np.unique(rows.delta)) < 2:
+        why = TOO_LITTLE
+    if why is not None:
+        return context.undefined(WORTH, why, "pair", excluded(pairs))
+    row = _estimate(context, CueModel.of(ladder.rows, rows), ladder, float(rows.delta.max()), excluded(pairs))
+    if row.value is None:
+        return row
+    word = estimate_word(row, ALLOWED)
+    return replace(row, status=word, calls_needed=calls_total(row, ALLOWED) if word == INCONCLUSIVE else None)
+
+
+def cue_rows(pairs: Pairs) -> Rows:
+    """Content u is the better text, or at no step the one without the cue."""
+    rows = Rows(pairs.delta, pairs.pair, pairs.cluster, as_tie(pairs.u_first), as_tie(pairs.v_first))
+    return rows.take(np.flatnonzero(readable(rows.better_first) | readable(rows.better_second)))
+
+
+def _position(context: EstimateContext, ladder: _Ladder) -> Estimate:
+    """The worth of slot 1; position has a finding of its own, and no word here."""
+    why = ladder.obstacle
+    if why is not None:
+        return context.undefined(WORTH, why, "pair", excluded(ladder.pairs))
+    if ladder.pairs.mirrored:
+        return replace(by_construction(context, WORTH, ladder.pairs, "pair"), status=None)
+    last = float(ladder.rows.delta.max())
+    row = _estimate(context, PositionModel(ladder.patterns), ladder, last, excluded(ladder.pairs))
+    return replace(row, p=None)
+
+
+def _estimate(
+    context: EstimateContext, model: WorthModel, ladder: _Ladder, last: float, lost: dict[str, int]
+) -> Estimate:
+    """The worth with its limits; where one end is open, the other limit is all that is known."""
+    found = fit_worth(model, ladder.start)
+    patterns = model.patterns
+    low, high = _within(found, last)
+    if low is None and high is None:
+        return context.undefined(WORTH, NO_LIMIT, "pair", lost)
+    value, censored = (found.value, None) if high is not None else (low, "right")
+    value, censored = (value, censored) if low is not None else (high, "left")
+    return context.estimate(
+        WORTH,
+        unit="pair",
+        value=value,
+        intervals=(Interval("profile_cluster", low, high),),
+        n_calls=int(patterns.weights @ patterns.counts.sum(axis=1)),
+        n_units=int(patterns.weights.sum()),
+        n_clusters=found.clusters,
+        design_effect=found.inflation,
+        excluded=lost,
+        censored=censored,
+        chance=0.0,
+        p=_beyond(found),
+        note=join(
+            [
+                f"read off the model up to step {last:g}",
+                None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS,
+                ladder.remark,
+            ]
+        ),
+    )
+
+
+def _within(found: WorthFit, last: float) -> tuple[float | None, float | None]:
+    """The limits as far as steps were measured; beyond the last one an end is open."""
+    low = None if found.low is None or found.low < -last else min(found.low, last)
+    high = None if found.high is None or found.high > last else max(found.high, -last)
+    return low, high
+
+
+def _beyond(found: WorthFit) -> float:
+    """p of a worth of half a step, which a fault has to exceed; 1 where the value does not."""
+    if abs(found.value) <= FAULT:
+        return 1.0
+    return found.probability(float(np.sign(found.value)) * FAULT)
+
+
+def compared(worth: Estimate, crossing: Estimate) -> Estimate:
+    """The worth, with a note where the crossing point disagrees: neither lies in the other's interval."""
+    if worth.value is None or crossing.value is None or crossing.interval is None or worth.interval is None:
+        return worth
+    if _holds(worth.interval, crossing) or _holds(crossing.interval, worth):
+        return worth
+    return replace(worth, note=join([worth.note, f"{DISAGREE}: {crossing.value:.2f} without a model"]))
+
+
+def _holds(interval: Interval, other: Estimate) -> bool:
+    """Whether the other value may lie in the interval; a censored one may lie anywhere beyond."""
+    low = -np.inf if interval.low is None else interval.low
+    high = np.inf if interval.high is None else interval.high
+    value = other.value or 0.0
+    return bool((low <= value or other.censored == "right") and (value <= high or other.censored == "left"))
+
+
+def _complete(rows: Rows) -> int:
+    """Pairs with both verdicts."""
+    both = readable(rows.better_first) & readable(rows.better_second)
+    return len(distinct(rows.pair[both]))

@@ -1,0 +1,77 @@
+"""What outweighs quality: how many steps of quality a cue is worth to the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from steelyard.errors import ConfigError
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.instrument.crossing import CROSSING
+from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
+from steelyard.probes import ladder
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_checklist_task
+from steelyard.stimuli.allocation import Kind
+from steelyard.stimuli.cues import CUES, PROBE, Cue, cued_pair
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.checklist import ELEMENTS
+from steelyard.verdicts.observations import Observations
+
+STEPS: tuple[Kind[tuple[int, int]], ...] = tuple(
+    Kind(tuple((low, low + step) for low in range(ELEMENTS + 1 - step)), sizes)
+    for step, sizes in (
+        (0, (6, 12, 24)),
+        (1, (6, 12, 24)),
+        (2, (4, 10, 20)),
+        (3, (4, 8, 16)),
+        (5, (2, 6, 12)),
+    )
+)
+"""Pairs of one cue by their levels."""
+CUES_OF = {"quick": 2, "standard": 4, "full": len(CUES)}
+"""How many cues of the table each profile takes where the study names none."""
+_APART = 13
+"""Checklists between the first pairs of two cues."""
+
+
+class Tradeoff:
+    name = PROBE
+    title = "What outweighs quality"
+    question = "How many steps of quality is a cue worth, such as padding or a claim of authority?"
+    metrics = (WORTH, CROSSING, UNREADABLE_RATE, FAILED_RATE)
+    forms = (PAIRWISE,)
+
+    def __init__(self, cues: Sequence[str] | None = None) -> None:
+        """`cues` are names of the table; without them the profile chooses."""
+        self.cues = None if cues is None else _cues(cues)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """The ladder, which says what a step is, and the pairs of each cue."""
+        del protocols
+        yield from ladder.arm(design, "base")
+        yield from both_orders(with_checklist_task(self.pairs(design), design), "base", design.replicates)
+
+    def pairs(self, design: Design) -> Iterable[Stimulus]:
+        for cue in self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]:
+            start = _APART * (list(CUES).index(cue.name) if cue.name in CUES else len(CUES))
+            for checklist, (low, high) in design.allocate(STEPS, start):
+                yield cued_pair(checklist, cue, low, high, design.seed)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return worth_estimates(context, observations.filter(protocol="base"))
+
+
+def _cues(given: object) -> tuple[Cue, ...]:
+    if not isinstance(given, (list, tuple)) or not given:
+        raise ConfigError(f"probe 'tradeoff': cues is {given!r}, expected a list such as [padding, bullets].")
+    if len({str(one) for one in given}) < len(given):
+        raise ConfigError("probe 'tradeoff': cues names one of them twice; leave one out.")
+    return tuple(_cue(one) for one in given)
+
+
+def _cue(given: object) -> Cue:
+    if not isinstance(given, str) or given not in CUES:
+        raise ConfigError(f"probe 'tradeoff': unknown cue {given!r}; known: {', '.join(CUES)}.")
+    return CUES[given]

@@ -1,0 +1,136 @@
+"""Calls in flight, in a file beside the run file: after a kill, what may be billed twice and what is lost."""
+
+from __future__ import annotations
+
+import mmap
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from steelyard.core.content_hash import PREFIX, WIDTH
+from steelyard.errors import StoreError
+from steelyard.store.connection import transaction
+from steelyard.store.rows import has_table
+
+SLOTS = 2048
+"""Calls that are recorded at the same time."""
+SAVED = 64
+"""The last replies on disk whose calls are recorded, behind the slots."""
+_SIZE = (SLOTS + SAVED) * WIDTH
+_FREE = bytes(WIDTH)
+
+
+class InFlight:
+    """A slot of the file for each call, written before it is sent and cleared when its reply is on disk.
+
+    The file is mapped into memory: a write costs no system call and outlives the process, though not a loss
+    of power. Where a folder cannot hold it, nothing is recorded and the run goes on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._map: mmap.mmap | None = None
+        self._failed = False
+        self._free = list(range(SLOTS))
+        self._taken: dict[str, int] = {}
+        self._saved = 0
+
+    def begin(self, key: str) -> None:
+        if self._map is None and not self._failed:
+            self._open()
+        if self._map is not None and self._free and key not in self._taken:
+            self._taken[key] = slot = self._free.pop()
+            self._write(slot, bytes.fromhex(key.removeprefix(PREFIX)))
+
+    def end(self, key: str) -> None:
+        slot = self._taken.pop(key, None)
+        if slot is not None:
+            self._write(slot, _FREE)
+            self._free.append(slot)
+
+    def leave(self, key: str) -> None:
+        """The call ends without a word: it stays in the file as after a kill."""
+        self._taken.pop(key, None)
+
+    def saved(self, key: str) -> None:
+        """The reply to the call is on disk; the last of these must be found there after a kill."""
+        self._write(SLOTS + self._saved % SAVED, bytes.fromhex(key.removeprefix(PREFIX)))
+        self._saved += 1
+
+    def left_behind(self) -> list[str]:
+        """Keys of the calls that a killed process left in its file."""
+        return self._keys(0, SLOTS)
+
+    def last_saved(self) -> list[str]:
+        """Keys of the last calls whose replies a killed process had put on disk."""
+        return self._keys(SLOTS, SLOTS + SAVED)
+
+    def _keys(self, first: int, last: int) -> list[str]:
+        try:
+            slots = self.path.read_bytes()
+        except OSError:
+            return []
+        keys = (slots[place * WIDTH : (place + 1) * WIDTH] for place in range(first, last))
+        return sorted({f"{PREFIX}{key.hex()}" for key in keys if len(key) == WIDTH and key != _FREE})
+
+    def clear(self) -> None:
+        """Forget what a killed process left; its calls are on record elsewhere."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+            if not self.left_behind():
+                self.clear()
+
+    def _open(self) -> None:
+        try:
+            with self.path.open("wb+") as file:
+                # Not a hole: a page of it without room on disk would end the process.
+                file.write(bytes(_SIZE))
+                file.flush()
+                self._map = mmap.mmap(file.fileno(), _SIZE)
+        except (OSError, ValueError):
+            self._failed = True
+            self.clear()
+
+    def _write(self, slot: int, value: bytes) -> None:
+        if self._map is not None:
+            self._map[slot * WIDTH : (slot + 1) * WIDTH] = value
+
+
+def save_lost(connection: sqlite3.Connection, keys: list[str]) -> int:
+    """Record calls of a killed process that have no reply, and count them: they are sent again."""
+    unanswered = [key for key in keys if not _has_reply(connection, key)]
+    with transaction(connection):
+        rows = [(key, time.time()) for key in unanswered]
+        connection.executemany("INSERT INTO lost_calls (call, found) VALUES (?, ?)", rows)
+    return len(unanswered)
+
+
+def check_saved(connection: sqlite3.Connection, in_flight: InFlight, path: Path) -> None:
+    """Refuse to go on where replies that were on disk are gone: their calls would be paid for again."""
+    gone = [key for key in in_flight.last_saved() if not _has_reply(connection, key)]
+    if gone:
+        raise StoreError(
+            f"{path}: replies are missing that were saved before the last run was killed ({len(gone)} of the "
+            f"last {SAVED}): {path.name}-wal, which held them, is gone or another. Put it back beside "
+            f"{path.name}; or, to pay for these calls again, delete {in_flight.path}."
+        )
+
+
+def _has_reply(connection: sqlite3.Connection, key: str) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM replies WHERE trial = ? UNION ALL SELECT 1 FROM exchanges WHERE key = ?", (key, key)
+    )
+    return found.fetchone() is not None
+
+
+def read_lost(connection: sqlite3.Connection) -> dict[str, int]:
+    """Calls that were in flight when a process was killed, and how often."""
+    if not has_table(connection, "lost_calls"):
+        return {}
+    return dict(connection.execute("SELECT call, count(*) FROM lost_calls GROUP BY call ORDER BY call"))

@@ -1,0 +1,254 @@
+"""Worth of a cue: the crossing point by hand, the model by its slopes, planted worths found again."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from math import isclose
+
+import numpy as np
+import pytest
+
+from calibration.worth import STRONG, WORTHS, count, count_crossings
+from calibration.worth import WEAK as WEAKER
+from planted_pairs import CUE, STANDARD, simulate, simulate_cue
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.instrument.crossing import CROSSING, TOO_LITTLE, crossing, crossing_limits
+from steelyard.metrics.instrument.estimates import ALIKE
+from steelyard.metrics.instrument.likelihood import pattern_scores, rows_of
+from steelyard.metrics.instrument.worth import CueModel, PositionModel
+from steelyard.metrics.instrument.worth_estimates import (
+    BLIND,
+    DISAGREE,
+    FAULT,
+    WORTH,
+    compared,
+    cue_rows,
+    pair_worths,
+    worth_estimates,
+)
+from steelyard.probes.probe import Design
+from steelyard.probes.tradeoff import Tradeoff
+from steelyard.providers.planted.decision_model import Parameters, decide
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.verdict import Decided, Tie
+from strategies import WHOLE, stack
+
+STEPS = np.array([0.0, 1.0, 2.0, 3.0, 5.0])
+SHARP, WEAK = Parameters(resolution=1.5), Parameters(resolution=0.5, position_bias=0.8, lapse_rate=0.05)
+
+
+def shares(*values: float) -> float:
+    """The crossing point of these shares of ten pairs each."""
+    return float(crossing(STEPS, np.array([[10 * value for value in values], [10.0] * 5])))
+
+
+def test_the_crossing_point_lies_on_the_line_between_two_steps():
+    assert shares(0.2, 0.4, 0.8, 1, 1) == 1.25
+    assert shares(0.1, 0.2, 0.3, 0.4, 0.6) == 4.0
+    assert isclose(shares(0.3, 0.1, 0.4, 0.9, 1), 2.2)  # the first two are pooled to .2
+
+
+def test_a_crossing_point_outside_the_steps_is_at_their_end():
+    assert shares(0.7, 0.8, 0.9, 1, 1) == 0
+    assert shares(0, 0, 0.1, 0.2, 0.4) == 5
+
+
+def test_where_several_steps_are_even_the_middle_is_taken():
+    assert shares(0, 0.5, 0.5, 1, 1) == 1.5
+
+
+def both(planted: Parameters, worth: float, seed: int, **given):
+    tilt = given.get("tilt", 0.0)
+    return stack(
+        simulate(planted, seed, STANDARD, tilt=tilt, tasks=40),
+        simulate_cue(planted, worth, seed, CUE, tasks=40, **given),
+    )
+
+
+def estimates(pairs) -> dict[tuple[str, str], object]:
+    context = EstimateContext.for_protocol("judge", "tradeoff", "base", 7)
+    return {(e.metric, str(e.group.get("cue"))): e for e in pair_worths(context, pairs, ["padding"])}
+
+
+def test_slopes_of_the_model_are_those_of_its_likelihood():
+    pairs = both(SHARP, 1.5, 3)
+    cued = pairs.kind == "padding"
+    ladder = rows_of(pairs.where(~cued))
+    model = CueModel.of(ladder, cue_rows(pairs.where(cued)))
+    theta, worth, reach = np.array([0.9, 0.3, 0.5, 0.6, 0.05]), 1.2, 1e-5
+    up, down = (pattern_scores(theta[None], model.shifted(worth + s * reach))[0][0] for s in (1, -1))
+    assert np.allclose(model.scores(np.append(theta, worth))[:, -1], (up - down) / (2 * reach), atol=1e-4)
+    position = PositionModel(model.patterns)
+    places = np.tile([0.9, 0.4, 0.5, 0.6, 0.05], (2, 1))
+    places[:, 1] += [reach, -reach]
+    biased = places.copy()
+    biased[:, 1] *= biased[:, 0]
+    up, down = pattern_scores(biased, model.patterns)[0]
+    slopes = position.scores(np.array([0.9, 0.4, 0.5, 0.6, 0.05]))[:, 1]
+    assert np.allclose(slopes, (up - down) / (2 * reach), atol=1e-4)
+
+
+@pytest.mark.parametrize("worth", [0, 0.5, 1.5, 4])
+@pytest.mark.parametrize("planted", [SHARP, WEAK], ids=["sharp", "weak"])
+def test_planted_worths_are_found_again(planted, worth):
+    found = estimates(both(planted, worth, 5, tilt=0.5, spread=0.2))[WORTH.id, "padding"]
+    low, high = found.interval.low, found.interval.high
+    assert low is None or low <= worth
+    assert high is None or worth <= high
+    if planted is SHARP:
+        assert abs(found.value - worth) < 0.5
+        assert high - low < 2
+
+
+def test_the_worth_of_slot_1_is_the_bias_over_the_resolution():
+    found = estimates(both(Parameters(resolution=1.0, position_bias=1.0), 0, 2))[WORTH.id, "position"]
+    assert found.interval.low < 1.0 < found.interval.high
+    assert found.status is None
+
+
+def test_a_judge_that_hardly_sees_quality_gets_an_open_interval():
+    found = estimates(both(Parameters(resolution=0.25), 4, 1))[WORTH.id, "padding"]
+    assert found.interval.high is None
+    assert found.interval.low > 0.5
+
+
+def test_a_judge_that_does_not_see_quality_has_no_worth():
+    found = estimates(both(Parameters(resolution=0.0), 0, 1))
+    assert found[WORTH.id, "padding"].value is None
+    assert found[WORTH.id, "padding"].reason == BLIND.code
+    assert found[CROSSING.id, "padding"].value is not None
+
+
+def test_few_pairs_are_not_fitted():
+    pairs = both(SHARP, 1, 1)
+    few = pairs.where((pairs.kind != "padding") | (pairs.delta == 0))
+    found = estimates(few)
+    assert {found[metric, "padding"].reason for metric in (WORTH.id, CROSSING.id)} == {TOO_LITTLE.code}
+
+
+def figure(metric, value, low, high, censored=None):
+    context = EstimateContext.for_protocol("judge", "tradeoff", "base", 7)
+    interval = Interval("x", low, high)
+    return context.estimate(metric, unit="pair", value=value, intervals=(interval,), censored=censored)
+
+
+def test_the_note_tells_where_the_two_ways_disagree():
+    worth = figure(WORTH, 1.0, 0.6, 1.4)
+    assert DISAGREE in compared(worth, figure(CROSSING, 2.0, 1.6, 2.4)).note
+    assert compared(worth, figure(CROSSING, 1.3, 1.2, 1.5)) == worth
+    assert compared(worth, figure(CROSSING, 2.0, None, 2.4)) == worth
+    assert compared(figure(WORTH, -1.0, -1.4, -0.6), figure(CROSSING, 0.0, None, 0.2, "left")).note is None
+
+
+def observe(planted: Parameters, design: Design, probe: Tradeoff) -> Observations:
+    rows = []
+    for showing in probe.showings(design, ("base",)):
+        stimulus, trial = showing.stimulus, f"{showing.stimulus.id}/{showing.order}"
+        slots = stimulus.texts if showing.order == "uv" else stimulus.texts[::-1]
+        answer = decide(planted, (slots[0], slots[1]), ("1", "2", "tie"), trial)
+        verdict = Tie() if answer == "tie" else Decided(answer)
+        rows.append(Observation("judge", "base", stimulus, showing.order, 0, verdict, Usage(), "p"))
+    return Observations.of(rows)
+
+
+def measured(planted: Parameters, *cues: str, profile: str = "standard"):
+    probe = Tradeoff(cues=list(cues))
+    found = probe.estimates("judge", observe(planted, Design(7, profile), probe), 7)
+    return {str(e.group["cue"]): e for e in found if e.metric == WORTH.id}
+
+
+def test_a_cue_that_harms_has_a_negative_worth_and_errors_cost_what_they_are_worth():
+    found = measured(Parameters(resolution=1.5, cue_worth=-1.5), "bullets", "typos")
+    assert found["bullets"].interval.high < 0 < found["typos"].interval.low
+    assert {found[cue].status for cue in ("bullets", "typos")} == {"flagged"}
+
+
+def test_length_that_overrides_quality_is_told_from_length_that_breaks_ties():
+    overrides = measured(Parameters(resolution=1.5, length_pull=15.0), "padding")["padding"]
+    breaks_ties = measured(Parameters(resolution=3.0, length_pull=1.2, tie_threshold=0.1), "padding")[
+        "padding"
+    ]
+    assert overrides.interval.low > 3
+    assert overrides.status == "flagged"
+    assert breaks_ties.interval.high < 0.6
+    assert breaks_ties.status != "flagged"
+
+
+def test_a_judge_without_any_bias_is_not_flagged():
+    found = measured(Parameters(resolution=2.0), "padding", "authority")
+    assert all(found[cue].status in ("clear", "inconclusive") for cue in ("padding", "authority"))
+    assert all(abs(found[cue].value) < 0.5 for cue in ("padding", "authority"))
+
+
+def test_arrival_order_changes_nothing():
+    probe = Tradeoff(cues=["padding"])
+    rows = list(observe(SHARP, Design(7, "quick"), probe))
+    context = EstimateContext.for_protocol("judge", "tradeoff", "base", 7)
+    first, second = (worth_estimates(context, Observations.of(each)) for each in (rows, rows[::-1]))
+    assert first == second
+
+
+def test_limits_of_a_crossing_point_are_where_the_preference_may_be_even():
+    # Ten clusters show step 0 and ten step 1: wins of 1 and of 9 in 10. Place x has the preference .1 + .8 x
+    # and the jackknife's variance 19/20 · 10 · .09 / 9² · ((1 - x)² + x²); t(19) = 2.093.
+    table = np.zeros((20, 2, 2))
+    table[:10, 1, 0] = table[10:, 1, 1] = 1
+    table[:1, 0, 0] = table[10:19, 0, 1] = 1
+    low, high = crossing_limits(np.array([0.0, 1.0]), table)
+    places = np.linspace(0, 1, 51)
+    error = np.sqrt(0.95 * 0.9 / 81 * ((1 - places) ** 2 + places**2))
+    even = places[np.abs(places * 0.8 - 0.4) <= 2.093 * error]
+    assert isclose(low, even[0] - 0.02, abs_tol=1e-9)
+    assert isclose(high, even[-1] + 0.02, abs_tol=1e-9)
+
+
+def test_limits_of_a_crossing_point_are_open_where_an_end_may_be_even():
+    steps = np.array([0.0, 1.0])
+    table = np.zeros((20, 2, 2))
+    table[:10, 1, 0] = table[10:, 1, 1] = 1
+    table[:5, 0, 0] = table[10:, 0, 1] = 1
+    assert crossing_limits(steps, table)[0] is None
+    table[:10, 0, 0] = 1
+    assert crossing_limits(steps, table) == (None, 0.0)
+    assert crossing_limits(steps, np.zeros((20, 2, 2)) + table * [[[0], [1]]]) == (1.0, None)
+
+
+def test_replicates_that_never_differ_are_counted_once():
+    once = both(SHARP, 1.5, 3)
+    again = replace(once, replicate=once.replicate + 1)
+    columns = {
+        f.name: np.concatenate([getattr(one, f.name) for one in (once, again)])
+        for f in fields(once)
+        if f.name not in WHOLE
+    }
+    twice = replace(once, **columns)
+    single, double = estimates(once), estimates(twice)
+    for key in ((WORTH.id, "padding"), (WORTH.id, "position"), (CROSSING.id, "padding")):
+        assert (single[key].value, single[key].interval) == (double[key].value, double[key].interval)
+    assert ALIKE in double[WORTH.id, "padding"].note
+
+
+@pytest.mark.parametrize(("planted", "worth"), [(STRONG, 0.5), (WEAKER, 1.5)], ids=["strong", "weak"])
+def test_intervals_cover_planted_worths_over_clusters_that_differ(planted, worth):
+    tally = count(planted, worth, range(4))
+    assert tally.undefined == 0
+    assert min(tally.covered, tally.crossings_covered) >= 14  # of 16
+
+
+@pytest.mark.parametrize("worth", WORTHS)
+@pytest.mark.parametrize("planted", [STRONG, WEAKER], ids=["strong", "weak"])
+def test_crossing_points_cover_planted_worths_over_clusters_that_differ(planted, worth):
+    assert count_crossings(planted, worth, range(60)).crossing_coverage >= 0.93
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("worth", WORTHS)
+@pytest.mark.parametrize("planted", [STRONG, WEAKER], ids=["strong", "weak"])
+def test_families_of_cues_over_clusters_that_differ(planted, worth):
+    tally = count(planted, worth, range(100))
+    assert tally.undefined <= 0.05 * (tally.worths + tally.undefined)
+    assert min(tally.coverage, tally.crossing_coverage) >= 0.93
+    if worth <= FAULT:
+        assert tally.flagged <= 0.05

@@ -1,0 +1,111 @@
+"""Worth of cues on the datasheet: sentence, conclusion, chart, examples, gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import steelyard
+from steelyard.datasheet.findings.worth import worth_sentence
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.stimuli.cues import PADDING
+
+JUDGE = "planted/probit"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judge to which every cue is worth 1.4 steps."""
+    out = tmp_path_factory.mktemp("cues") / "run"
+    steelyard.measure(
+        f"{JUDGE}?s=1.5&worth=1.4",
+        probes=[{"tradeoff": {"cues": ["padding", "typos"]}}],
+        profile="quick",
+        out=out,
+    )
+    return out
+
+
+def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
+    sheet = steelyard.load(folder)
+    found = sheet.find(JUDGE, "cue_worth", "tradeoff", protocol="base", cue="padding")
+    assert found is not None
+    assert found.interval.low < 1.4 < found.interval.high
+    finding = next(f for f in sheet.findings if (f.judge, f.title) == (JUDGE, "Cues"))
+    assert finding.status == "flagged"
+    assert "padding is worth 1." in finding.sentence
+    verdict = next(v for v in sheet.verdicts if v.judge == JUDGE)
+    assert verdict.word == "usable with care"
+    assert any(fact.title == "Cues" and "padding is worth" in fact.sentence for fact in verdict.facts)
+
+
+@pytest.mark.parametrize(
+    ("judge", "word", "told"),
+    [
+        ("s=1.5&length=15", "unfit", "padding is worth more than"),
+        ("s=3&length=1.2&tau=0.1", "usable with care", "prefers the text that is padded"),
+    ],
+    ids=["overrides quality", "breaks ties"],
+)
+def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts(
+    tmp_path: Path, judge: str, word: str, told: str
+) -> None:
+    sheet = steelyard.measure(
+        f"{JUDGE}?{judge}",
+        probes=["ladder", {"tradeoff": {"cues": ["padding"]}}],
+        profile="standard",
+        out=tmp_path / "run",
+    )
+    verdict = next(verdict for verdict in sheet.verdicts if verdict.judge == JUDGE)
+    assert verdict.word == word
+    assert told in verdict.facts[0].sentence
+    assert any("length" in fact.title.lower() for fact in verdict.facts)
+
+
+def test_the_page_draws_the_worths_and_shows_pairs_that_the_worse_text_won(folder: Path) -> None:
+    page = (folder / "datasheet.html").read_text(encoding="utf-8")
+    assert "What outweighs quality" in page
+    assert "steps of quality" in page
+    assert any(sentence in page for sentence in PADDING)
+
+
+def test_files_have_the_worths(folder: Path) -> None:
+    body = json.loads((folder / "datasheet.json").read_text(encoding="utf-8"))
+    rows = [row for row in body["estimates"] if row["judge"] == JUDGE and row["metric"] == "cue_worth"]
+    assert {row["group"]["cue"] for row in rows} == {"padding", "typos", "position"}
+    baselines = [row for row in body["estimates"] if row["judge"] == "coin" and row["metric"] == "cue_worth"]
+    assert {row["reason"] for row in baselines} == {"quality_not_seen"}
+
+
+def test_a_policy_limits_the_worth_of_a_cue(folder: Path) -> None:
+    strict = steelyard.gate(folder, {"worth": {"cue": "padding", "max": 0.5}, "flags": "allow"})
+    assert [(check.result, check.metric) for check in strict.of(JUDGE)] == [("FAIL", "cue_worth")]
+    lax = steelyard.gate(folder, {"worth": {"cue": "padding", "max": 4}, "flags": "allow"})
+    assert lax.result == "PASS"
+    assert any(check.metric == "cue_worth" for check in steelyard.gate(folder).of(JUDGE))
+
+
+BEATS = "a padded answer beats"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "status", "censored", "sentence"),
+    [
+        (1.4, 1.1, 1.9, "flagged", None, f"1.4 [1.1, 1.9] steps: {BEATS} one that is a step better"),
+        (2.6, 2.1, 3.9, "flagged", None, f"2.6 [2.1, 3.9] steps: {BEATS} one that is 2 steps better"),
+        (1.2, 0.7, 1.9, "flagged", None, f"1.2 [0.7, 1.9] steps: {BEATS} an equal one"),
+        (0.1, -0.2, 0.3, "clear", None, "0.1 [−0.2, 0.3] steps: less than half a step either way"),
+        (0.5, 0.02, 1.3, "inconclusive", None, f"0.50 [0.02, 1.30] steps: {BEATS} an equal one"),
+        (0.7, -0.2, 1.3, "", None, "0.7 [−0.2, 1.3] steps: too few data to say whether it counts"),
+        (-1.0, -1.5, -0.7, "flagged", None, "−1.0 [−1.5, −0.7] steps: it harms the answer that has it"),
+        (3.2, 3.2, None, "flagged", "right", f"more than 3.2 steps: {BEATS} one that is 3 steps better"),
+    ],
+)  # fmt: skip
+def test_one_sentence_for_each_cue(value, low, high, status, censored, sentence) -> None:
+    estimate = Estimate(
+        "j", "tradeoff", "cue_worth", {"protocol": "base", "cue": "padding"}, "pair", value,
+        intervals=(Interval("x", low, high),), status=status, censored=censored,
+    )  # fmt: skip
+    assert worth_sentence(estimate) == f"padding is worth {sentence}"
