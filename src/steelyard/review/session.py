@@ -72,6 +72,10 @@ class VoteRequest:
     """True where it settles what others disagree about."""
 
 
+QUIET = 2.0
+"""Seconds without a vote after which the file follows the log, which has every vote at once."""
+
+
 class ReviewSession:
     def __init__(self, folder: Path, *, reviewers: int | None = None, waits_for_file: bool = True) -> None:
         """Open the folder; what was decided in its file by hand is taken into the log.
@@ -86,7 +90,7 @@ class ReviewSession:
             )
         self.log = ReviewLog(self.folder.reviews)
         self._lock = threading.Lock()
-        self._file_writer = None if waits_for_file else Debouncer(self.publish)
+        self._file_writer = None if waits_for_file else Debouncer(self.publish, QUIET)
         self._items: tuple[Version, Mapping[str, ReviewItem]] | None = None
         self._standings: (
             tuple[tuple[int, int], Mapping[str, ReviewItem], Mapping[str, ReviewStatus]] | None
