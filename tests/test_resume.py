@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says
 
 CONCURRENCY = 4
@@ -126,6 +128,73 @@ def test_calls_made_again_after_a_kill_are_in_the_bill_and_in_the_budget(
     report = (tmp_path / "run" / "datasheet.md").read_text()
     assert "of it for 4 calls made again after a kill" in report
     assert not (tmp_path / "run" / ".in_flight").exists()
+
+
+def test_a_log_of_the_run_file_that_is_gone_is_told_before_anything_is_paid_again(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    teller = Teller(patience=30)
+    with ScriptedServer(teller) as server:
+        process = start(tmp_path, environment, server, "run")
+        for _ in range(CONCURRENCY):
+            assert teller.hanging.acquire(timeout=240)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        teller.patience = None
+        log = tmp_path / "run" / "run.db-wal"
+        kept = log.read_bytes()
+        log.unlink()
+        asked = len(teller.keys)
+        refused = start(tmp_path, environment, server, "run")
+        _, errors = refused.communicate(timeout=240)
+        assert refused.returncode == 1
+        assert "run.db-wal, which held them, is gone or another" in errors
+        assert len(teller.keys) == asked
+        for name in ("run.db-wal", "run.db-shm"):
+            (tmp_path / "run" / name).unlink(missing_ok=True)
+        log.write_bytes(kept)
+        again = start(tmp_path, environment, server, "run")
+        _, errors = again.communicate(timeout=240)
+    assert again.returncode == 0, errors
+    assert len(set(teller.keys)) == CALLS
+    assert len(teller.keys) == CALLS + CONCURRENCY
+
+
+def test_a_path_that_sqlite_cannot_open_leaves_nothing_behind(command: Command, tmp_path: Path) -> None:
+    folder = Path(*["f" * 200] * 3)
+    done = command("measure", "-j", "planted/tie", "-p", "vacuum", "--out", str(folder))
+    assert done.code == 1
+    assert "SQLite opens at most 504; choose a shorter --out" in done.err
+    assert not (tmp_path / folder.parts[0]).exists()
+
+
+@pytest.mark.parametrize("target", ["nowhere", "link"], ids=["dangling", "loop"])
+def test_a_link_that_leads_nowhere_is_called_so(target: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(target)
+    done = command("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "link")
+    assert done.code == 1
+    assert "link: is a link that leads nowhere; correct the link, or choose another --out" in done.err
+
+
+def test_figures_are_printed_where_the_folder_cannot_be_written(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = command("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run", "--json")
+    assert made.code == 0, made.err
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    opened = Path.open
+
+    def open_to_read(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        return refuse() if "w" in mode or "+" in mode else opened(path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", open_to_read)
+    done = command("report", "run", "--format", "json")
+    assert json.loads(done.out)["estimates"] == json.loads(made.out)["estimates"]
+    assert "cannot be written (Read-only file system); mount the disk for writing" in done.err
 
 
 def _without_run(path: Path) -> str:

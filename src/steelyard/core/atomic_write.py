@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from steelyard.errors import StoreError
@@ -29,7 +29,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
             os.fsync(stream.fileno())
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # a file system that is read-only refuses this too
+            beside.unlink(missing_ok=True)
         raise write_error(path, error, "make it writable, or write elsewhere, then run again") from error
 
 
@@ -37,6 +38,10 @@ def write_error(path: Path, error: OSError, cure: str = "choose another --out") 
     """The sentence about a file or folder that cannot be written; `cure` helps where there is room."""
     if error.errno in _NO_ROOM:
         cure = "free some space, then run again"
+    elif error.errno == errno.EROFS:
+        cure = "mount the disk for writing, or choose another --out"
+    elif path.is_symlink() and not path.exists():
+        return StoreError(f"{path}: is a link that leads nowhere; correct the link, or choose another --out.")
     elif error.errno == errno.ENOENT:
         cure = f"make the folder {path.parent} first"
     return StoreError(f"{path}: cannot be written ({error.strerror}); {cure}.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from steelyard.core.atomic_write import write_error
 from steelyard.errors import RunError
+from steelyard.store.connection import check_path
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
 
@@ -41,6 +42,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One process at a time in a run folder: two would pay for the same trials."""
+        check_path(self.database)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = (self.path / ".lock").open("w")

@@ -274,6 +274,7 @@ class JudgeRun:
             else:
                 throttle.on_success()
                 await self.save_reply(call, reply, len(errors) + 1, dollars)
+                in_flight.saved(call.key)
                 return
             finally:
                 in_flight.end(call.key)

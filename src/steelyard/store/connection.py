@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,6 +125,20 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+LONGEST_PATH = 504
+"""Bytes of a path that SQLite opens, with room for the names of the files beside it."""
+
+
+def check_path(path: Path) -> None:
+    """Refuse a path that is too long for SQLite before anything is written."""
+    size = len(os.fsencode(path.absolute()))
+    if size > LONGEST_PATH:
+        raise StoreError(
+            f"{path}: the whole path has {size} bytes, and SQLite opens at most {LONGEST_PATH}; choose a "
+            "shorter --out."
+        )
 
 
 _PRIMARY = 0xFF

@@ -1,4 +1,4 @@
-"""Calls in flight, in a file beside the run file: after a kill it tells which calls may be billed in vain."""
+"""Calls in flight, in a file beside the run file: after a kill, what may be billed twice and what is lost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from steelyard.core.content_hash import PREFIX, WIDTH
+from steelyard.errors import StoreError
 from steelyard.store.connection import transaction
 from steelyard.store.rows import has_table
 
 SLOTS = 2048
 """Calls that are recorded at the same time."""
+SAVED = 64
+"""The last replies on disk whose calls are recorded, behind the slots."""
+_SIZE = (SLOTS + SAVED) * WIDTH
 _FREE = bytes(WIDTH)
 
 
@@ -25,11 +29,12 @@ class InFlight:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._map: mmap.mmap | None = None
         self._failed = False
         self._free = list(range(SLOTS))
         self._taken: dict[str, int] = {}
+        self._saved = 0
 
     def begin(self, key: str) -> None:
         if self._map is None and not self._failed:
@@ -48,19 +53,31 @@ class InFlight:
         """The call ends without a word: it stays in the file as after a kill."""
         self._taken.pop(key, None)
 
+    def saved(self, key: str) -> None:
+        """The reply to the call is on disk; the last of these must be found there after a kill."""
+        self._write(SLOTS + self._saved % SAVED, bytes.fromhex(key.removeprefix(PREFIX)))
+        self._saved += 1
+
     def left_behind(self) -> list[str]:
         """Keys of the calls that a killed process left in its file."""
+        return self._keys(0, SLOTS)
+
+    def last_saved(self) -> list[str]:
+        """Keys of the last calls whose replies a killed process had put on disk."""
+        return self._keys(SLOTS, SLOTS + SAVED)
+
+    def _keys(self, first: int, last: int) -> list[str]:
         try:
-            slots = self._path.read_bytes()
+            slots = self.path.read_bytes()
         except OSError:
             return []
-        keys = (slots[start : start + WIDTH] for start in range(0, len(slots), WIDTH))
+        keys = (slots[place * WIDTH : (place + 1) * WIDTH] for place in range(first, last))
         return sorted({f"{PREFIX}{key.hex()}" for key in keys if len(key) == WIDTH and key != _FREE})
 
     def clear(self) -> None:
         """Forget what a killed process left; its calls are on record elsewhere."""
         with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         if self._map is not None:
@@ -71,12 +88,11 @@ class InFlight:
 
     def _open(self) -> None:
         try:
-            with self._path.open("wb+") as file:
-                file.write(
-                    bytes(SLOTS * WIDTH)
-                )  # not a hole: a page without room on disk would end the process
+            with self.path.open("wb+") as file:
+                # Not a hole: a page of it without room on disk would end the process.
+                file.write(bytes(_SIZE))
                 file.flush()
-                self._map = mmap.mmap(file.fileno(), SLOTS * WIDTH)
+                self._map = mmap.mmap(file.fileno(), _SIZE)
         except (OSError, ValueError):
             self._failed = True
             self.clear()
@@ -93,6 +109,17 @@ def save_lost(connection: sqlite3.Connection, keys: list[str]) -> int:
         rows = [(key, time.time()) for key in unanswered]
         connection.executemany("INSERT INTO lost_calls (call, found) VALUES (?, ?)", rows)
     return len(unanswered)
+
+
+def check_saved(connection: sqlite3.Connection, in_flight: InFlight, path: Path) -> None:
+    """Refuse to go on where replies that were on disk are gone: their calls would be paid for again."""
+    gone = [key for key in in_flight.last_saved() if not _has_reply(connection, key)]
+    if gone:
+        raise StoreError(
+            f"{path}: replies are missing that were saved before the last run was killed ({len(gone)} of the "
+            f"last {SAVED}): {path.name}-wal, which held them, is gone or another. Put it back beside "
+            f"{path.name}; or, to pay for these calls again, delete {in_flight.path}."
+        )
 
 
 def _has_reply(connection: sqlite3.Connection, key: str) -> bool:

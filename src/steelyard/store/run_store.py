@@ -15,7 +15,7 @@ from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
 from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
-from steelyard.store.in_flight import InFlight, read_lost, save_lost
+from steelyard.store.in_flight import InFlight, check_saved, read_lost, save_lost
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import ReplyColumns, reply_body
 from steelyard.store.rows import Row
@@ -131,6 +131,7 @@ class RunStore:
         """Put on record which calls a killed process left without a reply; only who has the folder may."""
         keys = self.in_flight.left_behind()
         with self._store_errors():
+            check_saved(self._reader, self.in_flight, self.path)
             many = save_lost(self._reader, keys) if keys else 0
         self.in_flight.clear()
         return many
