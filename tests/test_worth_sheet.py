@@ -162,7 +162,7 @@ def longest(request: str, first: str, second: str) -> str:
 
 
 def test_pairs_of_the_data_have_a_shift_and_no_worth(tmp_path: Path) -> None:
-    # Near lengths without the cue: preference one half, and 1 with half as many words again; bullets add none.
+    # Near lengths without the cue: preference one half; with half as many words again 1; bullets add none.
     said = "The answer to number"
     rows = [
         {"question": f"q{n}", "one": f"{said} {n} is yes. It is so.", "two": f"{said} {n} is no. It is not."}
