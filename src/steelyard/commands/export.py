@@ -18,9 +18,9 @@ from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun,
 from steelyard.core.atomic_write import atomic_write, atomic_write_text, write_error
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
-from steelyard.run_folder.published_files import parquet_missing, valid_text, write_parquet
+from steelyard.run_folder.published_files import parquet_missing, valid_text, write_parquet, write_xlsx
 
-JSONL, PARQUET = FORMS = ("jsonl", "parquet")
+JSONL, PARQUET, XLSX = "jsonl", "parquet", "xlsx"
 CHUNK = 500
 """Trials that are read at a time: prompts of agents' runs are long."""
 
@@ -55,7 +55,7 @@ def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTa
     except OSError as error:
         raise write_error(out, error) from error
     written = [_observations(loaded, out / f"observations.{form}", form)]
-    if loaded.plan is not None:
+    if loaded.plan is not None and form != XLSX:
         written.append(_trials(run, loaded, out / f"trials.{form}", form))
     return written
 
@@ -67,7 +67,9 @@ def _observations(loaded: LoadedRun, path: Path, form: str) -> ExportedTable:
         loaded.index.run_calls.baselines,
         {judge.name for judge in judges if judge.composition is not None},
     )
-    if form == PARQUET:
+    if form == XLSX:
+        write_xlsx(path, results)
+    elif form == PARQUET:
         write_parquet(path, results)
     else:
         atomic_write_text(path, results.jsonl())
