@@ -50,9 +50,10 @@ class Said:
         """Share of runs whose word is one of these."""
         return sum(self.body["words"].get(letter, 0) for letter in letters) / self.runs
 
-    def passed(self, policy: str) -> int:
-        """Runs that a policy passes."""
-        return int(self.body["gate"][policy].get("PASS", 0))
+    def passed(self, policy: str) -> float:
+        """Share of rulings by a policy that pass."""
+        results = self.body["gate"][policy]
+        return float(results.get("PASS", 0) / sum(results.values()))
 
     @property
     def place(self) -> str:
@@ -104,7 +105,7 @@ def requirements(body: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
             if said.body["contradictions"]
         ],
         "No policy passes a useless judge": [
-            (f"{said.place}, {policy}", said.passed(policy) / said.runs)
+            (f"{said.place}, {policy}", said.passed(policy))
             for said in of[USELESS]
             for policy in POLICIES
             if said.passed(policy)
@@ -242,10 +243,11 @@ def _commonest(tally: Mapping[str, Any], key: str) -> str:
 
 def _gate(planted: Mapping[str, Any], policy: str) -> str:
     """What a policy says at each size."""
-    return " / ".join(_results(tally["gate"][policy], tally["runs"]) for tally in planted["sizes"])
+    return " / ".join(_results(tally["gate"][policy]) for tally in planted["sizes"])
 
 
-def _results(results: Mapping[str, int], runs: int) -> str:
+def _results(results: Mapping[str, int]) -> str:
+    runs = sum(results.values())
     told = sorted(results.items(), key=lambda one: -one[1])
     return " ".join(f"{RESULTS[result]} {_percent(count / runs)}" for result, count in told)
 
@@ -258,7 +260,7 @@ def _changes(changes: Mapping[str, Any]) -> Iterator[str]:
         largest = sizes[-1]
         metrics = sorted(largest["named"].items(), key=lambda one: -one[1])[:3]
         named = ", ".join(f"`{metric}` {_percent(count / largest['runs'])}" for metric, count in metrics)
-        drift = [_results(tally["drift"], tally["runs"]) for tally in sizes]
+        drift = [_results(tally["drift"]) for tally in sizes]
         yield f"| {name} | {' | '.join(told)} | {named} | {' | '.join(drift)} |"
 
 

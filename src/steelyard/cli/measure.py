@@ -17,7 +17,7 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
-from steelyard.cli.study import open_study, run_limits, with_reference
+from steelyard.cli.study import open_study, print_destinations, run_limits, with_reference
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def measure(
     for name in judges_without_batches(study) if batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
     limits = _with_batches(run_limits(options), batch, batch_size, poll)
+    print_destinations(options, study, generation)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
         if generation is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.output import describe_calls, display_path, plain, print_results
-from steelyard.cli.study import open_study, run_limits
+from steelyard.cli.study import open_study, print_destinations, run_limits
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
     from steelyard.cli.progress import LiveProgress
-    from steelyard.commands.measure import measure_until_verdict
+    from steelyard.commands.measure import FIRST, measure_until_verdict
 
     sizes, folder = _sizes(options, calls=True)
+    print_destinations(options, sizes(FIRST))
     with LiveProgress() as progress:
         return measure_until_verdict(sizes, folder, limits, progress)
 
@@ -100,6 +101,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     if dry_run:
         _print_plan(study, folder, rule, cap, as_json)
         return 0
+    print_destinations(options, study)
     with LiveProgress() as progress:
         made = decide(study, folder, rule, cap, run_limits(options), progress)
     if as_json:

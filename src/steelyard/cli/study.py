@@ -48,28 +48,46 @@ def open_study(
     for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
-    if calls and path is not None and not quiet:
-        writers = generation.roles.models if generation else ()
-        named = (*(() if options["judges"] else study.judges), *writers)
-        _show_destinations(path, named, confirmed=options["yes"])
+    if calls and path is not None and not quiet and not options["yes"]:
+        _confirm_keys(path, _judges_of_file(options, study, generation))
     study = replace(study, command=argv_for_rerun())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, generation
 
 
-def _show_destinations(path: Path, judges: Iterable[Judge], *, confirmed: bool) -> None:
-    """Say where a study file sends calls and keys; ask before a variable of its choice leaves."""
+def _judges_of_file(
+    options: dict[str, Any], study: Study, generation: GenerationPlan | None
+) -> tuple[Judge, ...]:
+    """Judges and writers that the study file names; those of the command line are the user's own."""
+    return (
+        *(() if options["judges"] else study.judges),
+        *(generation.roles.models if generation else ()),
+    )
+
+
+def _confirm_keys(path: Path, judges: Iterable[Judge]) -> None:
+    """Ask before a study file sends a variable of its choice to an address of its choice."""
     from steelyard.providers.provider import destinations
 
     for name, place in destinations(judges).items():
-        if place.foreign_variable is None or confirmed:
-            print_error(f"judge {name}: calls {place.text}.")
+        if place.foreign_variable is None:
             continue
         sends = f"judge {name} sends the value of {place.foreign_variable} to {place.address}"
         if not (sys.stdin is not None and sys.stdin.isatty()):
             raise ConfigError(f"{path}: {sends}, which is not the vendor's; add --yes if that is meant.")
         print_error(f"{path}: {sends}, which is not the vendor's.")
         click.confirm("Go on?", abort=True, err=True)
+
+
+def print_destinations(
+    options: dict[str, Any], study: Study, generation: GenerationPlan | None = None
+) -> None:
+    """Say where a study file sends calls and keys, before the first call."""
+    from steelyard.providers.provider import destinations
+
+    if options["study"] is not None:
+        for name, place in destinations(_judges_of_file(options, study, generation)).items():
+            print_error(f"judge {name}: calls {place.text}.")
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
