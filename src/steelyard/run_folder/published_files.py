@@ -14,6 +14,7 @@ import numpy as np
 
 from steelyard.core.arrays import Ints
 from steelyard.core.atomic_write import atomic_write, atomic_write_text
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
@@ -137,7 +138,7 @@ def write_xlsx(path: Path, results: Results) -> None:
         raise ConfigError("--xlsx: openpyxl is not installed; run pip install 'steelyard[xlsx]'.") from error
     if len(results) > MAX_SHEET_ROWS:
         raise ConfigError(
-            f"--xlsx: {len(results):,} rows, and a sheet holds {MAX_SHEET_ROWS:,}; use --parquet."
+            f"--xlsx: {pluralize(len(results), 'row')}, and a sheet holds {MAX_SHEET_ROWS:,}; use --parquet."
         )
     book = Workbook(write_only=True)
     sheet = book.create_sheet("results")
