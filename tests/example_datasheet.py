@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 
-from steelyard.datasheet.conclusion import Finding
+from steelyard.datasheet.conclusion import CARE, Conclusion, ConclusionReason, Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate, Interval
@@ -390,3 +390,14 @@ def pointwise() -> Datasheet:
         Estimate("Qwen14B", "synthetic_ordinal", "unheard_of", {}, "item", 3.25),
     )
     return replace(example(), estimates=rows, findings=())
+
+
+def judged(sheet: Datasheet) -> Datasheet:
+    """The sheet with a verdict on every judge, so that words stand by judge and question."""
+    fact = ConclusionReason(
+        "Position", "favours the first text in 25 of 120 pairs", "docs/guides/fix-a-judge.md#position"
+    )
+    names = [judge.name for judge in sheet.judges if not judge.baseline]
+    return replace(
+        sheet, verdicts=tuple(Conclusion(name, CARE, (fact,), "Ask in both orders.") for name in names)
+    )

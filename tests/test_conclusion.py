@@ -324,7 +324,7 @@ def test_every_report_begins_with_the_verdicts() -> None:
 def test_every_report_has_the_words_of_all_judges_in_one_table() -> None:
     _, text, page = shown(told())
     assert "| Sensitivity | **flagged** | clear | clear | not measured |" in text
-    assert page.find('class="matrix"') < page.find('id="readings"')
+    assert page.find('id="readings"') < page.find('class="matrix"') < page.find('class="cards"')
 
 
 def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -> None:

@@ -65,6 +65,7 @@ def needed(name: str, folder: Path) -> list[object]:
         "compare": ["run", "run"],
         "overall": ["run"],
         "gate": ["run"],
+        "estimate": ["v.jsonl"],
         "import": ["v.jsonl", "--out", "imported"],
         "serve-planted": ["planted/tie"],
     }.get(name, [])

@@ -66,6 +66,12 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     (folder / "verdicts.jsonl").write_text(
         "".join(json.dumps({**call, "kind": "natural", "first": first}) + "\n" for first in "uv")
     )
+    labels = ("yes", "no", "yes", "yes")
+    (folder / "ratings.csv").write_text(
+        "item,verdict,human\n"
+        + "".join(f"{n},{labels[n % 4]},{labels[n % 3] if n < 40 else ''}\n" for n in range(90))
+    )
+    (folder / "ratings.jsonl").write_text('{"item": "1", "rater": "j", "kind": "judge", "value": 1}\n')
     pairs = ("measure", "-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum")
     made = {
         "report": [("run", pairs)],

@@ -177,7 +177,7 @@ HOSTILE = 'planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=it\'s $H
 def test_what_the_terminal_prints_pastes_into_a_shell(command: Command, judge: str) -> None:
     printed = command("measure", "-j", judge, "-p", "vacuum", "--out", "run").out
     (verdict,) = verdicts(Path("run"))
-    (line,) = [line for line in printed.splitlines() if line.startswith("  steelyard ")]
+    (line,) = [line for line in printed.splitlines() if line.startswith("steelyard ")]
     echo = "steelyard() { printf '%s\\0' \"$@\"; }; "
     pasted = subprocess.run(["bash", "-c", echo + line], capture_output=True, text=True, check=True)
     assert pasted.stdout.split("\0")[:-1] == shlex.split(verdict["command"])[1:]
@@ -419,8 +419,10 @@ def test_a_remedy_that_worsens_what_is_flagged_is_not_offered(command: Command) 
     coarse = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=coarse"
     words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
     printed = " ".join(command("measure", "-j", coarse, *words).out.split())
-    assert "remedy: no remedy from these calls helps: both orders, a tie where they differ: “" in printed
-    assert "” is flagged and gets worse, 0." in printed
+    assert "No remedy from these calls helps." in printed
+    written = Path("run/datasheet.md").read_text(encoding="utf-8")
+    assert "no remedy from these calls helps: both orders, a tie where they differ: “" in written
+    assert "” is flagged and gets worse, 0." in written
     assert "consensus" not in verdicts(Path("run"))[0]["command"]
 
 

@@ -11,9 +11,10 @@ from rich.console import Console
 
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
 from steelyard.cli.output import print_page_path
-from steelyard.datasheet.conclusion import Finding
+from steelyard.datasheet.conclusion import CARE, Conclusion, ConclusionReason, Finding, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import terminal
+from steelyard.datasheet.words import numbers
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"
 
@@ -36,26 +37,49 @@ def test_two_judges_fit_one_screen() -> None:
     assert len(printed(two_judges()).splitlines()) <= 22  # The command adds three lines below it.
 
 
-def test_every_judge_has_a_word_for_every_question_with_a_limit() -> None:
+def one_judge() -> Datasheet:
+    sheet = two_judges()
+    name = sheet.judges[0].name
+    fact = ConclusionReason("Position", "favours the first text: same slot for 25 pairs, 0.2 [0.1, 0.3]")
+    verdict = Conclusion(name, CARE, (fact,), "Ask in both orders.", NextStep("measure again", "steelyard x"))
+    return replace(sheet, judges=sheet.judges[:1], verdicts=(verdict,))
+
+
+def test_one_judge_is_word_reason_figures_and_advice_in_25_lines() -> None:
+    lines = printed(one_judge()).splitlines()
+    assert len(lines) <= 22
+    at = lines.index("Llama8B: usable with care")
+    assert lines[at + 1] == "It favours the first text."
+    assert (
+        lines.index("Ask in both orders.") < lines.index("Next: measure again:") < lines.index("steelyard x")
+    )
+
+
+def test_a_key_figure_has_value_interval_limit_and_word() -> None:
+    sheet = one_judge()
+    found = sheet.find("Llama8B", "dark_current", "vacuum", protocol="base")
+    assert found is not None
+    lines = [line.split() for line in printed(sheet).splitlines()]
+    value, interval = numbers.value(found), numbers.interval(found).split()
+    word = {"flagged": ["too", "high"], "clear": ["fine"], "inconclusive": ["undecided"]}[found.status or ""]
+    assert ["reacts", "to", "nothing", value, *interval, "at", "most", "0.10", *word] in lines
+
+
+def test_every_judge_of_several_has_a_value_for_every_key_figure() -> None:
     sheet = two_judges()
     lines = [line.split() for line in printed(sheet).splitlines()]
-    assert ["Llama8B", "Qwen14B"] in lines
-    for title in dict.fromkeys(reading.title for reading in sheet.findings):
-        words = [reading.status for reading in sheet.findings if reading.title == title]
-        if set(words) != {"measured"}:
-            assert [*title.split(), *words] in lines
+    assert ["1", "2"] in lines
+    found = [sheet.find(name, "dark_current", "vacuum", protocol="base") for name in ("Llama8B", "Qwen14B")]
+    marks = {"flagged": "!", "inconclusive": "?"}
+    values = [numbers.value(e) + marks.get(e.status or "", "") for e in found if e is not None]
+    assert ["reacts", "to", "nothing", *values] in lines
 
 
-def test_questions_without_a_limit_are_one_line() -> None:
-    sheet = two_judges()
-    told = tuple(
-        Finding(judge.name, title, "measured", "is so")
-        for judge in sheet.judges[:2]
-        for title in ("One", "Two")
-    )
-    text = printed(replace(sheet, findings=(*sheet.findings, *told)))
-    assert ", One, Two.\n" in text.partition("Measured, without a limit: ")[2]
-    assert "\nOne " not in text
+def test_what_is_undecided_is_one_line() -> None:
+    sheet = one_judge()
+    told = tuple(Finding("Llama8B", title, "inconclusive", "is so") for title in ("One", "Two"))
+    text = printed(replace(sheet, findings=told))
+    assert "\n2 questions are undecided at this size: one, two.\n" in text
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
@@ -67,21 +91,15 @@ def test_a_long_name_is_never_broken(width: int) -> None:
 
 
 def test_one_judge_with_a_long_name_needs_no_number() -> None:
-    sheet = two_judges()
-    one = replace(sheet, judges=sheet.judges[:1])
-    text = printed(renamed(one, "Llama8B", LONG), 60)
-    assert f"\n{LONG}\nMerit" in text
+    text = printed(renamed(one_judge(), "Llama8B", LONG), 60)
+    assert f"\n{LONG}" in text
 
 
 def test_many_judges_are_told_in_groups_that_fit() -> None:
     text = printed(crowd(9))
-    tables = [line for line in text.splitlines() if line.startswith("Dark current ")]
+    tables = [line for line in text.splitlines() if line.startswith("reacts to nothing ")]
     assert len(tables) >= 2
     assert max(len(line) for line in tables) <= 80
-
-
-def test_a_judge_without_a_reading_is_told() -> None:
-    assert "not measured" in printed(replace(example(), findings=example().findings[:3]))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from example_datasheet import crowd, example, pointwise, renamed
-from steelyard.datasheet.conclusion import CARE, Conclusion, ConclusionReason
+from example_datasheet import crowd, example, judged, pointwise, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
 
@@ -43,17 +42,6 @@ def judges(count: int) -> Datasheet:
         findings=tuple(r for r in sheet.findings if r.judge not in others),
     )
     return judged(renamed(few, "Qwen14B", LONG))
-
-
-def judged(sheet: Datasheet) -> Datasheet:
-    """The sheet with a verdict on every judge, so that words stand by judge and question."""
-    fact = ConclusionReason(
-        "Position", "favours the first text in 25 of 120 pairs", "docs/guides/fix-a-judge.md#position"
-    )
-    names = [judge.name for judge in sheet.judges if not judge.baseline]
-    return replace(
-        sheet, verdicts=tuple(Conclusion(name, CARE, (fact,), "Ask in both orders.") for name in names)
-    )
 
 
 def on_paper(document: str) -> str:

@@ -41,8 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_from_a_flagged_number_to_the_raw_reply_in_two_clicks(browser: Browser, server: Server) -> None:
     with opened(browser, server.access.url()) as page:
         page.get_by_role("link", name="Datasheet").first.click()
-        page.locator("details.fold:has(.flag.flagged) > summary").first.click()
-        flagged = page.locator("td:has(.flag.flagged) a.behind").first
+        flagged = page.locator(".answer .held.flagged a.behind").first
         flagged.wait_for()
         flagged.click()  # one
         page.locator("table.calls th a").first.click()  # two

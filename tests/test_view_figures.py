@@ -14,14 +14,22 @@ import numpy as np
 import pytest
 
 from commands import Command
+from docs_pages import ROOT
 from editing_server import Cast, write_study
 from review_sessions import Client, serving
 from servers import ScriptedServer
-from steelyard.commands.view.call_index import calls_behind, figure_name, same_calls
+from steelyard.commands.view.call_index import (
+    calls_behind,
+    counted_calls,
+    counts_calls,
+    figure_name,
+    same_calls,
+)
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.verdict import Decided
+from steelyard.verdicts.observations import Observation
+from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 from steelyard.web.view.app import ViewPages
 
 PAIRS = ("-j", "planted/probit?name=shaky&s=0.6&tau=0.5&lapse=0.05&seed=3", "-j", "planted/first")
@@ -45,6 +53,56 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
     return measured(tmp_path_factory.mktemp("figures") / "scores", *judges, "--scale", "binary")
 
 
+@pytest.fixture(scope="module")
+def repeats(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
+    return measured(
+        tmp_path_factory.mktemp("figures") / "repeats", *PAIRS[:2], *PROBES[:4], "--replicates", "2"
+    )
+
+
+@pytest.fixture(scope="module")
+def levels(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
+    folder = tmp_path_factory.mktemp("figures")
+    text = (ROOT / "examples" / "essays-ordinal.yaml").read_text(encoding="utf-8")
+    study = text.replace("openai/gpt-4o-mini, temperature: 0", "planted/rater")
+    for name in ("essays.csv", "essays-rubric.md"):
+        (folder / name).write_bytes((ROOT / "examples" / name).read_bytes())
+    (folder / "study.yaml").write_text(study, encoding="utf-8")
+    return measured(folder / "levels", str(folder / "study.yaml"))
+
+
+def uncounted(run: ViewedRun) -> list[tuple[str, str, dict[str, str | float]]]:
+    """Shares of calls or pairs whose list does not hold exactly the calls that the numerator counts."""
+    assert run.sheet is not None
+    index = run.load().index
+    shares = [e for e in run.sheet.estimates if e.value is not None and counts_calls(e)]
+    assert len(shares) > 5
+    return [(e.probe, e.metric, dict(e.group)) for e in shares if counted_calls(e, index) is None]
+
+
+def mistagged(run: ViewedRun) -> list[tuple[str, list[str]]]:
+    """Calls whose tags are not their own, recounted call by call."""
+    index = run.load().index
+    calls = list(index.calls)
+    pairs: dict[tuple[str, str, str, int], list[Observation]] = {}
+    for call in calls:
+        pairs.setdefault((call.judge, call.protocol, call.stimulus.id, call.replicate), []).append(call)
+    found = []
+    for row, call in enumerate(calls):
+        tags = index.outcomes_of(row)
+        paired = len(call.stimulus.texts) == 2
+        twins = pairs[call.judge, call.protocol, call.stimulus.id, call.replicate] if paired else []
+        own = {
+            "unreadable": isinstance(call.verdict, Unreadable),
+            "failed": isinstance(call.verdict, Failed),
+            "positional": sorted(twin.winner or "" for twin in twins) == ["u", "v"],
+        }
+        readable = not (own["unreadable"] or own["failed"])
+        if any((tag in tags) != is_so for tag, is_so in own.items()) or (not readable and len(tags) > 1):
+            found.append((index.ids[row], tags))
+    return found
+
+
 def mismatches(run: ViewedRun) -> list[tuple[str, str, dict[str, str | float], int, int]]:
     """Figures whose calls are not as many as they say."""
     assert run.sheet is not None
@@ -66,12 +124,12 @@ def figure(run: ViewedRun, metric: str, probe: str, **group: str | float) -> Est
     return next(e for e in own if dict(e.group) == group and e.value is not None)
 
 
-def test_every_figure_on_pairs_has_as_many_calls_as_it_says(pairs: ViewedRun) -> None:
-    assert mismatches(pairs) == []
-
-
-def test_every_figure_on_scores_has_as_many_calls_as_it_says(scores: ViewedRun) -> None:
-    assert mismatches(scores) == []
+@pytest.mark.parametrize("kind", ["pairs", "repeats", "scores", "levels"])
+def test_every_figure_has_as_many_calls_as_it_says(kind: str, request: pytest.FixtureRequest) -> None:
+    run = request.getfixturevalue(kind)
+    assert mismatches(run) == []
+    assert uncounted(run) == []
+    assert mistagged(run) == []
 
 
 def test_figures_of_several_judges_lead_to_the_calls_of_those(scores: ViewedRun) -> None:
@@ -94,6 +152,8 @@ def test_every_figure_on_runs_of_agents_has_as_many_calls_as_it_says(
     assert run.sheet is not None
     assert any(e.metric == "missed_failure_rate" and "size" in e.group for e in run.sheet.estimates)
     assert mismatches(run) == []
+    assert uncounted(run) == []
+    assert mistagged(run) == []
 
 
 def test_lost_calls_count_where_they_are_counted_and_nowhere_else(tmp_path: Path, command: Command) -> None:
@@ -108,6 +168,8 @@ def test_lost_calls_count_where_they_are_counted_and_nowhere_else(tmp_path: Path
     assert command("import", "verdicts.jsonl", "--out", "run").code == 0
     run = ViewedRun(tmp_path / "run")
     assert mismatches(run) == []
+    assert uncounted(run) == []
+    assert mistagged(run) == []
     index = run.load().index
     lost = figure(run, "unreadable_rate", "position", protocol="base")
     whole = figure(run, "accuracy_both", "position", protocol="base")
@@ -162,7 +224,11 @@ def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -
             if count:
                 told = client.get(names[name]).text
                 assert f"Counted from {count:,} call" in told
-                assert re.search(rf'<h1 class="long">(\d[\d,]* of )?{count:,} call', told)
+                figure_of = published.figures[name]
+                events = (figure_of.numerator or 0) * (2 if figure_of.unit == "pair" else 1)
+                listed = f"{events:,} of {count:,} call" if counts_calls(figure_of) else f"{count:,} call"
+                whole = f"{count:,} call" if events == count else listed
+                assert re.search(rf'<h1 class="long">({listed}|{whole})', told), (listed, names[name])
         name = figure_name(figure(pairs, "dark_current", "vacuum", protocol="base"))
         listed = client.get(f"/run/0/files/calls.csv?figure={name}&outcome=wrong").text
         counted = published.figures[name].numerator

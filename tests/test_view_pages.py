@@ -120,7 +120,7 @@ def test_outcomes_count_as_show_counts_them(client: Client, pairs: Path) -> None
     assert counts["unreadable"].total == counts["failed"].total == 0
     # A judge that always says 1 names another content in each order: every pair flips by its position.
     assert counts["positional"] == counts["flip"] == index.count(first)
-    wrong = index.rows(first, "wrong")
+    wrong = index.rows(first & index.outcomes["wrong"])
     assert len(wrong) == sum(
         call.winner != getattr(call.stimulus.expectation, "content", "tie")
         for call in calls.take(index.rows(first))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import study_options, yes_option
+from steelyard.cli.options import option, study_options, yes_option
 from steelyard.cli.output import plain, print_error
 
 if TYPE_CHECKING:
@@ -22,9 +22,15 @@ STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 @click.command(short_help="Check machine, weights, keys and judges.")
 @study_options
+@option(
+    "--people", multiple=True, metavar="NAME", help="Column of people in a wide table of ratings; repeatable."
+)
 @yes_option
-def doctor(**options: Any) -> None:
+def doctor(people: tuple[str, ...], **options: Any) -> None:
     """Check the machine, the embedded weights and the keys, then the given judges.
+
+    With a file of ratings (CSV, JSONL, Parquet, …) it says instead what the file supports: agreement,
+    correction, ranking. Of a wide table -j and --people name the columns of judges and people.
 
     With a study, or with -j and other arguments of `measure`, every judge gets one real call under each of
     its protocols. The output shows the reply, how it was parsed its cost and, for an error, what to change.
@@ -34,6 +40,9 @@ def doctor(**options: Any) -> None:
     from steelyard.commands.doctor import machine_checks
 
     console = Console()
+    if options["study"] is not None and options["study"].suffix.lower() not in (".yaml", ".yml"):
+        _print_table(console, _rating_checks(people, options))
+        return
     findings = list(machine_checks())
     _print_table(console, findings)
     broken = [(each.subject, each.found, each.exit_code) for each in findings if each.state == "broken"]
@@ -44,6 +53,14 @@ def doctor(**options: Any) -> None:
     for subject, fault, _ in broken[:1]:
         print_error(f"{subject}: {fault}")
     sys.exit(max((code for *_, code in broken), default=0))
+
+
+def _rating_checks(people: tuple[str, ...], options: dict[str, Any]) -> Iterable[DoctorCheck]:
+    from steelyard.commands.rating_files import load_ratings, rating_checks
+    from steelyard.importing.ratings import RatingColumns
+
+    how = RatingColumns.parse(options["columns"], options["judges"], people, where=options["where"])
+    return rating_checks(load_ratings(options["study"], how))
 
 
 def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:

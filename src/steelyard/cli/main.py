@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "steelyard.cli.compare:compare",
     "overall": "steelyard.cli.compare:overall",
     "gate": "steelyard.cli.gate:gate",
+    "estimate": "steelyard.cli.estimate:estimate",
     "import": "steelyard.cli.import_verdicts:import_command",
     "export": "steelyard.cli.export:export",
     "selftest": "steelyard.cli.planted:selftest",
@@ -185,6 +186,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "compare": ("steelyard compare run:planted/probit run:coin", "steelyard compare before after"),
     "overall": ("steelyard overall first second",),
     "gate": ("steelyard gate run --policy policy.yaml",),
+    "estimate": (
+        "steelyard estimate ratings.csv --judge verdict --people human --design random",
+        "steelyard estimate ratings.csv --judge verdict --people human --design random --methods",
+    ),
     "import": ("steelyard import verdicts.jsonl --out imported",),
     "export": ("steelyard export run --inspect",),
     "selftest": ("steelyard selftest",),
@@ -193,6 +198,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "judges": ("steelyard judges",),
     "study": ("steelyard study convert config.yml --out study.yaml",),
     "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie"),
+    "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie", "steelyard doctor ratings.jsonl"),
 }
 """Command to lines that work as they stand, beside the files that they name."""
 

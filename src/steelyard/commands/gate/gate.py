@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from steelyard.commands.estimate_file import with_estimate
 from steelyard.commands.gate.drift import drift_checks
 from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
 from steelyard.commands.gate.ruling import (
@@ -214,7 +215,7 @@ def gate(
     there, and where the folder can not be written to.
     """
     policy = find_policy(given)
-    sheet = read_datasheet(folder)
+    sheet = with_estimate(read_datasheet(folder), folder)
     names = select_judges(sheet.judges, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
     drift = partial(drift_checks, folder, reference, policy, margin=margin) if reference is not None else None

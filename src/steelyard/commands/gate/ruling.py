@@ -34,6 +34,7 @@ from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
+from steelyard.estimation.metrics import METRICS as CORRECTED
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import (
@@ -55,6 +56,10 @@ PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, GATE_INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, GATE_INCONCLUSIVE: 4}
+
+
+ESTIMATED_IDS = tuple(metric.id for metric in CORRECTED)
+"""Figures whose width is a matter of labels, not of calls."""
 
 
 @dataclass(frozen=True)
@@ -243,6 +248,8 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
     if word != CLEAR:
         reason = _undecidable_reason(rule, estimate)
         undecided = "the interval reaches over the limit" if rule.has_limit else "undecided on the datasheet"
+        if estimate.metric in ESTIMATED_IDS:
+            return GATE_INCONCLUSIVE, f"{undecided}; more labels make it narrower", None
         if reason:
             return GATE_INCONCLUSIVE, reason, None
         # The datasheet's own forecast where its own limit is asked for.

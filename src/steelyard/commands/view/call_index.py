@@ -9,18 +9,31 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask
+from steelyard.core.arrays import Ints, Mask, numbered
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.text import pluralize
-from steelyard.datasheet.examples.selection import OUTCOMES, WRONG, ExampleSelector
+from steelyard.datasheet.examples.selection import (
+    FAILED,
+    FLIP,
+    POSITIONAL,
+    UNREADABLE,
+    WRONG,
+    ExampleSelector,
+)
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.basis import Items, labelled
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.run_folder.call_examples import RunCalls
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+COUNTED = "counted"
+"""In the place of an outcome: the calls that the numerator of a figure counts."""
 
 
 @dataclass(frozen=True)
@@ -102,15 +115,31 @@ class CallIndex:
 
     @cached_property
     def outcomes(self) -> dict[str, Mask]:
-        """Outcome to the calls that are cases of it: a flip is every call of the group that flipped."""
-        masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
+        """Outcome to the calls that ended so themselves, whatever became of others on the same stimulus.
+
+        A flip is a call whose answer differs from another on the same question. Both calls of a pair in which
+        the same slot won twice in one repeat are positional.
+        """
+        flips = np.zeros(len(self.calls), dtype=np.bool_)
         for number in range(len(self.calls.judges)):
             mine = self.calls.judge == number
             cases = ExampleSelector(self.calls.filter(calls=mine))
-            for outcome in OUTCOMES:
-                masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
-        masks[WRONG] = self.answers.wrong
-        return masks
+            flips[mine] = (cases.weight(FLIP) > 0)[cases.groups.number]
+        return {
+            WRONG: self.answers.wrong,
+            FLIP: flips & ~np.isnan(self.answers.answer),
+            POSITIONAL: self._same_slot,
+            UNREADABLE: self.calls.ended(Unreadable),
+            FAILED: self.calls.ended(Failed),
+        }
+
+    @property
+    def _same_slot(self) -> Mask:
+        """Calls of presentations whose two orders name different contents, and so the same slot."""
+        answer, shown = self.answers.answer, self.presentation
+        paired = self.calls.shown.paired[self.calls.stimulus]
+        for_u, for_v = (np.bincount(shown, weights=paired & (answer == content)) for content in (1, 2))
+        return np.asarray(((for_u == 1) & (for_v == 1))[shown])
 
     @cached_property
     def presentation(self) -> Ints:
@@ -178,13 +207,20 @@ class CallIndex:
         baselines = int((keep & self.by_baseline).sum())
         return CallCounts(int(keep.sum()) - baselines, baselines)
 
-    def rows(self, keep: Mask, outcome: str = "") -> Ints:
-        """Numbers of the calls that pass, those of baselines last; cases of an outcome where one is named."""
-        chosen = keep & self.outcomes[outcome] if outcome in self.outcomes else keep
-        return self.baselines_last(np.flatnonzero(chosen))
+    def rows(self, keep: Mask) -> Ints:
+        """Numbers of the calls that pass, those of baselines last."""
+        return self.baselines_last(np.flatnonzero(keep))
 
     def baselines_last(self, rows: Ints) -> Ints:
         return rows[np.argsort(self.by_baseline[rows], kind="stable")]
+
+    def of_slot(self, slot: int) -> Mask:
+        """Calls of presentations in which this slot was named and the other was not."""
+        answer, order = self.answers.answer, self.calls.order
+        named = np.where(order == 1, 3 - answer, answer)
+        shown, won = self.presentation, answer > 0
+        own, other = (np.bincount(shown, weights=won & (named == each)) for each in (slot, 3 - slot))
+        return np.asarray(((own > 0) & (other == 0))[shown])
 
     def of_stimulus(self, name: str) -> Ints:
         place = np.flatnonzero(self.calls.shown.ids == name)
@@ -223,6 +259,48 @@ def figure_name(estimate: Estimate) -> str:
 def calls_behind(estimate: Estimate, index: CallIndex) -> Mask:
     summed_up = str(estimate.group.get("of", estimate.metric))
     return _CallSelector(estimate, metric_named(summed_up), index).mask()
+
+
+def counted_calls(estimate: Estimate, index: CallIndex) -> Mask | None:
+    """The calls behind a figure that its numerator counts: `68` of `68/100`; of a pair both calls.
+
+    None where the figure is no share of calls or pairs, or the events of its calls do not add up to it.
+    """
+    metric, calls = metric_named(estimate.metric), index.calls
+    if estimate.numerator is None or estimate.judge not in calls.judges or not counts_calls(estimate):
+        return None
+    behind = calls_behind(estimate, index)
+    if metric.behind in (UNREADABLE, FAILED):
+        counted = behind & index.outcomes[metric.behind]
+    else:
+        counted = behind.copy()
+        counted[behind] = _events(metric, calls.filter(calls=behind))
+    if "slot" in estimate.group and not metric.labelled:
+        counted &= index.of_slot(int(estimate.group["slot"]))
+    per_unit = 2 if estimate.unit == "pair" else 1
+    return counted if int(counted.sum()) == per_unit * estimate.numerator else None
+
+
+def counts_calls(estimate: Estimate) -> bool:
+    """Whether the numerator of a figure is a number of calls or pairs."""
+    metric = metric_named(estimate.metric)
+    lost = metric.behind in (UNREADABLE, FAILED)
+    return estimate.numerator is not None and not metric.signed and (lost or metric.event is not None)
+
+
+def _events(metric: Metric, calls: Observations) -> Mask:
+    """Which of these calls of one judge show the event of a metric."""
+    if not len(calls):
+        return np.zeros(0, dtype=np.bool_)
+    if not calls.shown.paired[calls.stimulus].all():
+        order = np.lexsort((calls.replicate, calls.stimulus))
+        shows: Mask = np.zeros(len(calls), dtype=np.bool_)
+        shows[order] = metric.events(collect_scores(calls))
+        return shows
+    repeats = int(calls.replicate.max(initial=0)) + 1
+    row = numbered(calls.stimulus * repeats + calls.replicate)[1]
+    events = metric.events(collect(calls))
+    return np.asarray(events[row] if events.ndim == 1 else events[row, calls.order])
 
 
 def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, tuple[str, ...]]:
@@ -287,6 +365,7 @@ class _CallSelector:
             "delta": shown.delta,
             "base_level": shown.base_level,
             "edit": shown.probe,
+            "level": shown.strength,
         }
         keep = np.ones(len(shown.stimuli), dtype=np.bool_)
         for name, column in columns.items():

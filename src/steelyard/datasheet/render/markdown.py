@@ -18,6 +18,7 @@ from steelyard.datasheet.examples.example import (
 )
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.examples import examples_by_judge
+from steelyard.datasheet.sections import key_figures
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, INSTRUMENTS_TITLE, card_texts
 from steelyard.datasheet.sections.remedies import (
     REMEDIES_COMMAND,
@@ -52,9 +53,8 @@ def render(datasheet: Datasheet) -> str:
     parts = [
         *([f"{sheet.partial_sentence}."] if sheet.partial else ()),
         f"# {sheet.kind}: {escape(sheet.title)}",
+        *_answer(summary),
         *_verdicts(summary),
-        "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
-        "\n".join(_provenance(summary)),
         *_readings(summary),
         "## Figures",
         *figure_tables(summary, summary.measured),
@@ -68,6 +68,8 @@ def render(datasheet: Datasheet) -> str:
         *_instruments(sheet),
         *_notes(summary),
         *_methods(sheet),
+        "## Study, seed and hashes",
+        "\n".join(_provenance(summary)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -90,6 +92,44 @@ def _provenance(summary: Summary) -> Iterator[str]:
         role = "baseline" if judge.baseline else "judge"
         told = "".join(f"; {caveat}" for caveat in sheet.caveats(judge.name))
         yield f"- {role} **{escape(judge.name)}**: {escape(judge.made)}{told}"
+
+
+def _answer(summary: Summary) -> Iterator[str]:
+    """What a reader needs first: word, reason and advice of each judge, the figures that carry it."""
+    names = [judge.name for judge in summary.measured]
+    if len(names) == 1:
+        verdict = summary.verdict(names[0])
+        if verdict is not None:
+            yield f"**{verdict.word}**: {escape(key_figures.lead(verdict))}"
+        rows = [
+            [
+                escape(each.name),
+                f"{escape(numbers.figure(each.estimate))} {numbers.counts(each.estimate)}".strip(),
+                each.limit,
+                f"**{each.word}**" if each.estimate.status == "flagged" else each.word,
+            ]
+            for each in key_figures.key_figures(summary, names[0])
+        ]
+        if rows:
+            yield table(["", "value [95 % interval] count/total", "limit", ""], rows)
+        if verdict is not None:
+            yield " ".join(escape(sentence) for sentence in key_figures.advice(summary, verdict))
+    elif summary.datasheet.verdicts:
+        columns, judges = key_figures.judge_rows(summary)
+        yield f"**{escape(key_figures.headline(summary))}**"
+        yield table(
+            ["judge", "verdict", *map(escape, columns)],
+            [
+                [
+                    escape(row.judge),
+                    "" if row.verdict is None else f"**{row.verdict.word}**",
+                    *("–" if each is None else cell(summary, each.estimate) for each in row.figures),
+                ]
+                for row in judges
+            ],
+        )
+    if undecided := key_figures.undecided(summary, names):
+        yield escape(undecided)
 
 
 def _verdicts(summary: Summary) -> Iterator[str]:

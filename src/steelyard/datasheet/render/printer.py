@@ -12,8 +12,9 @@ from rich.text import Text
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, also_flagged
+from steelyard.datasheet.sections.key_figures import headline
 from steelyard.datasheet.sections.remedies import remedy_brief
-from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.sections.summary import Summary, cost_summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import ascii_only
 
@@ -77,18 +78,21 @@ class Opening(Printer):
         self.summary = summary
 
     def header(self, *, short: bool = False) -> None:
-        """Name, facts of the run, and what labels are where a judge gave them; a short name fits one line."""
+        """Name, facts of the run, and what labels are where a judge gave them."""
         sheet, summary = self.summary.datasheet, self.summary
         if sheet.partial:
             self.line(sheet.partial_sentence, STYLES["inconclusive"])
-        title = f"{sheet.kind}: {sheet.title}"
-        if short and Text(title).cell_len > self.console.width:
-            title = f"{sheet.kind}: {pluralize(len(summary.measured), 'judge')}"
-        self.line(title, "bold")
         calls = pluralize(summary.calls, "call") if summary.calls else "calls not recorded"
-        facts = [sheet.name, f"{sheet.profile} profile", calls, f"seed {sheet.seed}"]
-        if not short:
-            facts[-1:] = [f"stimuli {short_hash(sheet.stimulus_set)}", facts[-1], sheet.version]
+        facts = [sheet.name, f"{sheet.profile} profile", calls]
+        if short:
+            facts += filter(None, [cost_summary(sheet.facts)])
+            if len(summary.measured) == 1:
+                facts.insert(0, sheet.kind)
+            else:
+                self.line(f"{sheet.kind}: {headline(summary)}", "bold")
+        else:
+            self.line(f"{sheet.kind}: {sheet.title}", "bold")
+            facts += [f"stimuli {short_hash(sheet.stimulus_set)}", f"seed {sheet.seed}", sheet.version]
         self.line(" · ".join(facts), "dim")
         if sheet.reference_sentence:
             self.line(f"Reference: {sheet.reference_sentence}.")

@@ -7,12 +7,16 @@ from dataclasses import replace
 from textwrap import fill
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.printer import STYLES, Opening
+from steelyard.datasheet.render.printer import COLOURS, STYLES, Opening
+from steelyard.datasheet.sections import key_figures
+from steelyard.datasheet.sections.key_figures import KeyFigure
 from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
@@ -203,65 +207,95 @@ def _broken(name: str, width: int) -> str:
     return f"{provider}/\n{model}" if slash and model and len(name) > width else name
 
 
-WORD = len("inconclusive") + 2
-"""Columns that a word takes, with the space before the next."""
-WITHOUT_LIMIT = "measured"
-"""The word of a reading that has no limit to be held against: a row of it alone decides nothing."""
+VALUE = 8
+"""Columns that a value with its mark takes, with the space before the next."""
 
 
 def render_brief(datasheet: Datasheet, console: Console) -> None:
-    """Print the datasheet in about 25 lines."""
+    """Print the datasheet in about 25 lines: word, reason, key figures, what to do."""
     _Brief(summarise(datasheet), console).show()
 
 
 class _Brief(Opening):
-    def __init__(self, summary: Summary, console: Console) -> None:
-        super().__init__(summary, console)
-        titles = summary.finding_titles()
-        self.titles = [title for title in titles if not self._without_limit(title)]
-        self.others = [title for title in titles if self._without_limit(title)]
-        self.label = max((len(title) for title in titles), default=0) + 1
-
     def show(self) -> None:
-        self.header(short=True)
-        names = self._columns()
-        if self.titles:
-            for judges in even_groups(self.summary.measured, max(1, self._room // WORD)):
-                self._matrix(judges, names)
-        if self.others:
-            self.line(f"Measured, without a limit: {', '.join(self.others)}.", "dim")
-        self.verdicts()
-
-    @property
-    def _room(self) -> int:
-        return self.console.width - self.label
-
-    def _without_limit(self, title: str) -> bool:
-        words = {finding.status for finding in self.summary.datasheet.findings if finding.title == title}
-        return words == {WITHOUT_LIMIT}
-
-    def _columns(self) -> dict[str, str]:
-        """The head of each judge's column: its name, or a number where a name is wider than its column."""
         judges = self.summary.measured
-        groups = even_groups(judges, max(1, self._room // WORD))
-        most = max((len(group) for group in groups), default=1)
-        if all(Text(judge.name).cell_len < max(WORD, self._room // most) for judge in judges):
-            return {judge.name: judge.name for judge in judges}
+        self.header(short=True)
         if len(judges) == 1:
+            self._one(judges[0].name)
+        else:
+            self._several()
+        if undecided := key_figures.undecided(self.summary, [judge.name for judge in judges]):
             self.console.print()
-            self.whole(self.text(judges[0].name, "bold"))
-            return {judges[0].name: ""}
-        self.console.print()
-        for number, judge in enumerate(judges, start=1):
-            self.whole(self.text(f"{number}  {judge.name}", "bold"))
-        return {judge.name: str(number) for number, judge in enumerate(judges, start=1)}
+            self.line(undecided, "dim")
 
-    def _matrix(self, judges: Sequence[JudgeEntry], names: dict[str, str]) -> None:
-        shown = [names[judge.name] for judge in judges]
-        table = self.grid(shown, self.label, None)
-        table.show_header = any(shown)
-        for title in self.titles:
-            table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
-        if shown == [judge.name for judge in judges]:
+    def _one(self, judge: str) -> None:
+        verdict = self.summary.verdict(judge)
+        self.console.print()
+        self._heading(judge, verdict)
+        if verdict is not None and (lead := key_figures.lead(verdict)):
+            self.line(lead)
+        self._figures(key_figures.key_figures(self.summary, judge))
+        if verdict is None:
+            return
+        self.console.print()
+        for sentence in key_figures.advice(self.summary, verdict):
+            self.line(sentence)
+        self._next(verdict)
+
+    def _heading(self, name: str, verdict: Conclusion | None) -> None:
+        heading = self.text(name, "bold")
+        if verdict is not None:
+            heading.append_text(self.text(": ", "bold"))
+            heading.append_text(self.text(verdict.word, COLOURS.get(verdict.word, "")))
+        self.whole(heading)
+
+    def _figures(self, figures: Sequence[KeyFigure]) -> None:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+        table.add_column(overflow="fold")
+        for _ in range(4):
+            table.add_column(no_wrap=self.console.width >= ROOMY)
+        for figure in figures:
+            style = STYLES.get(figure.estimate.status or "", "")
+            value, interval = numbers.value(figure.estimate), numbers.interval(figure.estimate)
+            cells = (value, interval, figure.limit)
+            table.add_row(self.text(figure.name), *map(self.text, cells), self.text(figure.word, style))
+        if figures:
             self.console.print()
-        self.console.print(table)
+            self.console.print(Padding(table, (0, 0, 0, 2)))
+
+    def _next(self, verdict: Conclusion) -> None:
+        if verdict.next is not None:
+            self.line(f"Next: {verdict.next.sentence}")
+        if verdict.command:
+            self.whole(verdict.command)
+
+    def _several(self) -> None:
+        columns, rows = key_figures.judge_rows(self.summary)
+        self.console.print()
+        for number, row in enumerate(rows, start=1):
+            self._heading(f"{number}  {row.judge}", row.verdict)
+            if row.verdict is not None:
+                self.indented(f"{key_figures.lead(row.verdict)} {row.verdict.so}".strip())
+        label = min(max(map(len, columns), default=0) + 1, self.console.width // 2)
+        numbered = list(enumerate(rows, start=1))
+        most = max(1, (self.console.width - label) // VALUE)
+        for start in range(0, len(rows), most):
+            group = numbered[start : start + most]
+            table = self.grid([str(number) for number, _ in group], label, VALUE - 1)
+            for place, name in enumerate(columns):
+                table.add_row(self.text(name), *(self._value(row.figures[place]) for _, row in group))
+            self.console.print()
+            self.console.print(table)
+        if columns:
+            self.line("! beyond its limit · ? undecided · – not measured", "dim")
+        steps = {row.verdict.command: row.verdict for row in rows if row.verdict is not None}
+        if len(steps) == 1:
+            self.console.print()
+        for verdict in steps.values() if len(steps) == 1 else ():
+            self._next(verdict)
+
+    def _value(self, figure: KeyFigure | None) -> Text:
+        if figure is None:
+            return self.text("–", "dim")
+        status = figure.estimate.status or ""
+        return self.text(numbers.value(figure.estimate) + MARKS.get(status, ""), STYLES.get(status, ""))

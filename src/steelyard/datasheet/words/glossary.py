@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from steelyard.estimation.metrics import METRICS as ESTIMATED
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.non_probe_metrics import NON_PROBE_METRICS
 from steelyard.probes.probe_metadata import probe_metrics, title_of
@@ -117,8 +118,8 @@ def metric_named(name: str) -> Metric:
 
 @cache
 def declared() -> Mapping[str, Metric]:
-    """Every metric by its id: of the built-in probes, of the whole run, of plug-ins."""
-    return {metric.id: metric for metric in (*probe_metrics(), *NON_PROBE_METRICS)}
+    """Every metric by its id: of the built-in probes, of the whole run, of `estimate`, of plug-ins."""
+    return {metric.id: metric for metric in (*probe_metrics(), *NON_PROBE_METRICS, *ESTIMATED)}
 
 
 def probe_title(probe: str) -> str:

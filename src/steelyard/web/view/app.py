@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.commands.view.call_index import CallFilter, calls_behind
+from steelyard.commands.view.call_index import CallFilter, calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import (
     NotFoundError,
     ViewedRun,
@@ -37,7 +37,7 @@ from steelyard.stimuli.expectation import reference_label
 from steelyard.web.access import error_page
 from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
 from steelyard.web.view.accuracy_map import accuracy_map
-from steelyard.web.view.files import FILES, passing
+from steelyard.web.view.files import FILES, of_outcome, passing
 from steelyard.web.view.links import Links
 
 PAGE_SIZE = 50
@@ -122,7 +122,9 @@ class ViewPages:
         keep = passing(run, loaded, wanted)
         # Calls behind the figure that the list is of, whatever else it is filtered by.
         behind = calls_behind(run.figure(wanted.figure), loaded.index).sum() if wanted.figure else 0
-        rows = loaded.index.rows(keep, wanted.outcome)
+        ended = of_outcome(run, loaded, wanted)
+        counted = counted_calls(run.figure(wanted.figure), loaded.index) if wanted.figure else None
+        rows = loaded.index.rows(keep & ended)
         last = max(1, math.ceil(len(rows) / self._page_size))
         number = min(max(1, _whole(request.query_params.get("page"))), last)
         chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
@@ -138,7 +140,8 @@ class ViewPages:
             counts=loaded.index.counts(keep),
             outcomes=OUTCOMES,
             all_count=loaded.index.count(keep),
-            chosen=loaded.index.count(keep & loaded.index.outcomes.get(wanted.outcome, keep)),
+            chosen=loaded.index.count(keep & ended),
+            counted_count=None if counted is None else loaded.index.count(keep & counted),
             total=len(rows),
             number=number,
             last=last,

@@ -8,9 +8,10 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+import numpy as np
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.commands.view.call_index import CallFilter, calls_behind
+from steelyard.commands.view.call_index import COUNTED, CallFilter, calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula
@@ -28,8 +29,17 @@ def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
     return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 
 
+def of_outcome(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
+    """Calls that ended as the filter wants, or that the numerator of its figure counts; else all."""
+    chosen = loaded.index.outcomes.get(wanted.outcome)
+    if wanted.outcome == COUNTED and wanted.figure:
+        chosen = counted_calls(run.figure(wanted.figure), loaded.index)
+    return np.ones(len(loaded.index.calls), dtype=np.bool_) if chosen is None else chosen
+
+
 def passing_rows(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> list[int]:
-    rows: list[int] = loaded.index.rows(passing(run, loaded, wanted), wanted.outcome).tolist()
+    keep = passing(run, loaded, wanted) & of_outcome(run, loaded, wanted)
+    rows: list[int] = loaded.index.rows(keep).tolist()
     return rows
 
 

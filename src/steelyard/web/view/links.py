@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from steelyard.commands.view.call_index import CallFilter, figure_name
+from steelyard.commands.view.call_index import COUNTED, CallFilter, counts_calls, figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 
@@ -26,7 +26,9 @@ class Links:
         return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
 
     def behind(self, estimate: Estimate, metric: Metric) -> str:
-        return self.calls(CallFilter(figure=figure_name(estimate), outcome=metric.behind))
+        del metric
+        outcome = COUNTED if counts_calls(estimate) else ""
+        return self.calls(CallFilter(figure=figure_name(estimate), outcome=outcome))
 
     def together(self, figure: str) -> tuple[str, ...]:
         return (figure,)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import also_flagged
-from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
+from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar, limit_scale
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS, metric_named
 from steelyard.datasheet.words.text import capital
@@ -43,6 +43,7 @@ def _environment() -> Environment:
         marks=MARKS,
         short_hash=short_hash,
         bar=interval_bar,
+        scale=limit_scale,
         svg=Markup,
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from steelyard.datasheet.conclusion import WORDS
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples import example
 from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.remedy_guide import guide_sections
+from steelyard.datasheet.sections import key_figures
 from steelyard.datasheet.sections.collapsible import collapsible_sections
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, card_texts
 from steelyard.datasheet.sections.remedies import (
@@ -52,6 +54,8 @@ def render(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
+        key=key_figures,
+        ranks={word: rank for rank, word in enumerate(reversed(WORDS))},
         spent=cost_summary(datasheet.facts),
         charts=charts(summary, faults),
         sections=collapsible_sections(summary),

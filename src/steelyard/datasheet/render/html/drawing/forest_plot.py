@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from markupsafe import Markup
 
@@ -20,6 +21,7 @@ from steelyard.datasheet.render.html.drawing.svg import (
     draw_rect,
     draw_text,
 )
+from steelyard.datasheet.sections.key_figures import KeyFigure
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
@@ -155,3 +157,29 @@ def interval_bar(estimate: Estimate, word: str = "") -> Markup:
         '<path class="track" d="M0 4H100"/><path class="span" d="M{:.1f} 4H{:.1f}"/>{}'
         '<circle cx="{:.1f}" cy="4" r="3"/></svg>'
     ).format(word, 100 * low, 100 * high, edge, 100 * at)
+
+
+def limit_scale(figure: KeyFigure, width: int = 190) -> Markup:
+    """Interval and value of a key figure on its scale; the allowed part is shaded, the limit dashed."""
+    x = Scale(*figure.domain, width)
+    value = figure.estimate.value or 0.0
+    low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), _ends(figure), strict=True))
+    start, stop = (x(min(x.high, max(x.low, end))) for end in figure.allowed)
+    edges = [x(end) for end in figure.allowed if isfinite(end)]
+    dashes = Markup("").join(Markup('<path class="limit" d="M{:.1f} 0V22"/>').format(edge) for edge in edges)
+    label = f"{numbers.figure(figure.estimate)}, {figure.limit}"
+    return Markup(
+        '<svg class="scale {}" viewBox="-6 0 {} 22" width="{}" height="22" role="img" aria-label="{}">'
+        '<rect class="allowed" x="{:.1f}" y="3" width="{:.1f}" height="16"/>{}'
+        '<path class="track" d="M0 11H{}"/><path class="span" d="M{:.1f} 11H{:.1f}"/>'
+        '<circle cx="{:.1f}" cy="11" r="4.5"/></svg>'
+    ).format(
+        figure.estimate.status or "", width + 12, width + 12, label, start, stop - start, dashes, width,
+        low, high, x(value),
+    )  # fmt: skip
+
+
+def _ends(figure: KeyFigure) -> tuple[float | None, float | None]:
+    interval = figure.estimate.interval
+    value = figure.estimate.value
+    return (value, value) if interval is None else (interval.low, interval.high)

@@ -1,0 +1,159 @@
+"""`steelyard estimate`: the figure that people would give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.options import Decorator, option
+from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.process import use_one_blas_thread
+
+if TYPE_CHECKING:
+    from steelyard.commands.estimate import EstimateReport
+    from steelyard.importing.ratings import RatingsTable
+
+_RATING_OPTIONS: tuple[Decorator, ...] = (
+    click.argument("file", metavar="FILE|DIR", type=click.Path(path_type=Path)),
+    option("-j", "--judge", metavar="NAME", help="Judge: a rater, or a column of a wide table."),
+    option(
+        "--people",
+        multiple=True,
+        metavar="NAME",
+        help="Person: a rater, or a column of a wide table; repeatable [all].",
+    ),
+    option(
+        "--columns", metavar="PART=COLUMN,…", help="Column mapping: item, value, system, task, stratum, …."
+    ),
+    option("--values", metavar="WORD=NUMBER,…", help="Value mapping: good=1,bad=0."),
+    option("--where", metavar="MAP", help="Keep only rows with these column values: split=test."),
+    option("--criterion", metavar="NAME", help="Criterion, where the file holds several."),
+)
+
+
+def rating_options(command: Any) -> Any:
+    for decorate in reversed(_RATING_OPTIONS):
+        command = decorate(command)
+    return command
+
+
+def load(options: dict[str, Any], labels: Path | None = None) -> RatingsTable:
+    from steelyard.commands.rating_files import load_ratings
+    from steelyard.importing.ratings import RatingColumns
+
+    judges = [] if options["judge"] is None else [options["judge"]]
+    how = RatingColumns.parse(
+        options["columns"], judges, options["people"], options["values"], options["where"]
+    )
+    table = load_ratings(options["file"], how, labels)
+    for remark in table.remarks:
+        warn(remark)
+    return table
+
+
+@click.command(short_help="Estimate the score that people would give.")
+@rating_options
+@option(
+    "--labels",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="People's labels in a file of their own: item and value.",
+)
+@option(
+    "--design",
+    type=click.Choice(["random", "by-verdict", "strata", "odds", "elsewhere"]),
+    help="How the labels were drawn [from p_drawn].",
+)
+@option(
+    "--of",
+    type=click.Choice(["items", "population"]),
+    default="items",
+    help="What the claim is about.",
+)
+@option("--system", metavar="NAME", help="System that the figure is about.")
+@option("--versus", metavar="NAME", help="Other system: estimate the difference, paired by item.")
+@option("--by", type=click.Choice(["stratum"]), help="Also estimate each stratum.")
+@option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the figures as JSON here [estimate.json in a run folder].",
+)
+@option("--methods", is_flag=True, help="Print a paragraph for a methods section.")
+@option("--json", "as_json", is_flag=True, help="Print estimate.json.")
+def estimate(
+    labels: Path | None,
+    design: str | None,
+    of: str,
+    system: str | None,
+    versus: str | None,
+    by: str | None,
+    out: Path | None,
+    methods: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Estimate what people would say of all items, from a judge of all and labels of some.
+
+    FILE is a table of ratings with the columns item, rater, kind (human, judge or code) and value; or a table
+    with one row per item, whose columns --judge and --people name; or a run folder. The estimator follows
+    from how the labels were drawn, which the column p_drawn records or --design says.
+    """
+    use_one_blas_thread()
+    from steelyard.commands.estimate import estimate as compute
+    from steelyard.commands.estimate_file import estimate_json, write_estimate
+    from steelyard.commands.estimate_text import methods as paragraph
+    from steelyard.commands.judged_items import Subject
+    from steelyard.estimation.designs import Design
+
+    table = load(options, labels)
+    subject = Subject(options["judge"], options["people"], options["criterion"], system, versus)
+    drawn = None if design is None else Design(design)
+    report = compute(table, subject, drawn, population=of == "population", by_stratum=by is not None)
+    written = write_estimate(report, options["file"], out)
+    if as_json:
+        click.echo(estimate_json(report), nl=False)
+    elif methods:
+        click.echo(paragraph(report))
+    else:
+        _print(report)
+        if written is not None:
+            click.echo(f"Written: {display_path(written)}")
+
+
+def _print(report: EstimateReport) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from steelyard.commands.estimate_text import figure_rows, notes, sentence, spelled
+
+    console = Console()
+    console.print(plain(sentence(report)))
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("figure", "value [95 %]", "rests on"):
+        table.add_column(title, overflow="fold")
+    for row in figure_rows(report):
+        table.add_row(*map(plain, row))
+    console.print(table)
+    if report.strata:
+        table = Table(box=box.SIMPLE_HEAD)
+        for title in (
+            "stratum",
+            "items",
+            "labels",
+            "judge only",
+            "corrected [95 %]",
+            "p that the judge is right",
+        ):
+            table.add_column(title, overflow="fold")
+        for each in report.strata:
+            figure = "too few labels" if each.corrected is None else spelled(each.corrected, report)
+            p = "" if each.p is None else "<0.001" if each.p < 0.001 else f"{each.p:.3f}"
+            judge = f"{each.judge:.3f}"
+            table.add_row(*map(plain, (each.name, f"{each.items:,}", f"{each.labels:,}", judge, figure, p)))
+        console.print(table)
+    for line in notes(report):
+        console.print(plain(line))

@@ -1,0 +1,370 @@
+"""`estimate`: the figure that people would give, from a judge of all items and labels of some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from steelyard.commands.judged_items import (
+    JudgedFrame,
+    Subject,
+    choose_judge,
+    choose_people,
+    frame_of,
+    judged_items,
+)
+from steelyard.core.arrays import Mask
+from steelyard.core.text import pluralize
+from steelyard.errors import DataError
+from steelyard.estimation.designs import (
+    Design,
+    Worth,
+    agreement,
+    combined,
+    corrected,
+    judge_only,
+    labels_only,
+    recorded_design,
+    two_sided_p,
+    worth,
+)
+from steelyard.estimation.frame import Figure, Frame, clustered_variance
+from steelyard.estimation.post_stratified import MOST_LEVELS
+from steelyard.estimation.rogan_gladen import rogan_gladen, separates
+from steelyard.importing.ratings import HUMAN, RatingsTable
+from steelyard.metrics.stats.distributions import normal_probability
+
+SCHEMA = "steelyard.estimate/1"
+FEWEST_LABELS = 10
+UNLIKELY = 0.001
+"""Below this p the labelled items are no random draw of the judged ones."""
+
+
+@dataclass(frozen=True)
+class StratumRow:
+    name: str
+    items: int
+    labels: int
+    judge: float
+    corrected: Figure | None
+    """None where there are too few labels."""
+    p: float | None = None
+    """Of the judge being right on average here, adjusted over strata (Benjamini and Hochberg)."""
+
+
+@dataclass(frozen=True)
+class EstimateReport:
+    name: str
+    judge: str
+    people: tuple[str, ...]
+    design: Design
+    population: bool
+    quantity: str
+    """`share` of passes, `wins` of a system, `mean` of scores, or `difference` of two systems."""
+    system: str | None
+    versus: str | None
+    items: int
+    labels: int
+    tasks: int
+    corrected: Figure
+    judge_only: Figure
+    labels_only: Figure | None
+    worth: Worth | None
+    agreement: float | None
+    missing: int = 0
+    bounds: tuple[float, float] | None = None
+    """Limits if the items without a verdict were all at either end of the scale."""
+    strata: tuple[StratumRow, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def weak_judge(self) -> bool:
+        """The judge agrees no more often than the system passes: it can save at most half of the labels."""
+        return (
+            self.agreement is not None and self.quantity == "share" and self.agreement <= self.corrected.value
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {
+            "corrected": self.corrected,
+            "judge_only": self.judge_only,
+            "labels_only": self.labels_only,
+        }
+        return {
+            "schema": SCHEMA,
+            "source": self.name,
+            "judge": self.judge,
+            "people": list(self.people),
+            "design": str(self.design),
+            "of": "population" if self.population else "items",
+            "quantity": self.quantity,
+            "system": self.system,
+            "versus": self.versus,
+            "items": self.items,
+            "labels": self.labels,
+            "tasks": self.tasks,
+            **{name: _figure_body(figure) for name, figure in figures.items()},
+            "worth": None if self.worth is None else vars(self.worth),
+            "agreement": self.agreement,
+            "missing_verdicts": self.missing,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "strata": [{**vars(row), "corrected": _figure_body(row.corrected)} for row in self.strata],
+            "remarks": list(self.remarks),
+        }
+
+
+def _figure_body(figure: Figure | None) -> dict[str, Any] | None:
+    if figure is None:
+        return None
+    names = ("value", "low", "high", "method", "clamped")
+    return {**{name: getattr(figure, name) for name in names}, "standard_error": figure.error, "level": 0.95}
+
+
+def estimate(
+    table: RatingsTable,
+    subject: Subject,
+    design: Design | None = None,
+    *,
+    population: bool = False,
+    by_stratum: bool = False,
+) -> EstimateReport:
+    judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
+    if not people:
+        raise DataError(
+            f"{table.name}: no human ratings found, expected people's labels of some items; add them with "
+            "--labels FILE, or name their column with --people."
+        )
+    items, remarks = judged_items(table, subject)
+    judged = frame_of(items)
+    frame = judged.frame
+    drawn = _design(table, design, judged, subject)
+    _check_labels(table.name, frame, drawn)
+    quantity = _quantity(table, subject, frame)
+    ends = _ends(quantity, frame)
+    if drawn is Design.ELSEWHERE:
+        target = frame.filter(~frame.labelled)
+        figure, alone = _from_elsewhere(table.name, frame, target), None
+        size = target.size
+    else:
+        figure = (
+            _stratified(judged, population)
+            if drawn is Design.STRATA
+            else corrected(frame, drawn, population=population)
+        )
+        random = Design.RANDOM if drawn is Design.STRATA else drawn
+        alone = None if drawn is Design.STRATA else labels_only(frame, random, population=population)
+        target, size = frame, frame.size
+    figure = figure.within(ends)
+    rows = _strata(judged, drawn, population=population, ends=ends) if by_stratum else ()
+    return EstimateReport(
+        name=table.name,
+        judge=judge,
+        people=tuple(sorted(people)),
+        design=drawn,
+        population=population,
+        quantity=quantity,
+        system=subject.system,
+        versus=subject.versus,
+        items=size,
+        labels=frame.labels,
+        tasks=len(np.unique(frame.cluster)),
+        corrected=figure,
+        judge_only=judge_only(target, population=population).within(ends),
+        labels_only=None if alone is None else alone.within(ends),
+        worth=None if drawn is Design.ELSEWHERE else worth(frame, drawn),
+        agreement=agreement(frame, drawn) if quantity == "share" else None,
+        missing=judged.missing,
+        bounds=_bounds(figure, size, judged.missing, ends),
+        strata=rows,
+        remarks=tuple(remarks),
+    )
+
+
+def _design(table: RatingsTable, given: Design | None, judged: JudgedFrame, subject: Subject) -> Design:
+    frame = judged.frame
+    if frame.odds is not None:
+        recorded = recorded_design(frame)
+        if given not in (None, recorded, Design.ODDS):
+            raise DataError(
+                f"{table.name}: p_drawn records a draw by {recorded}, found --design {given}; remove the "
+                "option, or the column."
+            )
+        drawn = given or recorded
+    elif given is None:
+        raise DataError(
+            f"{table.name}: how the labels were drawn is not recorded, expected p_drawn or a design; say "
+            "--design random, by-verdict, strata or elsewhere."
+        )
+    elif given is Design.ODDS:
+        raise DataError(
+            f"{table.name}: --design odds without the odds, expected a column p_drawn for every item; add "
+            "it, or name another design."
+        )
+    else:
+        drawn = given
+    if drawn is Design.STRATA and not any(judged.strata):
+        raise DataError(
+            f"{table.name}: --design strata without strata, expected a column stratum; add it with --columns "
+            "stratum=COLUMN."
+        )
+    if (
+        subject.versus is not None
+        and drawn in (Design.BY_VERDICT, Design.ELSEWHERE)
+        and not table.is_pairwise
+    ):
+        raise DataError(
+            f"{table.name}: labels drawn {drawn} found, expected a draw that does not follow the verdicts "
+            "on one system; a difference of two systems needs --design random."
+        )
+    return drawn
+
+
+def _check_labels(name: str, frame: Frame, design: Design) -> None:
+    """Refuse labels that do not carry the claim."""
+    if frame.labels < FEWEST_LABELS:
+        raise DataError(
+            f"{name}: {pluralize(frame.labels, 'item')} with both a verdict and a label found, expected at "
+            f"least {FEWEST_LABELS}; label more items of those that were judged."
+        )
+    if design is Design.ELSEWHERE and frame.labels == frame.size:
+        raise DataError(
+            f"{name}: every judged item is labelled, expected judged items without labels for --design "
+            "elsewhere; add them, or name the design by which these were drawn."
+        )
+    if design is Design.BY_VERDICT:
+        levels = np.unique(frame.judge)
+        if len(levels) > MOST_LEVELS:
+            raise DataError(
+                f"{name}: the judge gave {len(levels)} different scores, expected at most {MOST_LEVELS} "
+                "for a draw by verdict; record p_drawn for every item."
+            )
+        for level in levels:
+            here = frame.judge == level
+            if not (here & frame.labelled).any():
+                raise DataError(
+                    f"{name}: no label among {pluralize(int(here.sum()), 'item')} that the judge gave "
+                    f"{level:g}, expected some of every verdict for --design by-verdict; label some of them."
+                )
+    if design is Design.RANDOM:
+        _refuse_chosen(name, frame)
+
+
+def _refuse_chosen(name: str, frame: Frame) -> None:
+    """Labels that were chosen for what the judge said are no random draw."""
+    rest = frame.unlabelled_share
+    spread = float(frame.judge.var(ddof=1))
+    if rest == 0 or spread == 0:
+        return
+    n = frame.labels
+    variance = spread / n * rest
+    if frame.is_clustered:
+        apart = (frame.f - frame.judge.mean()) / n
+        variance = max(variance, clustered_variance(apart, frame.label_clusters)[0])
+    gap = float(frame.f.mean() - frame.judge.mean())
+    if 2 * normal_probability(-abs(gap) / sqrt(variance)) < UNLIKELY:
+        raise DataError(
+            f"{name}: the judge's mean is {frame.f.mean():.3f} on labelled items and "
+            f"{frame.judge.mean():.3f} on all, expected about the same of a random draw; name the design "
+            "by which they were drawn, or draw labels at random."
+        )
+
+
+def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:
+    if not (frame.binary_labels and np.isin(frame.judge, (0.0, 1.0)).all()):
+        raise DataError(
+            f"{name}: scores other than 0 and 1 found, expected yes or no for labels from elsewhere; draw "
+            "labels from these items instead."
+        )
+    good, bad = frame.y == 1, frame.y == 0
+    sensitivity = int(frame.f[good].sum()), int(good.sum())
+    specificity = int((1 - frame.f[bad]).sum()), int(bad.sum())
+    if not sensitivity[1] or not specificity[1] or not separates(sensitivity, specificity):
+        raise DataError(
+            f"{name}: sensitivity {sensitivity[0]} of {sensitivity[1]} and specificity {specificity[0]} of "
+            f"{specificity[1]} are not shown to add up to more than 1, expected a judge that tells good "
+            "from bad; label some of these items instead."
+        )
+    return rogan_gladen((int(target.judge.sum()), target.size), sensitivity, specificity)
+
+
+def _stratified(judged: JudgedFrame, population: bool) -> Figure:
+    frame, parts = judged.frame, []
+    for name in sorted(set(judged.strata)):
+        part = frame.filter(_in_stratum(judged, name))
+        if part.labels < 2:
+            raise DataError(
+                f"stratum {name!r}: {pluralize(part.labels, 'label')} found among "
+                f"{pluralize(part.size, 'item')}, expected at least 2 of each for --design strata; label "
+                "more of it."
+            )
+        parts.append((part.size / frame.size, corrected(part, Design.RANDOM, population=population)))
+    return combined(parts)
+
+
+def _in_stratum(judged: JudgedFrame, name: str) -> Mask:
+    return np.array([stratum == name for stratum in judged.strata], dtype=np.bool_)
+
+
+def _strata(
+    judged: JudgedFrame, design: Design, *, population: bool, ends: tuple[float, float]
+) -> tuple[StratumRow, ...]:
+    made = []
+    inner = Design.RANDOM if design is Design.STRATA else design
+    for name in sorted(set(judged.strata)):
+        part = judged.frame.filter(_in_stratum(judged, name))
+        mean = float(part.judge.mean())
+        enough = part.labels >= FEWEST_LABELS and design is not Design.ELSEWHERE
+        if inner is Design.BY_VERDICT:
+            levels = np.unique(part.judge)
+            enough = enough and all((part.f == level).any() for level in levels)
+        figure = corrected(part, inner, population=population).within(ends) if enough else None
+        p = None if figure is None else two_sided_p(figure, mean)
+        made.append(StratumRow(name, part.size, part.labels, mean, figure, p))
+    adjusted = benjamini_hochberg([row.p for row in made])
+    return tuple(StratumRow(**{**vars(row), "p": p}) for row, p in zip(made, adjusted, strict=True))
+
+
+def benjamini_hochberg(values: Sequence[float | None]) -> list[float | None]:
+    """Adjusted p values; what has none keeps none."""
+    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    adjusted: list[float | None] = [None] * len(values)
+    least = 1.0
+    for rank in range(len(known), 0, -1):
+        p, place = known[rank - 1]
+        least = min(least, p * len(known) / rank)
+        adjusted[place] = least
+    return adjusted
+
+
+def _quantity(table: RatingsTable, subject: Subject, frame: Frame) -> str:
+    if table.is_pairwise:
+        return "wins"
+    if subject.versus is not None:
+        return "difference"
+    votes = [rating.value for rating in table.ratings if rating.kind == HUMAN and rating.value is not None]
+    whole = np.isin(votes, (0.0, 1.0)).all() and frame.judge.min() >= 0 and frame.judge.max() <= 1
+    return "share" if whole else "mean"
+
+
+def _ends(quantity: str, frame: Frame) -> tuple[float, float]:
+    """Ends of the scale: those of a share, or the lowest and highest that anybody gave."""
+    if quantity in ("share", "wins"):
+        return 0.0, 1.0
+    both = np.concatenate([frame.judge, frame.y])
+    if quantity == "difference":
+        reach = max(1.0, float(np.abs(both).max()))
+        return -reach, reach
+    return float(both.min()), float(both.max())
+
+
+def _bounds(
+    figure: Figure, items: int, missing: int, ends: tuple[float, float]
+) -> tuple[float, float] | None:
+    if not missing or figure.low is None or figure.high is None:
+        return None
+    total = items + missing
+    return (items * figure.low + missing * ends[0]) / total, (items * figure.high + missing * ends[1]) / total

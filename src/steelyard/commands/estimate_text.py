@@ -1,0 +1,116 @@
+"""An estimate in words: the sentence to write, the rows of the table, the paragraph for a methods section."""
+
+from __future__ import annotations
+
+from steelyard.commands.estimate import EstimateReport
+from steelyard.core.text import pluralize
+from steelyard.estimation.designs import Design
+from steelyard.estimation.frame import Figure
+
+DRAWN = {
+    Design.RANDOM: "drawn at random",
+    Design.BY_VERDICT: "drawn at random within each verdict of the judge",
+    Design.STRATA: "drawn at random within each stratum",
+    Design.ODDS: "drawn with recorded odds",
+    Design.ELSEWHERE: "taken from other items",
+}
+ESTIMATORS = {
+    "greg": "the regression estimator (GREG) with finite population correction",
+    "ppi++": "prediction-powered inference with a tuned weight (PPI++)",
+    "post_stratified": "post-stratification on the judge's verdicts",
+    "post_stratified_mover": "post-stratification on the judge's verdicts with Wilson limits joined by MOVER",
+    "horvitz_thompson": "the Horvitz–Thompson difference estimator",
+    "rogan_gladen": "Rogan and Gladen's correction with the interval of Lang and Reiczigel",
+}
+
+
+def number(value: float, report: EstimateReport) -> str:
+    """A share in percent, a difference of shares in points, a mean as it is."""
+    if report.quantity in ("share", "wins"):
+        return f"{100 * value:.1f} %"
+    return f"{value:+.3f}" if report.quantity == "difference" else f"{value:.3f}"
+
+
+def spelled(figure: Figure, report: EstimateReport) -> str:
+    text = number(figure.value, report)
+    if figure.low is None or figure.high is None:
+        return text
+    low, high = (number(end, report).removesuffix(" %") for end in (figure.low, figure.high))
+    return f"{text} [{low}, {high}]"
+
+
+def sentence(report: EstimateReport) -> str:
+    """The claim that the labels carry."""
+    people, judge = spelled(report.corrected, report), spelled(report.judge_only, report)
+    about = f"these {report.items:,}" if not report.population else "the population behind these"
+    alone = f"the judge alone says {judge}."
+    match report.quantity:
+        case "share":
+            return f"Of {about} answers people would pass {people}; {alone}"
+        case "wins":
+            other = f" over {report.versus}" if report.versus else ""
+            wins = f"{report.system} {people} of the wins{other}"
+            return f"Of {about} comparisons people would give {wins}; {alone}"
+        case "difference":
+            return (
+                f"Over {about} items people would put {report.system} {people} above {report.versus}; {alone}"
+            )
+    return f"To {about} answers people would give {people} on average; {alone}"
+
+
+def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
+    """Name, figure and what it rests on."""
+    labels = pluralize(report.labels, "label")
+    items = pluralize(report.items, "verdict")
+    absent = {
+        Design.BY_VERDICT: "undefined: the draw followed the verdicts",
+        Design.STRATA: "undefined: the draw followed the strata",
+        Design.ELSEWHERE: "undefined: the labels are of other items",
+    }
+    alone = report.labels_only
+    return [
+        ("corrected", spelled(report.corrected, report), f"{items}, {labels}"),
+        ("judge only", spelled(report.judge_only, report), items),
+        ("labels only", absent.get(report.design, "") if alone is None else spelled(alone, report), labels),
+    ]
+
+
+def notes(report: EstimateReport) -> list[str]:
+    """What else a reader needs, a sentence each."""
+    made = [f"Assumed: labels were {DRAWN[report.design]}."]
+    if report.worth is not None:
+        worth = report.worth
+        made.append(
+            f"Worth of the judge: ρ² {worth.rho_squared:.2f}; {pluralize(report.labels, 'label')} count as "
+            f"{worth.effective_labels:,.0f} (factor {worth.factor:.2f})."
+        )
+    if report.weak_judge:
+        made.append(
+            f"The judge agrees with people on {100 * (report.agreement or 0):.1f} % of items, no more than "
+            "the system passes: such a judge saves at most half of the labels."
+        )
+    if report.corrected.clamped:
+        made.append("The interval reached past the end of the scale and stops there.")
+    if report.bounds is not None:
+        low, high = (number(end, report) for end in report.bounds)
+        made.append(
+            f"{pluralize(report.missing, 'item')} without a verdict: if all of them were at either end, "
+            f"the limits would be {low} and {high}."
+        )
+    return [*made, *report.remarks]
+
+
+def methods(report: EstimateReport) -> str:
+    """A paragraph for a model card or a paper."""
+    people = pluralize(len(report.people), "person", "people")
+    tasks = f" in {pluralize(report.tasks, 'task')}" if report.tasks < report.items else ""
+    method = report.corrected.method.removeprefix("stratified_")
+    how = ESTIMATORS.get(method, method)
+    parts = " in each stratum" if report.design is Design.STRATA else ""
+    claim = "the population that the items were drawn from" if report.population else "these items"
+    return (
+        f"The judge {report.judge} rated {pluralize(report.items, 'item')}{tasks}; {people} labelled "
+        f"{report.labels:,}, "
+        f"{DRAWN[report.design]}. We estimated what people would say of {claim} by {how}{parts}; intervals "
+        f"are at 95 %. {sentence(report)}"
+    )

@@ -1,0 +1,187 @@
+"""Ratings as judged items: which judge, criterion and systems a figure is about, or why it cannot be made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+import numpy as np
+
+from steelyard.core.text import pluralize
+from steelyard.errors import DataError, UnknownNameError
+from steelyard.estimation.frame import Frame
+from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
+
+TUNE = "tune"
+
+
+@dataclass
+class JudgedItem:
+    task: str = ""
+    stratum: str = ""
+    odds: float | None = None
+    verdicts: list[float | None] = field(default_factory=list)
+    votes: list[float] = field(default_factory=list)
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the judge's repeats; None where none of them has a verdict."""
+        known = [value for value in self.verdicts if value is not None]
+        return fmean(known) if known else None
+
+    @property
+    def label(self) -> float | None:
+        return fmean(self.votes) if self.votes else None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a figure is about; what is left open must be the only one there is."""
+
+    judge: str | None = None
+    people: Sequence[str] = ()
+    criterion: str | None = None
+    system: str | None = None
+    versus: str | None = None
+
+
+def choose(noun: str, option: str, given: str | None, known: Sequence[str], where: str) -> str:
+    """The name that was given, or the only one there is."""
+    if given is None and len(known) == 1:
+        return known[0]
+    names = ", ".join(map(repr, known[:12])) or "none"
+    if given is None:
+        raise DataError(
+            f"{where}: found {pluralize(len(known), noun, _MANY.get(noun))}: {names}; expected one; name "
+            f"it with {option}."
+        )
+    if given not in known:
+        raise UnknownNameError(f"{where}: no {noun} {given!r}, expected one of {names}; correct {option}.")
+    return given
+
+
+_MANY = {"criterion": "criteria"}
+
+
+def choose_judge(table: RatingsTable, given: str | None) -> str:
+    judges = list(table.raters(JUDGE))
+    if given is not None and given in table.raters(HUMAN):
+        raise DataError(
+            f"{table.name}: rater {given!r} is of kind human, expected a judge; name a judge with --judge."
+        )
+    return choose("judge", "--judge", given, judges, table.name)
+
+
+def choose_people(table: RatingsTable, given: Sequence[str]) -> frozenset[str]:
+    """Raters that count as people: all of kind human, or those that were named."""
+    known = table.raters(HUMAN)
+    for name in given:
+        if name in table.raters(JUDGE):
+            raise DataError(
+                f"{table.name}: rater {name!r} is of kind judge, expected people; labels by a model are no "
+                "labels by people, so name others with --people."
+            )
+        if name not in known:
+            names = ", ".join(map(repr, list(known)[:12])) or "none"
+            raise UnknownNameError(
+                f"{table.name}: no person {name!r}, expected one of {names}; correct --people."
+            )
+    return frozenset(given or known)
+
+
+def judged_items(table: RatingsTable, subject: Subject) -> tuple[dict[str, JudgedItem], list[str]]:
+    """Items by id with the judge's scores and people's labels, and what was left out."""
+    judge = choose_judge(table, subject.judge)
+    people = choose_people(table, subject.people)
+    criterion = choose("criterion", "--criterion", subject.criterion, table.criteria, table.name)
+    rows = [row for row in table.ratings if row.criterion == criterion]
+    rows = [row for row in rows if row.rater == judge or (row.kind == HUMAN and row.rater in people)]
+    tuned = {row.item for row in rows if row.split == TUNE}
+    remarks = []
+    if tuned:
+        remarks.append(f"{pluralize(len(tuned), 'item')} left out: the judge was tuned on them.")
+        rows = [row for row in rows if row.item not in tuned]
+    if table.is_pairwise:
+        return _compared(rows, table, subject), remarks
+    systems = list(dict.fromkeys(row.system for row in rows))
+    system = choose("system", "--system", subject.system, systems, table.name)
+    first = _of(row for row in rows if row.system == system)
+    if subject.versus is None:
+        return first, remarks
+    versus = choose("system", "--versus", subject.versus, systems, table.name)
+    second = _of(row for row in rows if row.system == versus)
+    return _differences(first, second), remarks
+
+
+def _of(rows: Iterable[Rating]) -> dict[str, JudgedItem]:
+    items: defaultdict[str, JudgedItem] = defaultdict(JudgedItem)
+    for row in rows:
+        item = items[row.item]
+        item.task, item.stratum = row.task or item.task, row.stratum or item.stratum
+        item.odds = row.p_drawn if item.odds is None else item.odds
+        if row.kind == HUMAN:
+            item.votes += [] if row.value is None else [row.value]
+        else:
+            item.verdicts.append(row.value)
+    return dict(items)
+
+
+def _compared(rows: Sequence[Rating], table: RatingsTable, subject: Subject) -> dict[str, JudgedItem]:
+    """Wins of the named system, whichever slot it stood in; a win rate of a slot would be of no system."""
+    system = choose("system", "--system", subject.system, table.systems, table.name)
+    others = [name for name in table.systems if name != system]
+    wanted = (
+        {choose("system", "--versus", subject.versus, others, table.name)} if subject.versus else set(others)
+    )
+    turned = []
+    for row in rows:
+        sides = row.system, row.versus
+        if system in sides and (set(sides) - {system}) <= wanted:
+            won = row.value if row.system == system else None if row.value is None else 1 - row.value
+            key = f"{row.item} {'–'.join(sorted(sides))}"
+            turned.append(
+                Rating(key, row.rater, row.kind, won, task=row.task, stratum=row.stratum, p_drawn=row.p_drawn)
+            )
+    return _of(turned)
+
+
+def _differences(first: dict[str, JudgedItem], second: dict[str, JudgedItem]) -> dict[str, JudgedItem]:
+    """Paired by item: the difference of two systems has an interval of its own."""
+    made = {}
+    for name in first.keys() & second.keys():
+        one, other = first[name], second[name]
+        item = JudgedItem(one.task, one.stratum, one.odds)
+        scores, labels = (one.score, other.score), (one.label, other.label)
+        item.verdicts = [None if None in scores else scores[0] - scores[1]]  # type: ignore[operator]
+        if labels[0] is not None and labels[1] is not None:
+            item.votes = [labels[0] - labels[1]]
+        made[name] = item
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedFrame:
+    frame: Frame
+    strata: list[str]
+    missing: int
+    """Items that have no verdict, and so are not in the frame."""
+
+
+def frame_of(items: dict[str, JudgedItem]) -> JudgedFrame:
+    known = [items[name] for name in sorted(items) if items[name].score is not None]
+    unjudged = sum(bool(item.verdicts) and item.score is None for item in items.values())
+    tasks: dict[str, int] = {}
+    alone = len(items)
+    cluster = [
+        tasks.setdefault(item.task, len(tasks)) if item.task else (alone := alone + 1) for item in known
+    ]
+    odds = [item.odds for item in known]
+    frame = Frame(
+        np.array([item.score for item in known], dtype=np.float64),
+        np.array([np.nan if item.label is None else item.label for item in known], dtype=np.float64),
+        np.array(cluster, dtype=np.int64),
+        None if None in odds or not odds else np.array(odds, dtype=np.float64),
+    )
+    return JudgedFrame(frame, [item.stratum for item in known], unjudged)

@@ -1,0 +1,144 @@
+"""The estimator follows from how the labels were drawn, which is told or recorded and never guessed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import sqrt
+
+import numpy as np
+
+from steelyard.core.arrays import Floats
+from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance
+from steelyard.estimation.known_odds import horvitz_thompson
+from steelyard.estimation.post_stratified import bins, has_rare_labels, post_stratified
+from steelyard.estimation.random_draw import greg, ppi
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
+from steelyard.metrics.stats.intervals import score
+
+
+class Design(StrEnum):
+    RANDOM = "random"
+    """Every item had the same chance of being labelled."""
+    BY_VERDICT = "by-verdict"
+    """So many items of each level of the judge were drawn at random."""
+    STRATA = "strata"
+    """So many items of each stratum were drawn at random."""
+    ODDS = "odds"
+    """Every item had its own known chance, in the column p_drawn."""
+    ELSEWHERE = "elsewhere"
+    """The labels belong to other items, or were balanced by what people said."""
+
+
+def recorded_design(frame: Frame) -> Design:
+    """What recorded odds amount to: equal ones, equal ones within each verdict, or others."""
+    assert frame.odds is not None
+    if np.ptp(frame.odds) < 1e-9:
+        return Design.RANDOM
+    place = bins(frame.judge)
+    if len(np.unique(frame.judge)) == len(np.unique(place)) and all(
+        np.ptp(frame.odds[place == level]) < 1e-9 for level in np.unique(place)
+    ):
+        return Design.BY_VERDICT
+    return Design.ODDS
+
+
+def corrected(frame: Frame, design: Design, *, population: bool = False) -> Figure:
+    """The figure that people would give: one frame, drawn by one rule."""
+    if design is Design.BY_VERDICT:
+        return post_stratified(frame, population=population)
+    if design is Design.ODDS:
+        return horvitz_thompson(frame, population=population)
+    if has_rare_labels(frame):
+        return post_stratified(frame, population=population, merge=True)
+    return ppi(frame) if population else greg(frame)
+
+
+def labels_only(frame: Frame, design: Design, *, population: bool = False) -> Figure | None:
+    """The labels without the judge; None where the draw followed the judge, so that they need its shares."""
+    if design is Design.BY_VERDICT:
+        return None
+    if design is Design.ODDS:
+        return horvitz_thompson(frame, judge=False, population=population)
+    plain = ppi(frame, 0.0) if population else greg(frame, 0.0)
+    return _wilson(plain, frame.y, frame, 1.0 if population else frame.unlabelled_share)
+
+
+def judge_only(frame: Frame, *, population: bool = False) -> Figure:
+    """The judge's mean; of these items it is a count, without an interval."""
+    value = float(frame.judge.mean())
+    if not population:
+        return Figure(value, None, None, 0.0, "count")
+    all_judged = Frame(frame.judge, frame.judge, frame.cluster)
+    return _wilson(ppi(all_judged, 0.0), frame.judge, all_judged, 1.0)
+
+
+def _wilson(plain: Figure, values: Floats, frame: Frame, rest: float) -> Figure:
+    """The score interval of a share, on the size that the clustered variance leaves; scores keep t."""
+    if not np.isin(values, (0.0, 1.0)).all() or rest == 0:
+        return plain
+    value, n = float(values.mean()), len(values)
+    clusters = frame.label_clusters
+    even, quantile = value * (1 - value) / n, normal_quantile((1 + CONFIDENCE) / 2)
+    size = n / rest
+    if frame.is_clustered and even > 0:
+        within, count = clustered_variance((values - value) / n, clusters)
+        if within > even:
+            size, quantile = size * even / within, t_quantile((1 + CONFIDENCE) / 2, count - 1)
+    low, high = score(value, size, quantile)
+    return Figure(value, low, high, (high - low) / (2 * quantile), "wilson")
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a judge is worth in labels: 1/(1 − ρ²(1 − n/N))."""
+
+    rho_squared: float
+    factor: float
+    effective_labels: float
+
+
+def worth(frame: Frame, design: Design) -> Worth | None:
+    """None where judge or people do not vary among the labels."""
+    weights = _weights(frame, design)
+    y, f = frame.y - np.average(frame.y, weights=weights), frame.f - np.average(frame.f, weights=weights)
+    spread = float((weights * y * y).sum() * (weights * f * f).sum())
+    if spread <= 1e-15:
+        return None
+    squared = float((weights * y * f).sum()) ** 2 / spread
+    factor = 1 / max(1 - squared * frame.unlabelled_share, 1e-9)
+    return Worth(squared, factor, frame.labels * factor)
+
+
+def agreement(frame: Frame, design: Design) -> float:
+    """Share of the judge's verdicts that say what people say, as the draw weighs them."""
+    weights = _weights(frame, design)
+    return float((weights * (1 - np.abs(frame.y - frame.f))).sum() / weights.sum())
+
+
+def _weights(frame: Frame, design: Design) -> Floats:
+    """How many items each label stands for."""
+    if design is Design.ODDS and frame.odds is not None:
+        return np.asarray(1 / frame.odds[frame.labelled])
+    if design is Design.BY_VERDICT:
+        place = bins(frame.judge)
+        ours = place[frame.labelled]
+        stands = {level: (place == level).sum() / (ours == level).sum() for level in np.unique(ours)}
+        return np.array([stands[level] for level in ours], dtype=np.float64)
+    return np.ones(frame.labels)
+
+
+def combined(parts: list[tuple[float, Figure]]) -> Figure:
+    """Σ W_h·θ_h over strata with shares W_h; limits are joined as MOVER joins them."""
+    value = sum(share * part.value for share, part in parts)
+    low = sqrt(sum((share * (part.value - (part.low or 0.0))) ** 2 for share, part in parts))
+    high = sqrt(sum((share * ((part.high or 0.0) - part.value)) ** 2 for share, part in parts))
+    error = sqrt(sum((share * part.error) ** 2 for share, part in parts))
+    return Figure(value, value - low, value + high, error, f"stratified_{parts[0][1].method}")
+
+
+def two_sided_p(figure: Figure, other: float) -> float | None:
+    """p of the figure being this number, by its standard error; None without one."""
+    from steelyard.metrics.stats.distributions import normal_probability
+
+    return 2 * normal_probability(-abs(figure.value - other) / figure.error) if figure.error > 0 else None

@@ -1,0 +1,158 @@
+"""Ranks that survive: simultaneous rank sets from the errors of all systems together.
+
+A figure θ_m is a system's win rate over its own comparisons, or its mean score. Its error comes from what
+each comparison adds, scaled by n/n_m: a system in few comparisons is known less well. People's votes on some
+comparisons correct the judge's on all: θ = λ·θ^J(all) − (λ·θ^J(labelled) − θ^H(labelled)), one λ for all.
+
+System m ranks above m′ where their difference exceeds c standard errors; c is the quantile of the largest
+difference among all pairs under equality, found again over the pairs that are left (step-down; Romano and
+Wolf 2005, Mogstad et al. 2024). A rank lies between 1 + the number of better and k − the number of worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask
+
+DRAWS = 20_000
+_STEPS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of systems, one row for each comparison or item; NaN where a system did not take part."""
+
+    values: Floats
+    """Rows × systems."""
+    cluster: Ints
+
+    @property
+    def rows(self) -> int:
+        return len(self.values)
+
+    def mean(self) -> Floats:
+        return np.asarray(np.nanmean(self.values, axis=0))
+
+    def influence(self) -> Floats:
+        """What each row adds to the error of each mean, times the rows: (v − θ)·n/n_m."""
+        present = ~np.isnan(self.values)
+        apart = np.where(present, self.values - self.mean(), 0.0)
+        return np.asarray(apart * (self.rows / present.sum(axis=0)))
+
+    def filter(self, rows: Mask) -> Scores:
+        return Scores(self.values[rows], self.cluster[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    figures: Floats
+    covariance: Floats
+    weight: float | None = None
+    """λ, where the judge was corrected."""
+
+    @property
+    def errors(self) -> Floats:
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def places(self) -> Ints:
+        """Rank of each system by its figure alone; 1 is the best."""
+        order = np.argsort(-self.figures, kind="stable")
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(1, len(order) + 1)
+        return places
+
+
+def covariance(influence: Floats, cluster: Ints) -> Floats:
+    """Covariance of means, from rows summed within their cluster first."""
+    known, place = np.unique(cluster, return_inverse=True)
+    sums = np.zeros((len(known), influence.shape[1]))
+    np.add.at(sums, place, influence)
+    rows, count = len(influence), len(known)
+    return np.asarray(sums.T @ sums / rows**2 * count / max(1, count - 1))
+
+
+def plain_ranking(scores: Scores) -> Ranking:
+    """By one rater alone."""
+    return Ranking(scores.mean(), covariance(scores.influence(), scores.cluster))
+
+
+def corrected_ranking(judge: Scores, people: Scores, labelled: Mask) -> Ranking:
+    """The judge on all rows, corrected by people on the labelled ones; `people` holds those alone."""
+    near, rest = judge.filter(labelled), judge.filter(~labelled)
+    j, h = near.influence(), people.influence()
+    shared, spread = float((j * h).sum()), float((j * j).sum())
+    if spread == 0 or not rest.rows:
+        return plain_ranking(people)
+    n, others = near.rows, rest.rows
+    weight = min(1.0, max(0.0, shared / ((1 + n / others) * spread)))
+    figures = weight * rest.mean() - (weight * near.mean() - people.mean())
+    influence = np.concatenate([(h - weight * j) / n, weight * rest.influence() / others])
+    clusters = np.concatenate([near.cluster, rest.cluster])
+    return Ranking(figures, covariance(influence * len(influence), clusters), weight)
+
+
+def better(ranking: Ranking, seed: int, confidence: float = 0.95) -> Mask:
+    """Whether the system of a row is shown to be better than that of a column, for all pairs at once."""
+    k = len(ranking.figures)
+    above, below = np.triu_indices(k, 1)
+    apart = ranking.figures[above] - ranking.figures[below]
+    spread = np.diag(ranking.covariance)
+    error = np.sqrt(np.maximum(spread[above] + spread[below] - 2 * ranking.covariance[above, below], 0.0))
+    known = error > 0
+    ratio = np.divide(apart, error, out=np.where(apart == 0, 0.0, np.copysign(np.inf, apart)), where=known)
+    noise = _noise(ranking.covariance, seed)
+    gaps = np.abs(noise[:, above[known]] - noise[:, below[known]]) / error[known]
+    open_pairs = np.ones(len(apart), dtype=np.bool_)
+    for _ in range(_STEPS):
+        largest = gaps[:, open_pairs[known]].max(axis=1, initial=0.0)
+        limit = float(np.quantile(largest, confidence))
+        rejected = open_pairs & (np.abs(ratio) > limit)
+        if not rejected.any():
+            break
+        open_pairs &= ~rejected
+    shown = np.zeros((k, k), dtype=np.bool_)
+    shown[above, below] = ~open_pairs & (ratio > 0)
+    shown[below, above] = ~open_pairs & (ratio < 0)
+    return shown
+
+
+def rank_sets(shown: Mask) -> list[tuple[int, int]]:
+    """Best and worst rank of each system that the data allow."""
+    worse_than, better_than = shown.sum(axis=0), shown.sum(axis=1)
+    return [(1 + int(w), len(shown) - int(b)) for w, b in zip(worse_than, better_than, strict=True)]
+
+
+def first_chances(ranking: Ranking, seed: int) -> Floats:
+    """P(first) of each system under N(θ, Σ)."""
+    drawn = ranking.figures + _noise(ranking.covariance, seed)
+    return np.asarray(np.bincount(drawn.argmax(axis=1), minlength=drawn.shape[1]) / len(drawn))
+
+
+def flip_chance(ranking: Ranking, one: int, other: int) -> float:
+    """P(the order of two systems is the other way round)."""
+    from steelyard.metrics.stats.distributions import normal_probability
+
+    cov = ranking.covariance
+    error = float(np.sqrt(max(cov[one, one] + cov[other, other] - 2 * cov[one, other], 0.0)))
+    gap = abs(float(ranking.figures[one] - ranking.figures[other]))
+    return normal_probability(-gap / error) if error else (0.5 if gap == 0 else 0.0)
+
+
+def tiers(ranking: Ranking, shown: Mask) -> list[int]:
+    """Tier of each system: a new one begins with a system that is shown to be worse than the tier's first."""
+    numbers, leader, tier = [0] * len(ranking.figures), -1, 0
+    for system in np.argsort(-ranking.figures, kind="stable").tolist():
+        if leader < 0 or shown[leader, system]:
+            leader, tier = system, tier + 1
+        numbers[system] = tier
+    return numbers
+
+
+def _noise(cov: Floats, seed: int) -> Floats:
+    values, vectors = np.linalg.eigh(cov)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(np.random.default_rng(seed).standard_normal((DRAWS, len(cov))) @ root.T)

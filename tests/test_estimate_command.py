@@ -1,0 +1,220 @@
+"""`steelyard estimate`: the figures side by side, what is assumed, and every refusal in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commands import Command
+from docs_pages import ROOT
+from planted_frames import PlantedWorld
+from steelyard.commands.estimate import benjamini_hochberg
+from test_estimation import SUPPORT
+
+SHARED = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"
+TWO_JUDGES = SHARED / "two_judges" / "verdicts.csv"
+RANDOM = ("--judge", "j", "--people", "h", "--design", "random")
+
+
+def write_support(folder: Path) -> None:
+    """600 of 4,000 answers labelled, as in the public example."""
+    rows = [pair for pair, n in zip(["11", "10", "01", "00"], SUPPORT, strict=True) for _ in range(n)]
+    rows += ["1"] * (3353 - SUPPORT[0] - SUPPORT[1])
+    rows += ["0"] * (4000 - len(rows))
+    lines = [f"{n},{row[0]},{row[1:]},{'ab'[n % 2]}\n" for n, row in enumerate(rows)]
+    (folder / "r.csv").write_text("item,j,h,stratum\n" + "".join(lines))
+
+
+def write_rows(folder: Path, header: str, rows: list[tuple[Any, ...]], name: str = "r.csv") -> None:
+    text = "".join(",".join("" if cell is None else str(cell) for cell in row) + "\n" for row in rows)
+    (folder / name).write_text(header + "\n" + text)
+
+
+def body(command: Command, *arguments: object) -> dict[str, Any]:
+    done = command("estimate", *arguments, "--json")
+    assert done.code == 0, done.err
+    return dict(json.loads(done.out))
+
+
+def test_the_sentence_and_the_three_figures(command: Command, tmp_path: Path) -> None:
+    write_support(tmp_path)
+    done = command("estimate", "r.csv", *RANDOM)
+    text = " ".join(done.out.split())
+    assert text.startswith(
+        "Of these 4,000 answers people would pass 71.5 % [68.7, 74.3]; the judge alone says 83.8 %."
+    )
+    assert "corrected 71.5 % [68.7, 74.3] 4,000 verdicts, 600 labels" in text
+    assert "labels only 71.8 % [" in text
+    assert "Worth of the judge: ρ² 0.29; 600 labels count as 793 (factor 1.32)." in text
+    paragraph = command("estimate", "r.csv", *RANDOM, "--methods").out
+    assert "the regression estimator (GREG)" in paragraph
+    found = body(command, "r.csv", *RANDOM, "--of", "population")
+    assert found["corrected"]["low"] == pytest.approx(0.68363, abs=6e-6)
+    assert (found["schema"], found["of"], found["corrected"]["method"]) == (
+        "steelyard.estimate/1",
+        "population",
+        "ppi++",
+    )
+
+
+def test_strata_each_and_together(command: Command, tmp_path: Path) -> None:
+    write_support(tmp_path)
+    found = body(command, "r.csv", *RANDOM, "--by", "stratum")
+    assert [row["name"] for row in found["strata"]] == ["a", "b"]
+    assert all(row["p"] < 0.001 for row in found["strata"])
+    drawn = body(command, "r.csv", *RANDOM[:-1], "strata")
+    parts = [row["items"] / 4000 * row["corrected"]["value"] for row in found["strata"]]
+    assert drawn["corrected"]["value"] == pytest.approx(sum(parts))
+
+
+def test_benjamini_and_hochberg_by_hand() -> None:
+    assert benjamini_hochberg([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.04, 0.04])
+
+
+def test_missing_verdicts_are_bounds(command: Command, tmp_path: Path) -> None:
+    rows = [(n, n % 2, n % 2 if n < 40 else None) for n in range(90)]
+    rows += [(n, "unreadable", None) for n in range(90, 100)]
+    write_rows(tmp_path, "item,j,h", rows)
+    found = body(command, "r.csv", *RANDOM)
+    assert (found["items"], found["missing_verdicts"]) == (90, 10)
+    low, high = found["corrected"]["low"], found["corrected"]["high"]
+    assert found["bounds"] == pytest.approx([0.9 * low, 0.9 * high + 0.1])
+
+
+def test_several_people_and_repeats_are_averaged(command: Command, tmp_path: Path) -> None:
+    lines = []
+    for n in range(40):
+        lines += [(n, "g", "judge", n % 2), (n, "g", "judge", 1)]
+        lines += [(n, "ann", "human", 4), (n, "bob", "human", 2)] if n < 20 else []
+    write_rows(tmp_path, "item,rater,kind,value", lines)
+    found = body(command, "r.csv", "--design", "random")
+    assert found["people"] == ["ann", "bob"]
+    assert found["corrected"]["value"] == pytest.approx(3.0)
+    assert found["judge_only"]["value"] == pytest.approx(0.75)
+    one = body(command, "r.csv", "--design", "random", "--people", "ann")
+    assert one["corrected"]["value"] == pytest.approx(4.0)
+
+
+def test_a_difference_of_systems_is_paired(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    hard = rng.normal(0, 2, 200)
+    rows = []
+    for system, shift in (("p", 0.5), ("q", 0.0)):
+        for n in range(200):
+            value = hard[n] + shift + rng.normal(0, 0.1)
+            rows.append((n, system, round(value + 1, 4), round(value, 4) if n % 4 == 0 else None))
+    write_rows(tmp_path, "item,system,j,h", rows)
+    both = body(command, "r.csv", *RANDOM, "--system", "p", "--versus", "q")
+    alone = body(command, "r.csv", *RANDOM, "--system", "p")
+    assert both["corrected"]["value"] == pytest.approx(0.5, abs=0.06)
+    width = both["corrected"]["high"] - both["corrected"]["low"]
+    assert width < 0.1  # two intervals of ±.5 could not be subtracted to this
+    assert alone["labels_only"]["high"] - alone["labels_only"]["low"] > 0.8
+
+
+def test_odds_that_were_recorded_name_the_design(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    y, f, _ = PlantedWorld(0.2, items=400).draw(rng)
+    odds = np.where(f == 0, 0.5, 0.1)
+    rows = [(n, int(f[n]), int(y[n]) if rng.random() < odds[n] else None, odds[n]) for n in range(400)]
+    write_rows(tmp_path, "item,j,h,p_drawn", rows)
+    found = body(command, "r.csv", *RANDOM[:4])
+    assert found["design"] == "by-verdict"
+    assert found["labels_only"] is None
+    whole = body(command, "r.csv", *RANDOM[:4], "--design", "odds")
+    assert whole["corrected"]["method"] == "horvitz_thompson"
+    assert whole["corrected"]["value"] == pytest.approx(found["corrected"]["value"], abs=0.05)
+    done = command("estimate", "r.csv", *RANDOM)
+    assert (done.code, "p_drawn records a draw by by-verdict" in done.err) == (2, True)
+
+
+def test_labels_from_elsewhere_by_rogan_and_gladen(command: Command, tmp_path: Path) -> None:
+    counts = {("1", "1"): 180, ("0", "1"): 20, ("0", "0"): 140, ("1", "0"): 60}
+    rows: list[tuple[Any, ...]] = [pair for pair, n in counts.items() for _ in range(n)]
+    rows += [("1", None)] * 400 + [("0", None)] * 600
+    write_rows(tmp_path, "item,j,h", [(n, *row) for n, row in enumerate(rows)])
+    found = body(command, "r.csv", *RANDOM[:-1], "elsewhere")
+    assert found["corrected"]["value"] == pytest.approx(1 / 6)
+    assert found["corrected"]["high"] == pytest.approx(0.262733, abs=1e-6)
+    assert found["items"] == 1000
+
+
+def test_labels_in_a_file_of_their_own(command: Command, tmp_path: Path) -> None:
+    write_rows(tmp_path, "item,j", [(n, n % 2) for n in range(60)])
+    write_rows(tmp_path, "item,value", [(n, n % 2) for n in range(20)], "labels.csv")
+    found = body(command, "r.csv", "--judge", "j", "--labels", "labels.csv", "--design", "random")
+    assert (found["labels"], found["people"]) == (20, ["people"])
+
+
+def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
+    rows = [(n, n % 2, n % 2 if n < 40 else None, "tune" if n < 20 else "test") for n in range(100)]
+    write_rows(tmp_path, "item,j,h,split", rows)
+    found = body(command, "r.csv", *RANDOM)
+    assert (found["items"], found["labels"]) == (80, 20)
+    assert found["remarks"] == ["20 items left out: the judge was tuned on them."]
+
+
+ROWS = [(n, n % 2, n % 2 if n < 40 else None) for n in range(100)]
+CHOSEN = [(n, n % 2, 0 if n % 2 == 0 and n < 60 else None) for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "arguments", "told"),
+    [
+        ("item,j,h", ROWS, RANDOM[:4], "how the labels were drawn is not recorded"),
+        ("item,j,h", ROWS, RANDOM[:2], "no human ratings found"),
+        ("item,j,h", ROWS[:8], RANDOM, "8 items with both a verdict and a label found, expected at least 10"),
+        ("item,j,h", CHOSEN, RANDOM, "expected about the same of a random draw"),
+        ("item,j,h", CHOSEN, (*RANDOM[:-1], "by-verdict"), "no label among 50 items that the judge gave 1"),
+        ("item,j,h", ROWS, (*RANDOM[:-1], "odds"), "--design odds without the odds"),
+        ("item,j,h", ROWS, (*RANDOM[:-1], "strata"), "--design strata without strata"),
+        ("item,j,h", ROWS[:40], (*RANDOM[:-1], "elsewhere"), "every judged item is labelled"),
+        ("item,j,h", [(n, n / 7, 1 if n < 40 else None) for n in range(100)],
+         (*RANDOM[:-1], "by-verdict"), "the judge gave 100 different scores"),
+        ("item,j,h", [(n, n % 2, n // 2 % 2 if n < 40 else None) for n in range(100)],
+         (*RANDOM[:-1], "elsewhere"), "are not shown to add up to more than 1"),
+        ("item,j,h", [(n, n % 5, n % 5 if n < 40 else None) for n in range(100)],
+         (*RANDOM[:-1], "elsewhere"), "expected yes or no for labels from elsewhere"),
+        ("item,system,j,h", [(n // 2, "pq"[n % 2], *row[1:]) for n, row in enumerate(ROWS)], RANDOM,
+         "found 2 systems: 'p', 'q'; expected one; name it with --system"),
+        ("item,system,j,h", [(n // 2, "pq"[n % 2], *row[1:]) for n, row in enumerate(ROWS)],
+         (*RANDOM[:-1], "by-verdict", "--system", "p", "--versus", "q"), "a difference of two systems needs"),
+        ("item,system_a,system_b,j,h", [(n, "p", "q", "a", "b") for n in range(40)], RANDOM,
+         "found 2 systems: 'p', 'q'; expected one; name it with --system"),
+        ("item,criterion,j,h", [(n // 2, "cd"[n % 2], *row[1:]) for n, row in enumerate(ROWS)], RANDOM,
+         "found 2 criteria: 'c', 'd'; expected one; name it with --criterion"),
+        ("item,rater,kind,value", [(n, r, "judge", 1) for n in range(20) for r in "gh"],
+         ("--people", "h", "--judge", "g"), "labels by a model are no labels by people"),
+        ("item,rater,kind,value", [(n, *r, 1) for n in range(20) for r in (("g", "judge"), ("a", "human"))],
+         ("--judge", "a"), "rater 'a' is of kind human, expected a judge"),
+        ("item,j,h", ROWS, (*RANDOM, "--where", "j=7"), "none of 100 rows fits where"),
+    ],
+)  # fmt: skip
+def test_a_claim_that_the_labels_do_not_carry_is_refused(
+    command: Command, tmp_path: Path, header: str, rows: list[Any], arguments: tuple[str, ...], told: str
+) -> None:
+    write_rows(tmp_path, header, rows)
+    done = command("estimate", "r.csv", *arguments)
+    assert (done.code, done.out) == (2, ""), done
+    assert len(done.err.strip().splitlines()) == 1
+    assert told in done.err
+
+
+@pytest.mark.skipif(not TWO_JUDGES.exists(), reason="the data of two judges are not here")
+@pytest.mark.parametrize(("judge", "says"), [("gpt-5.2", 0.705), ("gpt-4o-mini", 0.225)])
+def test_two_judges_two_winners(command: Command, judge: str, says: float) -> None:
+    found = body(
+        command,
+        TWO_JUDGES,
+        *("--columns", "item=id,system_a=model_a,system_b=model_b", "--where", f"judge={judge}"),
+        *("--judge", "judge_pick", "--people", "human_winner", "--design", "random"),
+        *("--system", "claude-opus-4-20250514", "--versus", "qwen3-235b-a22b-no-thinking"),
+    )
+    assert found["items"] == 275
+    assert found["corrected"]["value"] == pytest.approx(0.400)
+    assert found["judge_only"]["value"] == pytest.approx(says, abs=6e-4)

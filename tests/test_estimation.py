@@ -1,0 +1,241 @@
+"""Estimators by design: published figures, cases by hand, identities, and coverage on planted judges."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from planted_frames import PlantedWorld, coverage
+from steelyard.estimation.designs import (
+    Design,
+    combined,
+    corrected,
+    judge_only,
+    labels_only,
+    recorded_design,
+    worth,
+)
+from steelyard.estimation.frame import Figure, Frame
+from steelyard.estimation.known_odds import horvitz_thompson
+from steelyard.estimation.post_stratified import post_stratified
+from steelyard.estimation.random_draw import greg, ppi, ppi_weight
+from steelyard.estimation.rogan_gladen import allocation, rogan_gladen, separates
+
+SUPPORT = (416, 90, 15, 79)
+"""Labelled items of a public example by (judge, people): pass-pass, pass-fail, fail-pass, fail-fail."""
+TWO_JUDGES = {
+    ("flash", "gpt-4o-mini"): (38, 95, 30, 162),
+    ("flash", "gpt-5.2"): (74, 59, 84, 108),
+    ("pro", "gpt-4o-mini"): (11, 54, 33, 178),
+    ("pro", "gpt-5.2"): (35, 30, 64, 147),
+    ("qwen", "gpt-4o-mini"): (28, 82, 34, 131),
+    ("qwen", "gpt-5.2"): (78, 32, 116, 49),
+}
+"""Comparisons by (people, judge) for one system: 11, 10, 01, 00."""
+
+
+def support() -> Frame:
+    """600 of 4,000 answers labelled; the judge passes 3,353."""
+    judge = np.repeat([1.0, 1.0, 0.0, 0.0], SUPPORT)
+    people = np.repeat([1.0, 0.0, 1.0, 0.0], SUPPORT)
+    passes = 3353 - SUPPORT[0] - SUPPORT[1]
+    rest = 4000 - sum(SUPPORT)
+    judge = np.concatenate([judge, np.ones(passes), np.zeros(rest - passes)])
+    return Frame(judge, np.concatenate([people, np.full(rest, np.nan)]), np.arange(4000))
+
+
+def limits(figure: Figure) -> tuple[float, float]:
+    assert figure.low is not None
+    assert figure.high is not None
+    return figure.low, figure.high
+
+
+def test_greg_and_ppi_of_the_public_example() -> None:
+    frame = support()
+    assert judge_only(frame).value == pytest.approx(0.83825)
+    assert greg(frame, 0.0).value == pytest.approx(0.71833, abs=5e-6)
+    assert ppi_weight(frame) == pytest.approx(0.54956, abs=5e-6)
+    assert ppi(frame).value == pytest.approx(0.71505, abs=5e-6)
+    assert limits(ppi(frame)) == pytest.approx((0.68363, 0.74646), abs=6e-6)
+    assert greg(frame).value == pytest.approx(0.71497, abs=5e-6)
+    assert limits(greg(frame)) == pytest.approx((0.68684, 0.74310), abs=6e-6)
+    assert corrected(frame, Design.RANDOM) == greg(frame)
+    assert corrected(frame, Design.RANDOM, population=True) == ppi(frame)
+
+
+def test_rogan_gladen_and_its_allocation_as_published() -> None:
+    figure = rogan_gladen((400, 1000), (180, 200), (140, 200))
+    assert figure.value == pytest.approx(0.166667, abs=5e-7)
+    assert limits(figure) == pytest.approx((0.056351, 0.262733), abs=5e-7)
+    assert allocation(200, 0.4, 0.7, 0.9, 10) == (136, 64)
+
+
+@pytest.mark.parametrize("pair", TWO_JUDGES, ids="-".join)
+def test_two_judges_of_the_same_pairs(pair: tuple[str, str]) -> None:
+    both, people, judge, neither = TWO_JUDGES[pair]
+    n = both + people + judge + neither
+    y = np.repeat([1.0, 1.0, 0.0, 0.0], TWO_JUDGES[pair])
+    f = np.repeat([1.0, 0.0, 1.0, 0.0], TWO_JUDGES[pair])
+    frame = Frame(f, y, np.arange(n))
+    # Everything is labelled: the corrected figure is people's own, without a width, whoever judges.
+    figure = corrected(frame, Design.RANDOM)
+    assert figure.value == pytest.approx((both + people) / n)
+    assert limits(figure) == pytest.approx((figure.value, figure.value))
+    found = worth(frame, Design.RANDOM)
+    assert found is not None
+    assert round(found.rho_squared, 2) <= 0.04
+
+
+def test_two_judges_name_two_winners() -> None:
+    shares = {
+        pair: ((both + people) / 275, (both + judge) / 275)
+        for pair, (both, people, judge, _) in TWO_JUDGES.items()
+        if pair[0] == "qwen"
+    }
+    assert shares["qwen", "gpt-5.2"] == pytest.approx((0.400, 0.7055), abs=5e-4)
+    assert shares["qwen", "gpt-4o-mini"] == pytest.approx((0.400, 0.2255), abs=5e-4)
+
+
+def test_without_weight_the_labels_stand_alone() -> None:
+    frame = support()
+    assert greg(frame, 0.0).value == frame.y.mean()
+    error = sqrt(0.85 * frame.y.var(ddof=1) / 600)
+    assert greg(frame, 0.0).error == pytest.approx(error)
+
+
+def test_a_perfect_judge_leaves_the_sampling_error_alone() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(3, 1, 500)
+    people = np.where(np.arange(500) < 60, scores, np.nan)
+    frame = Frame(scores, people, np.arange(500))
+    assert greg(frame).error == pytest.approx(0, abs=1e-9)
+    assert greg(frame).value == pytest.approx(scores.mean())
+    # Of the population, the error is that of 500 items.
+    assert ppi(frame, 1.0).error == pytest.approx(scores.std(ddof=1) / sqrt(440), rel=0.15)
+
+
+def test_post_stratification_by_hand() -> None:
+    # Judge passes 80 of 100; people pass 9 of 10 drawn passes and 2 of 10 drawn fails.
+    judge = np.concatenate([np.ones(80), np.zeros(20)])
+    people = np.full(100, np.nan)
+    people[:10], people[80:90] = [1] * 9 + [0], [1, 1] + [0] * 8
+    figure = post_stratified(Frame(judge, people, np.arange(100)), population=True)
+    assert figure.value == pytest.approx(0.8 * 0.9 + 0.2 * 0.2)
+    # Wilson: 9/10 [.5958, .9821], 2/10 [.0567, .5098]; between levels .8·.14² + .2·.56² over 100.
+    between = 1.959964**2 * (0.8 * 0.14**2 + 0.2 * 0.56**2) / 100
+    low = 0.76 - sqrt((0.8 * (0.9 - 0.59585)) ** 2 + (0.2 * (0.2 - 0.05668)) ** 2 + between)
+    high = 0.76 + sqrt((0.8 * (0.98212 - 0.9)) ** 2 + (0.2 * (0.50984 - 0.2)) ** 2 + between)
+    assert limits(figure) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_for_a_binary_judge_post_stratification_is_regression() -> None:
+    frame = support()
+    assert post_stratified(frame).value == pytest.approx(greg(frame).value)
+
+
+def test_levels_with_many_scores_and_no_miss_keep_a_width() -> None:
+    # 30 labels, all passes: the regression has no residual, the score interval has.
+    people = np.full(1000, np.nan)
+    people[::34] = 1.0
+    frame = Frame(np.linspace(0, 1, 1000), people, np.arange(1000))
+    figure = corrected(frame, Design.RANDOM)
+    assert greg(frame).error == 0
+    assert limits(figure.within((0, 1)))[0] < 0.92
+
+
+def test_known_odds_by_hand() -> None:
+    # Two of four items, drawn with odds ½: f̄ = ½, residuals 1 and 0, each counts for two.
+    frame = Frame(
+        np.array([0.0, 1.0, 0.0, 1.0]), np.array([1.5, 1.0, np.nan, np.nan]), np.arange(4), np.full(4, 0.5)
+    )
+    figure = horvitz_thompson(frame)
+    assert figure.value == pytest.approx(0.5 + (1.5 / 0.5) / 4)
+    assert figure.error == pytest.approx(sqrt(0.5 * 1.5**2 / 0.25) / 4)
+
+
+def test_what_recorded_odds_amount_to() -> None:
+    judge, people = np.array([0.0, 0.0, 1.0, 1.0]), np.full(4, np.nan)
+
+    def design(*odds: float) -> Design:
+        return recorded_design(Frame(judge, people, np.arange(4), np.array(odds)))
+
+    assert design(0.3, 0.3, 0.3, 0.3) is Design.RANDOM
+    assert design(0.3, 0.3, 0.1, 0.1) is Design.BY_VERDICT
+    assert design(0.3, 0.2, 0.1, 0.1) is Design.ODDS
+
+
+def test_tasks_widen_the_interval() -> None:
+    world = PlantedWorld(0.3, per_task=10)
+    y, f, task = world.draw(np.random.default_rng(3))
+    # Whole tasks are labelled, so that their items say much the same.
+    people = np.where(task < 30, y, np.nan)
+    one_each = Frame(f, people, np.arange(len(y)))
+    by_task = Frame(f, people, task)
+    for population in (False, True):
+        assert greg(by_task).error > 1.2 * greg(one_each).error
+        wide = labels_only(by_task, Design.RANDOM, population=population)
+        narrow = labels_only(one_each, Design.RANDOM, population=population)
+        assert wide is not None
+        assert narrow is not None
+        assert wide.error > 1.2 * narrow.error
+
+
+def test_strata_are_added_by_their_shares() -> None:
+    parts = [(0.75, Figure(0.8, 0.7, 0.9, 0.05, "greg")), (0.25, Figure(0.4, 0.2, 0.6, 0.1, "greg"))]
+    whole = combined(parts)
+    assert whole.value == pytest.approx(0.7)
+    assert whole.error == pytest.approx(sqrt((0.75 * 0.05) ** 2 + (0.25 * 0.1) ** 2))
+    assert limits(whole)[1] - 0.7 == pytest.approx(sqrt(0.075**2 + 0.05**2))
+
+
+def test_worth_is_one_over_what_the_judge_leaves() -> None:
+    frame = support()
+    found = worth(frame, Design.RANDOM)
+    assert found is not None
+    rho = np.corrcoef(frame.y, frame.f)[0, 1]
+    assert found.factor == pytest.approx(1 / (1 - rho**2 * 0.85))
+    constant = Frame(np.ones(20), np.where(np.arange(20) < 10, 1.0, np.nan), np.arange(20))
+    assert worth(constant, Design.RANDOM) is None
+
+
+def test_a_judge_that_tells_nothing_does_not_separate() -> None:
+    assert separates((18, 20), (14, 20))
+    assert not separates((10, 20), (10, 20))
+    assert not separates((12, 20), (11, 20))
+
+
+def test_limits_stop_at_the_scale_and_say_so() -> None:
+    figure = Figure(0.98, 0.94, 1.02, 0.02, "greg").within((0.0, 1.0))
+    assert limits(figure) == (0.94, 1.0)
+    assert figure.clamped
+    assert not Figure(0.5, 0.4, 0.6, 0.05, "greg").within((0.0, 1.0)).clamped
+
+
+DESIGNS = (Design.RANDOM, Design.BY_VERDICT, Design.ODDS)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("fail", [0.05, 0.5])
+def test_intervals_cover_on_planted_judges(design: Design, fail: float) -> None:
+    for per_task in (1, 5):
+        rate = coverage(PlantedWorld(fail, per_task=per_task, items=1000), design, 100, 120)
+        assert rate >= 0.95 - 2.6 * sqrt(0.95 * 0.05 / 120)
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("population", [False, True], ids=["items", "population"])
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("labels", [30, 100, 300])
+def test_coverage_over_designs_sizes_and_tasks(
+    design: Design, labels: int, population: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for fail in (0.02, 0.05, 0.2, 0.5):
+        for per_task in (1, 5, 10):
+            for hit, alarm in ((0.9, 0.1), (0.7, 0.05)):
+                world = PlantedWorld(fail, hit, alarm, per_task=per_task)
+                rate = coverage(world, design, labels, 1000, population=population)
+                with capsys.disabled():
+                    print(f"\n{design} n {labels} fail {fail} task {per_task}: {rate:.3f}", end="")
+                assert rate >= 0.93 - 2 * sqrt(0.93 * 0.07 / 1000)

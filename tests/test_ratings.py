@@ -1,0 +1,197 @@
+"""The table of ratings: long and wide tables, kinds that are never guessed, and what a file supports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import Command
+from steelyard.commands.rating_files import load_ratings, rating_checks
+from steelyard.errors import ConfigError, DataError
+from steelyard.importing.ratings import Rating, RatingColumns, RatingsTable, read_ratings
+
+LONG = "item,rater,kind,value,task,run\n1,gpt,judge,pass,t1,\n1,ann,human,1,t1,\n2,gpt,judge,0,t1,\n"
+
+
+def written(folder: Path, text: str, name: str = "r.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(folder: Path, text: str, name: str = "r.csv", **how: str | list[str] | None) -> RatingsTable:
+    return read_ratings(written(folder, text, name), RatingColumns.parse(**how))  # type: ignore[arg-type]
+
+
+def test_a_long_table(tmp_path: Path) -> None:
+    table = read(tmp_path, LONG)
+    assert table.ratings == (
+        Rating("1", "gpt", "judge", 1.0, task="t1"),
+        Rating("1", "ann", "human", 1.0, task="t1"),
+        Rating("2", "gpt", "judge", 0.0, task="t1"),
+    )
+    assert table.raters("judge") == {"gpt": 2}
+
+
+def test_jsonl_and_parquet_say_the_same_as_csv(tmp_path: Path) -> None:
+    rows = [
+        {"item": "1", "rater": "gpt", "kind": "LLM_JUDGE", "value": True, "p_drawn": 0.5},
+        {"item": "1", "rater": "ann", "kind": "HUMAN", "value": 0, "p_drawn": 0.5},
+    ]
+    lines = read(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "r.jsonl")
+    expected = (
+        Rating("1", "gpt", "judge", 1.0, p_drawn=0.5),
+        Rating("1", "ann", "human", 0.0, p_drawn=0.5),
+    )
+    assert lines.ratings == expected
+    pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    stored = [{**row, "value": float(row["value"])} for row in rows]  # type: ignore[arg-type]
+    parquet.write_table(pyarrow.Table.from_pylist(stored), tmp_path / "r.parquet")
+    assert read_ratings(tmp_path / "r.parquet", RatingColumns()).ratings == expected
+
+
+def test_a_wide_table_by_named_columns(tmp_path: Path) -> None:
+    text = "id,verdict,human,topic\nx,good,yes,a\ny,bad,,b\nz,,no,b\n"
+    table = read(
+        tmp_path,
+        text,
+        columns="item=id,stratum=topic",
+        judges=["verdict"],
+        people=["human"],
+        values="good=1,bad=0",
+    )
+    assert table.ratings == (
+        Rating("x", "verdict", "judge", 1.0, stratum="a"),
+        Rating("x", "human", "human", 1.0, stratum="a"),
+        Rating("y", "verdict", "judge", 0.0, stratum="b"),
+        Rating("z", "verdict", "judge", None, stratum="b"),  # no verdict is no 0
+        Rating("z", "human", "human", 0.0, stratum="b"),
+    )
+    assert table.remarks == ("1 verdict of judges missing, which count as bounds.",)
+
+
+def test_comparisons_know_both_systems(tmp_path: Path) -> None:
+    text = "n,model_a,model_b,human,j\n1,p,q,model_a,B\n2,q,p,tie_bothbad,tie\n"
+    columns = "item=n,system_a=model_a,system_b=model_b"
+    table = read(tmp_path, text, columns=columns, judges=["j"], people=["human"])
+    assert [(r.system, r.versus, r.rater, r.value) for r in table.ratings] == [
+        ("p", "q", "j", 0.0),
+        ("p", "q", "human", 1.0),
+        ("q", "p", "j", 0.5),
+        ("q", "p", "human", 0.5),
+    ]
+    assert table.systems == ["p", "q"]
+
+
+def test_repeats_of_a_judge_are_numbered(tmp_path: Path) -> None:
+    table = read(tmp_path, "item,rater,kind,value\n1,g,judge,1\n1,g,judge,0\n")
+    assert [rating.run for rating in table.ratings] == ["", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("item,rater,kind,value\n1,gpt,,1\n", "rater 'gpt' is of kind '', expected human, judge or code"),
+        ("item,rater,kind,value\n1,gpt,model,1\n", "the kind is never guessed"),
+        ("item,rater,kind,value\n1,,judge,1\n", "row 1: the rater is empty"),
+        ("item,rater,kind,value\n,g,judge,1\n", "row 1: the item is empty"),
+        ("item,rater,kind,value\n1,g,judge,superb\n", "holds 'superb', expected a number"),
+        ("item,rater,kind\n1,g,judge\n", "columns rater and kind without value"),
+        ("item,rater,kind,value\n1,ann,human,1\n1,ann,human,0\n", "ann rated item '1' twice"),
+        ("item,rater,kind,value,run\n1,g,judge,1,a\n1,g,judge,0,a\n", "twice in run 'a'"),
+        ("item,rater,kind,value,p_drawn\n1,g,judge,1,0\n", "p_drawn is '0', expected the item's chance"),
+        ("id,verdict\n1,1\n", "no columns rater and kind, expected who rated"),
+    ],
+)
+def test_a_table_that_says_too_little_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(DataError, match=r".") as caught:
+        read(tmp_path, text)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"columns": "itm=id"}, "unknown key 'itm' (did you mean 'item'?)"),
+        ({"values": "good=much"}, "--values: "),
+        ({"where": "split"}, "--where: found 'split'"),
+    ],
+)
+def test_a_wrong_option_is_refused(tmp_path: Path, how: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=r".") as caught:
+        read(tmp_path, LONG, **how)  # type: ignore[arg-type]
+    assert told in str(caught.value)
+
+
+def checks(table: RatingsTable) -> dict[str, tuple[str, str]]:
+    return {check.subject: (check.state, check.found) for check in rating_checks(table)}
+
+
+def test_what_a_file_without_people_supports(tmp_path: Path) -> None:
+    rows = "item,rater,kind,value,system\n1,g,judge,1,p\n1,g,judge,0,q\n"
+    found = checks(read(tmp_path, rows))
+    assert found["correction"] == (
+        "absent",
+        "no human ratings: agreement and correction are not possible",
+    )
+    assert found["ranking"] == ("ok", "2 systems: `steelyard leaderboard`")
+
+
+def test_what_labels_support(tmp_path: Path) -> None:
+    found = checks(read(tmp_path, LONG + "1,bob,human,0,t1,\n3,ann,human,0,t1,\n"))
+    assert found["ratings"] == ("ok", "5 ratings of 3 items")
+    assert found["people"] == ("ok", "ann (2), bob (1)")
+    assert found["correction"] == ("ok", "1 item judged and labelled; say how they were drawn with --design")
+    assert found["agreement"][0] == "ok"
+    assert found["ranking"][0] == "absent"
+    apart = checks(read(tmp_path, "item,rater,kind,value\n1,g,judge,1\n2,ann,human,1\n"))
+    assert "only with labels from elsewhere" in apart["correction"][1]
+
+
+def test_doctor_says_what_a_file_supports(command: Command, tmp_path: Path) -> None:
+    written(tmp_path, LONG)
+    done = command("doctor", "r.csv")
+    assert done.code == 0
+    assert "1 item judged and labelled" in " ".join(done.out.split())
+    written(tmp_path, "id,j,h\n1,1,0\n", "wide.csv")
+    assert command("doctor", "wide.csv").code == 2
+    done = command("doctor", "wide.csv", "-j", "j", "--people", "h", "--columns", "item=id")
+    assert done.code == 0
+    assert "h (1)" in done.out
+
+
+def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"how {n}?,so {n},{n % 2}\n" for n in range(30))
+    written(tmp_path, "q,a,ok\n" + rows, "items.csv")
+    written(tmp_path, "What is asked for counts.\n", "rubric.md")
+    made = command(
+        *("measure", "-j", "planted/rater", "--data", "items.csv", "--scale", "binary", "--out", "run"),
+        *("--columns", "request=q,response=a,label=ok", "--rubric", "rubric.md"),
+        *("-p", "stochastic_stability"),
+    )
+    assert made.code == 0, made.err
+    bare = load_ratings(tmp_path / "run", RatingColumns())
+    assert set(bare.raters("judge")) == {"planted/rater"}
+    assert bare.raters("human") == {}  # whether a label is a person's is said, not guessed
+    told = load_ratings(tmp_path / "run", RatingColumns(people=("label",)))
+    assert told.raters("human") == {"label": 30}
+    with pytest.raises(ConfigError, match="no people 'ann' in a run folder"):
+        load_ratings(tmp_path / "run", RatingColumns(people=("ann",)))
+    with pytest.raises(ConfigError, match=r"no results\.jsonl found"):
+        load_ratings(tmp_path, RatingColumns())
+    done = command("estimate", "run", "--people", "label", "--design", "random")
+    assert done.code == 0, done.err
+    body = json.loads((tmp_path / "run" / "estimate.json").read_text())
+    assert body["corrected"]["value"] == pytest.approx(0.5)  # every item is labelled
+    written(tmp_path, "corrected_pass_rate: {min: 0.4}\nflags: allow\n", "policy.yaml")
+    gated = command("gate", "run", "--policy", "policy.yaml")
+    assert (gated.code, "corrected pass rate" in gated.out) == (0, True), gated.err
+    written(tmp_path, "corrected_pass_rate: {min: 0.6}\nflags: allow\n", "policy.yaml")
+    assert command("gate", "run", "--policy", "policy.yaml").code == 3
+    results = tmp_path / "run" / "results.jsonl"
+    results.write_text(results.read_text() + "\n")
+    stale = command("gate", "run", "--policy", "policy.yaml")
+    assert (stale.code, "made of other results" in stale.err) == (2, True)
