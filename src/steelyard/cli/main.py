@@ -197,7 +197,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "probes": ("steelyard probes", "steelyard probes ladder typos"),
     "judges": ("steelyard judges",),
     "study": ("steelyard study convert config.yml --out study.yaml",),
-    "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie"),
     "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie", "steelyard doctor ratings.jsonl"),
 }
 """Command to lines that work as they stand, beside the files that they name."""
