@@ -27,6 +27,7 @@ from steelyard.metrics.remedies.jury_selection import (
     best_judge,
     choose_jury_of_three,
     halves,
+    judges_with_verdicts,
     jury_of,
     subject,
 )
@@ -191,9 +192,10 @@ def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
 
 def _every_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> Iterator[Estimate]:
     """Each trio of four judges or more, on all inputs; of many judges there would be too many."""
-    if not SIZE < len(judges) <= MOST_JUDGES:
+    candidates = judges_with_verdicts(base, judges)
+    if not SIZE < len(candidates) <= MOST_JUDGES:
         return
-    trios = list(combinations(judges, SIZE))
+    trios = list(combinations(candidates, SIZE))
     note = f"one of {len(trios)} trios on the same inputs: the best of them looks better than it is"
     for trio in trios:
         here = context.for_subgroup(**members(trio))
