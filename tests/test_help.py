@@ -57,6 +57,10 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     (folder / "items.csv").write_text(ITEMS)
     (folder / "rubric.md").write_text("What is asked for counts, and nothing else.\n")
     (folder / "study.yaml").write_text("judges: [planted/probit]\nprobes: [vacuum]\n")
+    (folder / "config.yml").write_text(
+        "admin: {module_name: m, dataset_config: {dataset_name: items.csv}, "
+        "evaluation_config: {template: single_judge, autograder_model_name: openai/gpt-4o}}\n"
+    )
     (folder / "policy.yaml").write_text("unreadable_rate: {max: 0.2}\n")
     call = {"judge": "j", "probe": "position", "task": "t", "pair": "p", "first": "u", "answer": "1"}
     (folder / "verdicts.jsonl").write_text(

@@ -37,6 +37,7 @@ COMMANDS = {
     "serve-planted": "steelyard.cli.planted:serve_planted",
     "probes": "steelyard.cli.lists:probes",
     "judges": "steelyard.cli.lists:judges",
+    "study": "steelyard.cli.convert:study",
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
@@ -199,6 +200,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "serve-planted": ("steelyard serve-planted planted/probit --port 8765",),
     "probes": ("steelyard probes", "steelyard probes ladder typos"),
     "judges": ("steelyard judges",),
+    "study": ("steelyard study convert config.yml --out study.yaml",),
     "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie", "steelyard doctor ratings.jsonl"),
 }
 """Command to lines that work as they stand, beside the files that they name."""
