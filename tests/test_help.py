@@ -75,6 +75,10 @@ def prepare(name: str, command: Command, folder: Path) -> None:
         "item,system_a,system_b,verdict,human\n"
         + "".join(f"{n},p,q,{'ab'[n % 2]},{'ab'[n % 3 > 0] if n < 30 else ''}\n" for n in range(60))
     )
+    (folder / "anchors.csv").write_text(
+        "item,old,new\n" + "".join(f"{n},{n % 2},{n % 3 and n % 2}\n" for n in range(60))
+    )
+    (folder / "history.csv").write_text("period,value,items\nMay,0.78,500\n")
     (folder / "ratings.jsonl").write_text('{"item": "1", "rater": "j", "kind": "judge", "value": 1}\n')
     pairs = ("measure", "-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum")
     made = {
