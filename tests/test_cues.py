@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from steelyard.core.foreign_code import without_code
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import Design
@@ -110,3 +111,47 @@ def test_options_choose_the_cues():
     for wrong in ([], "padding", ["paddding"], ["padding", "padding"], [3]):
         with pytest.raises(ConfigError, match="probe 'tradeoff'"):
             Tradeoff(cues=wrong)
+
+
+def test_own_cues_stand_before_or_after_the_worse_text_or_come_from_a_function(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shouts.py").write_text("def shout(text):\n    return text.upper()\n", encoding="utf-8")
+    cues = [
+        {"name": "footer", "append": "Sent from my phone."},
+        {"name": "greeting", "prepend": "Dear reader,"},
+        {"name": "shout", "function": "shouts.py:shout"},
+    ]
+    seen = {s.stimulus.kind: s.stimulus for s in shown("quick", cues=cues) if s.stimulus.delta == 1}
+    assert seen["footer"].texts[1].endswith("\n\nSent from my phone.")
+    assert seen["greeting"].texts[1].startswith("Dear reader,\n\n")
+    assert seen["shout"].texts[1].isupper()
+    assert not any("phone" in one.texts[0] or one.texts[0].isupper() for one in seen.values())
+
+
+def test_a_plan_runs_no_function_of_a_cue(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text("raise SystemExit('ran')\n", encoding="utf-8")
+    cue = {"name": "bad", "function": "bad.py:nothing"}
+    with without_code():
+        assert shown("quick", cues=[cue])
+    (tmp_path / "bad.py").write_text("def nothing(text):\n    return None\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"cue function bad.py:nothing gave None, expected a text"):
+        shown("quick", cues=[cue])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "footer"},
+        {"append": "x"},
+        {"name": "footer", "append": "x", "prepend": "y"},
+        {"name": "footer", "append": " "},
+        {"name": "padding", "append": "x"},
+        {"name": "Footer!", "append": "x"},
+        {"name": "footer", "append": "x", "dose": "2"},
+        {"name": "shout", "function": "shouts.py"},
+    ],
+)
+def test_an_own_cue_that_can_not_be_built_is_refused(wrong):
+    with pytest.raises(ConfigError, match="probe 'tradeoff': cues"):
+        Tradeoff(cues=[wrong])

@@ -36,7 +36,8 @@ def test_rules_are_parsed_and_spelled_back() -> None:
     assert parse_rule(" target_sensitivity @ delta = 1 > .8 ") == DecisionRule(
         "target_sensitivity", ">", 0.8, 1.0
     )
-    for text in ("dark_current<0.1", "target_sensitivity@delta=0.5>0.8"):
+    assert parse_rule("worth@cue=padding<1") == DecisionRule("cue_worth", "<", 1.0, cue="padding")
+    for text in ("dark_current<0.1", "target_sensitivity@delta=0.5>0.8", "cue_worth@cue=bullets>2"):
         assert str(parse_rule(text)) == text
 
 
@@ -51,6 +52,10 @@ def test_rules_are_parsed_and_spelled_back() -> None:
         ("dark_current<1e", "expected a number between 0 and 1"),
         ("dark_current@delta=1<0.1", "has no quality step"),
         ("target_sensitivity>0.8", "write target_sensitivity@delta=1"),
+        ("dark_current@cue=padding<0.1", "dark_current has no cue; leave @cue out"),
+        ("cue_worth<1", "write cue_worth@cue=padding<1, with one of padding"),
+        ("cue_worth@cue=footer<1", "write cue_worth@cue=padding<1"),
+        ("cue_worth@cue=padding<0.5", "expected a step that is shown: 1, 2, 3 or 5"),
     ],
 )
 def test_wrong_rules_are_refused_in_a_sentence(text: str, told: str) -> None:
@@ -94,6 +99,19 @@ def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
     assert json.loads(again.stdout) == [
         found[name] for name in ("planted/tie", "planted/first", "planted/probit")
     ]
+
+
+@pytest.mark.parametrize(("worth", "verdict", "holds"), [(0, "below", True), (3, "above", False)])
+def test_a_worth_is_decided_at_a_step_of_quality(
+    steelyard, tmp_path: Path, worth: float, verdict: str, holds: bool
+) -> None:
+    rule = "cue_worth@cue=padding<1"
+    steelyard(
+        "measure", "--decide", rule, "-j", f"planted/probit?s=1.5&worth={worth}", "--out", tmp_path / "run"
+    )
+    decision = log(tmp_path / "run", rule)["planted/probit"]
+    assert (decision["verdict"], decision["holds"]) == (verdict, holds)
+    assert decision["calls"] <= 48
 
 
 def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def needed(name: str, folder: Path) -> list[object]:
         "overall": ["run"],
         "gate": ["run"],
         "estimate": ["v.jsonl"],
+        "leaderboard": ["v.jsonl"],
         "import": ["v.jsonl", "--out", "imported"],
         "serve-planted": ["planted/tie"],
     }.get(name, [])

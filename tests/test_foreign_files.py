@@ -13,9 +13,10 @@ from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.cli.output import open_link
 from steelyard.core import dotenv
+from steelyard.core.foreign_code import without_code
 from steelyard.errors import DataError
 from steelyard.providers.function.python_function import code_hash, function_at
-from steelyard.providers.function.unrun_code import text_of, without_code
+from steelyard.providers.function.unrun_code import text_of
 from steelyard.providers.provider import PROVIDERS, connect, provider_info
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise

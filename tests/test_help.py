@@ -67,6 +67,10 @@ def prepare(name: str, command: Command, folder: Path) -> None:
         "item,verdict,human\n"
         + "".join(f"{n},{labels[n % 4]},{labels[n % 3] if n < 40 else ''}\n" for n in range(90))
     )
+    (folder / "votes.csv").write_text(
+        "item,system_a,system_b,verdict,human\n"
+        + "".join(f"{n},p,q,{'ab'[n % 2]},{'ab'[n % 3 > 0] if n < 30 else ''}\n" for n in range(60))
+    )
     (folder / "ratings.jsonl").write_text('{"item": "1", "rater": "j", "kind": "judge", "value": 1}\n')
     pairs = ("measure", "-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum")
     made = {

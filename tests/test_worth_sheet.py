@@ -9,6 +9,7 @@ import pytest
 
 import steelyard
 from steelyard.datasheet.findings.worth import worth_sentence
+from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.stimuli.cues import PADDING
 
@@ -85,6 +86,48 @@ def test_a_policy_limits_the_worth_of_a_cue(folder: Path) -> None:
     lax = steelyard.gate(folder, {"worth": {"cue": "padding", "max": 4}, "flags": "allow"})
     assert lax.result == "PASS"
     assert any(check.metric == "cue_worth" for check in steelyard.gate(folder).of(JUDGE))
+
+
+def worth_of(cue: str, value: float | None, low: float | None, high: float | None, **given) -> Estimate:
+    return Estimate(
+        "j", "tradeoff", "cue_worth", {"protocol": "base", "cue": cue}, "pair", value,
+        intervals=() if value is None else (Interval("x", low, high),), n_units=40, n_clusters=20, **given,
+    )  # fmt: skip
+
+
+def test_the_difference_of_two_worths_has_the_limits_of_both() -> None:
+    # Down: √(.5² + .4²) = .6403, up: √(.6² + .3²) = .6708. 1 / .6403 · t(19) = 3.27, p = .0040.
+    (row,) = compare_worths([worth_of("padding", 1.0, 0.7, 1.4)], [worth_of("padding", 2.0, 1.5, 2.6)])
+    assert row.difference == 1.0
+    assert (round(row.intervals[0].low, 4), round(row.intervals[0].high, 4)) == (0.3597, 1.6708)
+    assert (row.p, row.status, row.differs) == (pytest.approx(0.0040, abs=5e-5), "flagged", True)
+
+
+def test_worths_are_adjusted_over_cues_and_open_ends_give_no_difference() -> None:
+    alike, open_end = worth_of("bullets", 0.1, 0.0, 0.2), worth_of("typos", 1, 1, None, censored="right")
+    first = [worth_of("padding", 0.0, -0.5, 0.5), alike, open_end]
+    second = [worth_of("padding", 0.8, 0.3, 1.3), alike, open_end]
+    padding, bullets, typos = compare_worths(first, second)
+    assert padding.p < 0.05 < padding.q
+    assert padding.status == "inconclusive"
+    assert (bullets.status, bullets.said) == ("clear", "alike within the margin")
+    assert typos.difference is None
+    assert compare_worths(first[:1], second[1:]) == []
+
+
+def test_compare_shows_the_difference_of_worths(tmp_path: Path) -> None:
+    for name, worth in (("fair", 0.0), ("swayed", 2.0)):
+        steelyard.measure(
+            f"{JUDGE}?s=2&worth={worth}",
+            probes=[{"tradeoff": {"cues": ["padding"]}}],
+            profile="quick",
+            out=tmp_path / name,
+        )
+    sheet = steelyard.compare(tmp_path / "fair", tmp_path / "swayed")
+    row = next(row for row in sheet.rows if row.metric == "cue_worth" and row.group["cue"] == "padding")
+    assert row.intervals[0].low < 2.0 < row.intervals[0].high
+    assert row.differs
+    assert "worth of a cue" in " ".join(sheet.answer())
 
 
 BEATS = "a padded answer beats"

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from steelyard.authoring.generation_plan import GenerationPlan
 from steelyard.cli.output import display_path, plain
+from steelyard.core.foreign_code import without_code
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.destination import Destination
-from steelyard.providers.function.unrun_code import without_code
 from steelyard.providers.provider import destinations, model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows

@@ -204,7 +204,7 @@ def _sentence(decision: Decision) -> str:
     if decision.holds is None:
         capped = f"the cap of {pluralize(decision.cap, rule.noun)} is reached"
         why = capped if verdict == "inconclusive" else "not all calls were made"
-        return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
+        return f"{decision.judge}: {verdict}; {why}, and {rule.share_limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
     worst = (
         "" if decision.is_robust else f" Counting the excluded {rule.noun}s against it would leave it open."

@@ -30,7 +30,7 @@ def open_study(
     """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
     from steelyard.authoring.generation_plan import generation_plan
     from steelyard.cli.options import data_overrides
-    from steelyard.providers.function.unrun_code import without_code
+    from steelyard.core.foreign_code import without_code
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.study.study_file import build_study, load_config
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,9 +15,14 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
+from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.multiple_testing import compare
 from steelyard.metrics.comparison.unit_events import unit_events
+from steelyard.metrics.comparison.worths import compare_worths
+from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import MARGIN
+from steelyard.metrics.instrument.crossing import TRADEOFF
+from steelyard.metrics.instrument.worth_estimates import worth_estimates
 from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
@@ -156,9 +161,26 @@ def compare_judges(
         margin,
         reading_order(),
     )
+    worths = _worths(mine, other, seen & compared, by_name=by_name)
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
-    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p, family.faults)
+    return ComparisonSheet(
+        *sides, matched, margin, __version__, (*family.rows, *worths), family.p, family.faults
+    )
+
+
+def _worths(
+    first: Observations, second: Observations, shared: Collection[str], *, by_name: bool
+) -> list[Comparison]:
+    """Differences of the worths of cues, on the pairs that both judges were shown; none without any."""
+    sides = []
+    for rows in (first, second):
+        names = [stimulus.id if by_name else stimulus.shown_hash for stimulus in rows.shown.stimuli]
+        here = rows.filter(protocol="base", stimuli=np.isin(names, sorted(shared)))
+        if not len(here.filter(TRADEOFF)):
+            return []
+        sides.append(worth_estimates(EstimateContext.for_protocol("", TRADEOFF, "base", 0), here))
+    return compare_worths(*sides)
 
 
 def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:

@@ -13,7 +13,7 @@ from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_vari
 from steelyard.estimation.known_odds import horvitz_thompson
 from steelyard.estimation.post_stratified import bins, has_rare_labels, post_stratified
 from steelyard.estimation.random_draw import greg, ppi
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
+from steelyard.metrics.stats.distributions import normal_probability, normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
 
 
@@ -139,6 +139,4 @@ def combined(parts: list[tuple[float, Figure]]) -> Figure:
 
 def two_sided_p(figure: Figure, other: float) -> float | None:
     """p of the figure being this number, by its standard error; None without one."""
-    from steelyard.metrics.stats.distributions import normal_probability
-
     return 2 * normal_probability(-abs(figure.value - other) / figure.error) if figure.error > 0 else None

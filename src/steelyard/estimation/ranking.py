@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.metrics.stats.distributions import normal_probability
 
 DRAWS = 20_000
 _STEPS = 10
@@ -134,8 +135,6 @@ def first_chances(ranking: Ranking, seed: int) -> Floats:
 
 def flip_chance(ranking: Ranking, one: int, other: int) -> float:
     """P(the order of two systems is the other way round)."""
-    from steelyard.metrics.stats.distributions import normal_probability
-
     cov = ranking.covariance
     error = float(np.sqrt(max(cov[one, one] + cov[other, other] - 2 * cov[one, other], 0.0)))
     gap = abs(float(ranking.figures[one] - ranking.figures[other]))

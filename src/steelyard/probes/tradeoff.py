@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
@@ -13,7 +14,7 @@ from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
 from steelyard.probes import ladder
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_checklist_task
 from steelyard.stimuli.allocation import Kind
-from steelyard.stimuli.cues import CUES, PROBE, Cue, cued_pair
+from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_pair, own_cue
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
@@ -33,6 +34,9 @@ CUES_OF = {"quick": 2, "standard": 4, "full": len(CUES)}
 """How many cues of the table each profile takes where the study names none."""
 _APART = 13
 """Checklists between the first pairs of two cues."""
+_WHERE = "probe 'tradeoff': cues"
+_WAYS = ("prepend", "append", "function")
+_OWN = "{name: footer, append: TEXT}, or prepend: TEXT, or function: MODULE:NAME"
 
 
 class Tradeoff:
@@ -42,8 +46,8 @@ class Tradeoff:
     metrics = (WORTH, CROSSING, UNREADABLE_RATE, FAILED_RATE)
     forms = (PAIRWISE,)
 
-    def __init__(self, cues: Sequence[str] | None = None) -> None:
-        """`cues` are names of the table; without them the profile chooses."""
+    def __init__(self, cues: Sequence[str | Mapping[str, str]] | None = None) -> None:
+        """`cues` are names of the table, or cues of your own; without them the profile chooses."""
         self.cues = None if cues is None else _cues(cues)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
@@ -53,8 +57,8 @@ class Tradeoff:
         yield from both_orders(with_checklist_task(self.pairs(design), design), "base", design.replicates)
 
     def pairs(self, design: Design) -> Iterable[Stimulus]:
-        for cue in self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]:
-            start = _APART * (list(CUES).index(cue.name) if cue.name in CUES else len(CUES))
+        for number, cue in enumerate(self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]):
+            start = _APART * (list(CUES).index(cue.name) if cue.name in CUES else len(CUES) + number)
             for checklist, (low, high) in design.allocate(STEPS, start):
                 yield cued_pair(checklist, cue, low, high, design.seed)
 
@@ -65,13 +69,33 @@ class Tradeoff:
 
 def _cues(given: object) -> tuple[Cue, ...]:
     if not isinstance(given, (list, tuple)) or not given:
-        raise ConfigError(f"probe 'tradeoff': cues is {given!r}, expected a list such as [padding, bullets].")
-    if len({str(one) for one in given}) < len(given):
-        raise ConfigError("probe 'tradeoff': cues names one of them twice; leave one out.")
-    return tuple(_cue(one) for one in given)
+        raise ConfigError(f"{_WHERE} is {given!r}, expected a list such as [padding, bullets].")
+    cues = tuple(_cue(one) for one in given)
+    if len({cue.name for cue in cues}) < len(cues):
+        raise ConfigError(f"{_WHERE} names one of them twice; leave one out.")
+    return cues
 
 
 def _cue(given: object) -> Cue:
+    if isinstance(given, Mapping):
+        return _own_cue(given)
     if not isinstance(given, str) or given not in CUES:
-        raise ConfigError(f"probe 'tradeoff': unknown cue {given!r}; known: {', '.join(CUES)}.")
+        raise ConfigError(
+            f"{_WHERE}: unknown cue {given!r}; known: {', '.join(CUES)}, or one of your own: {_OWN}."
+        )
     return CUES[given]
+
+
+def _own_cue(given: Mapping[object, object]) -> Cue:
+    """A cue of the study file."""
+    name, ways = given.get("name"), [way for way in _WAYS if way in given]
+    known = len(ways) == 1 and set(given) == {"name", *ways} and isinstance(given[ways[0]], str)
+    if not known or not isinstance(name, str) or not str(given[ways[0]]).strip():
+        raise ConfigError(f"{_WHERE}: found {dict(given)!r}, expected {_OWN}.")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
+        raise ConfigError(f"{_WHERE}: name {name!r} is taken or no small word such as footer; take another.")
+    if ways[0] == "function" and not all(str(given["function"]).rpartition(":")):
+        raise ConfigError(
+            f"{_WHERE}: function is {given['function']!r}, expected MODULE:NAME or FILE.py:NAME."
+        )
+    return own_cue(name, ways[0], str(given[ways[0]]))

@@ -96,7 +96,7 @@ class JudgeSequence:
                 shares += [] if share is None else [share]
             self.looks.append(InterimLook.at(len(shares), excluded, calls, sum(shares)))
             self._log()
-            decided = side_of(self.rule.limit, sum(shares), len(shares))
+            decided = side_of(self.rule.share_limit, sum(shares), len(shares))
             if decided or (not is_readable and excluded >= MAX_UNREADABLE):
                 return
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -15,12 +15,15 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.errors import ConfigError
+from steelyard.metrics.instrument.crossing import TRADEOFF
+from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.columns import Pairs, neither
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.confidence_sequence import ALPHA, refuted, sequence_limits
 from steelyard.probes.probe import PAIRWISE, POINTWISE, REPEATS
 from steelyard.probes.probe_metadata import installed_probes, metrics_of, probes_in
+from steelyard.stimuli.cues import CUES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 
@@ -31,13 +34,19 @@ SAMPLED_FROM = {
     POINTWISE: "single texts of your data",
 }
 FORM = re.compile(
-    r"\s*(?P<metric>\w+)\s*(?:@\s*delta\s*=\s*(?P<delta>[0-9.]+)\s*)?(?P<side>[<>])\s*(?P<limit>[0-9.eE+-]+)\s*"
+    r"\s*(?P<metric>\w+)\s*(?:@\s*delta\s*=\s*(?P<delta>[0-9.]+)\s*)?(?:@\s*cue\s*=\s*(?P<cue>\w+)\s*)?"
+    r"(?P<side>[<>])\s*(?P<limit>[0-9.eE+-]+)\s*"
 )
+EVEN = 0.5
+"""Preference at the step that a cue is worth."""
 
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """`dark_current<0.1`, `target_sensitivity@delta=1>0.8`."""
+    """`dark_current<0.1`, `target_sensitivity@delta=1>0.8`, `cue_worth@cue=padding<1`.
+
+    A cue is worth less than a step where the worse text, which has it, wins less than even at that step.
+    """
 
     metric: str
     side: str
@@ -45,24 +54,34 @@ class DecisionRule:
     delta: float | None = None
     form: str = BUILT_IN
     """Whose stimuli are drawn: the catalogue's pairs, or pairs or single texts of the user's data."""
+    cue: str | None = None
+    """The cue whose worth is asked for, in steps; `limit` is a step at which its pairs are drawn."""
 
     def __str__(self) -> str:
         step = "" if self.delta is None else f"@delta={self.delta:g}"
-        return f"{self.metric}{step}{self.side}{self.limit:g}"
+        cue = "" if self.cue is None else f"@cue={self.cue}"
+        return f"{self.metric}{step}{cue}{self.side}{self.limit:g}"
 
     @property
     def probe(self) -> str:
-        return decidable(self.form)[self.metric][0]
+        return TRADEOFF if self.cue is not None else decidable(self.form)[self.metric][0]
 
     @property
     def figure(self) -> Metric:
-        return decidable(self.form)[self.metric][1]
+        return WORTH if self.cue is not None else decidable(self.form)[self.metric][1]
+
+    @property
+    def share_limit(self) -> float:
+        """What the mean over the pairs is held against."""
+        return self.limit if self.cue is None else EVEN
 
     @property
     def noun(self) -> str:
         return "row" if self.form == POINTWISE else "pair"
 
     def concerns(self, stimulus: Stimulus) -> bool:
+        if self.cue is not None:
+            return (stimulus.probe, stimulus.kind, stimulus.delta) == (TRADEOFF, self.cue, self.limit)
         figure = self.figure
         return (
             stimulus.probe == (ORIGINAL if self.form == POINTWISE else self.probe)
@@ -73,6 +92,8 @@ class DecisionRule:
 
     def share(self, columns: Pairs | Scores) -> Floats:
         """What each complete pair or call contributes: its event, or the share of its calls with it."""
+        if isinstance(columns, Pairs) and self.cue is not None:
+            return np.asarray(np.where(neither(columns.calls), EVEN, columns.wins("v")).mean(axis=1))
         events = self.figure.events(columns).astype(np.float64)
         return np.asarray(events.reshape(len(columns), -1).mean(axis=1))
 
@@ -103,6 +124,10 @@ def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
     if match is None:
         raise wrong("expected metric<limit or metric>limit, such as dark_current<0.10")
     metric, delta = match["metric"], match["delta"]
+    if metric in (WORTH.id, "worth"):
+        return _worth_rule(match, form, wrong)
+    if match["cue"] is not None:
+        raise wrong(f"{metric} has no cue; leave @cue out")
     known = decidable(form)
     if metric not in known:
         elsewhere = [other for other in (BUILT_IN, PAIRWISE, POINTWISE) if metric in decidable(other)]
@@ -118,6 +143,16 @@ def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
     if delta is not None and not by_step:
         raise wrong(f"{metric} has no quality step; leave @delta out")
     return DecisionRule(metric, match["side"], limit, step, form)
+
+
+def _worth_rule(match: re.Match[str], form: str, wrong: Callable[[str], ConfigError]) -> DecisionRule:
+    cue, limit = match["cue"], _number(match["limit"])
+    if form != BUILT_IN or match["delta"] is not None or cue not in CUES:
+        example = f"write {WORTH.id}@cue=padding<1, with one of {', '.join(CUES)}"
+        raise wrong(f"{WORTH.id} belongs to a cue of {SAMPLED_FROM[BUILT_IN]}; {example}")
+    if limit not in (1.0, 2.0, 3.0, 5.0):
+        raise wrong(f"found the limit {match['limit']}, expected a step that is shown: 1, 2, 3 or 5")
+    return DecisionRule(WORTH.id, match["side"], limit, cue=cue)
 
 
 def _number(text: str) -> float | None:
@@ -171,7 +206,7 @@ class Decision:
         """`above`, `below`, `inconclusive` (cap reached) or `unfinished`."""
         last = self.last
         open_word = "inconclusive" if last.units + last.excluded >= self.cap else "unfinished"
-        return side_of(self.rule.limit, last.total, last.units) or open_word
+        return side_of(self.rule.share_limit, last.total, last.units) or open_word
 
     @property
     def holds(self) -> bool | None:
@@ -181,7 +216,7 @@ class Decision:
     @property
     def is_robust(self) -> bool:
         """True where the verdict is the same whatever the excluded pairs would have shown."""
-        last, limit = self.last, self.rule.limit
+        last, limit = self.last, self.rule.share_limit
         drawn = last.units + last.excluded
         extremes = {side_of(limit, total, drawn) for total in (last.total, last.total + last.excluded)}
         return extremes == {side_of(limit, last.total, last.units)}

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
+from steelyard.core.foreign_code import import_place, may_run_code
 from steelyard.core.rng import rng_for
+from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -127,6 +129,35 @@ CUES: dict[str, Cue] = {
     )
 }
 """Every built-in cue by its name; each profile takes the first of them."""
+
+
+RESERVED = (*CUES, "position", "prefix", "same_subset", "filler", "different_subset")
+"""Names that an own cue can not have: built-in cues, and kinds of pairs that a cue's are told from."""
+
+
+def own_cue(name: str, how: str, content: str) -> Cue:
+    """A cue of a study file: a text to `prepend` or `append`, or the address of a `function`, text → text."""
+    if how == "function":
+        return Cue(name, f"changed by {content}", lambda text, _: _call(content, text))
+    before = how == "prepend"
+    says = f"{content!r} {'before' if before else 'after'} it"
+    return Cue(name, says, lambda text, _: f"{content}\n\n{text}" if before else f"{text}\n\n{content}")
+
+
+def _call(address: str, text: str) -> str:
+    """The text as the function changes it; as it is where no code may run, as in a plan."""
+    if not may_run_code():
+        return text
+    where = f"probe {PROBE!r}: cue function {address}"
+    place, _, name = address.rpartition(":")
+    try:
+        function = getattr(import_place(place), name)
+        changed = function(text)
+    except Exception as error:
+        raise ConfigError(f"{where} failed ({type(error).__name__}: {error}); mend it.") from error
+    if not isinstance(changed, str) or not changed.strip():
+        raise ConfigError(f"{where} gave {changed!r:.60}, expected a text.")
+    return changed
 
 
 def keeps_facts(before: str, after: str, cue: Cue) -> bool:

@@ -13,6 +13,7 @@ from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, for
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
 from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.instrument.worth_estimates import WORTH
 
 
 def render(comparison: ComparisonSheet) -> str:
@@ -34,7 +35,8 @@ SHAPES = {"clear": "circle", "flagged": "diamond", "inconclusive": "square"}
 
 def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -> str:
     """The plot as SVG; empty where no row has a difference."""
-    drawn = [row for row in rows if row.difference is not None and row.intervals]
+    # Steps of quality have another scale than shares.
+    drawn = [row for row in rows if row.difference is not None and row.intervals and row.metric != WORTH.id]
     if not drawn:
         return ""
     reach = _reach(drawn, margin)

@@ -53,6 +53,7 @@ INTERVALS: dict[str, str] = {
         "Variance recovery from the Wilson limits of both orders or of both labels, clustered, with the "
         "correlation that they show over clusters; exact limits on clusters where these do not differ."
     ),
+    "mover_profiles": "Variance recovery from the profile limits of both worths.",
     "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size that clusters leave.",

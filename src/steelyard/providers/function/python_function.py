@@ -10,18 +10,15 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json, content_hash
+from steelyard.core.foreign_code import import_place
 from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
@@ -133,8 +130,7 @@ def _reached(module: ModuleType | None, path: str) -> Any:
 
 def _module(place: str, address: str) -> ModuleType:
     try:
-        with _working_folder():
-            return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
+        return import_place(place)
     except FileNotFoundError as error:
         raise ConfigError(f"judge python/{address}: no file {place}; correct the path.") from error
     except ModuleNotFoundError as error:
@@ -145,36 +141,6 @@ def _module(place: str, address: str) -> ModuleType:
         raise ConfigError(
             f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {error}); mend it."
         ) from error
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    digest = content_hash([str(path.resolve()), path.read_bytes().hex()])
-    name = f"steelyard_judge_{path.stem}_{digest[7:19]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-@contextmanager
-def _working_folder() -> Iterator[None]:
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
 
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}

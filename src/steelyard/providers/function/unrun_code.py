@@ -5,31 +5,17 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.foreign_code import may_run_code
 from steelyard.errors import ConfigError
-
-_runs_code: ContextVar[bool] = ContextVar("runs_code", default=True)
-
-
-@contextmanager
-def without_code() -> Iterator[None]:
-    """Judges are built without importing the modules of functions, which may do anything."""
-    token = _runs_code.set(False)
-    try:
-        yield
-    finally:
-        _runs_code.reset(token)
 
 
 def may_run(address: str) -> bool:
     """Whether a function may be imported; one that was handed over in this session is there already."""
-    return _runs_code.get() or ":" not in address
+    return may_run_code() or ":" not in address
 
 
 def text_of(address: str) -> tuple[str, list[Any]] | None:

@@ -1,0 +1,66 @@
+"""Code that a study names: where it may run, and how a module is imported by name or from a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from steelyard.core.content_hash import content_hash
+
+_runs_code: ContextVar[bool] = ContextVar("runs_code", default=True)
+
+
+@contextmanager
+def without_code() -> Iterator[None]:
+    """Judges and cues are built without importing the modules of functions, which may do anything."""
+    token = _runs_code.set(False)
+    try:
+        yield
+    finally:
+        _runs_code.reset(token)
+
+
+def may_run_code() -> bool:
+    return _runs_code.get()
+
+
+def import_place(place: str) -> ModuleType:
+    """The module of this name, or of this file where it ends in `.py`; the working folder is searched too."""
+    with _working_folder():
+        return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    digest = content_hash([str(path.resolve()), path.read_bytes().hex()])
+    name = f"steelyard_judge_{path.stem}_{digest[7:19]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+@contextmanager
+def _working_folder() -> Iterator[None]:
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)

@@ -1,0 +1,224 @@
+"""Ranks that survive: published comparisons, identical and planted systems, and the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import Command
+from docs_pages import ROOT
+from steelyard.estimation.ranking import (
+    Ranking,
+    Scores,
+    better,
+    corrected_ranking,
+    first_chances,
+    flip_chance,
+    plain_ranking,
+    rank_sets,
+    tiers,
+)
+
+SHARED = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"
+ARENA = SHARED / "arena_ranking" / "comparisons.csv"
+arena = pytest.mark.skipif(not ARENA.exists(), reason="the Arena comparisons are not here")
+SYSTEMS = (
+    *("gpt-4", "claude-v1", "claude-instant-v1", "gpt-3.5-turbo", "vicuna-13b", "palm-2"),
+    *("koala-13b", "RWKV-4-Raven-14B", "alpaca-13b", "oasst-pythia-12b", "chatglm-6b", "fastchat-t5-3b"),
+)
+"""The twelve systems of the published study, best first by people."""
+GPT_4, OPUS, GPT_35 = "gpt-4-0125-preview", "claude-3-opus-20240229", "gpt-3.5-turbo"
+
+
+@cache
+def votes(rater: str) -> Scores:
+    """14,947 comparisons of twelve systems, where a tie is a loss of both as in the study."""
+    number = {name: place for place, name in enumerate(SYSTEMS)}
+    rows = []
+    with ARENA.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            if row["model_a"] in number and row["model_b"] in number:
+                line = np.full(len(SYSTEMS), np.nan)
+                line[number[row["model_a"]]] = row[rater] == "a"
+                line[number[row["model_b"]]] = row[rater] == "b"
+                rows.append(line)
+    return Scores(np.stack(rows), np.arange(len(rows)))
+
+
+def labelled(seed: int, size: int, rows: int) -> np.ndarray:
+    mask = np.zeros(rows, dtype=bool)
+    mask[np.random.default_rng(seed).permutation(rows)[:size]] = True
+    return mask
+
+
+@arena
+def test_published_win_rates_and_the_judges_bias() -> None:
+    people = votes("human").mean()
+    assert votes("human").rows == 14_947
+    assert people[:5] == pytest.approx([0.6593, 0.5867, 0.5453, 0.5085, 0.4001], abs=5e-5)
+    first = {judge: SYSTEMS[int(votes(judge).mean().argmax())] for judge in (GPT_4, OPUS, GPT_35)}
+    assert first == {GPT_4: "claude-v1", OPUS: "claude-v1", GPT_35: "claude-instant-v1"}
+    biases = [np.abs(votes(judge).mean() - people).max() for judge in (GPT_4, OPUS, GPT_35)]
+    assert biases == pytest.approx([0.071, 0.165, 0.326], abs=5e-4)
+
+
+@arena
+def test_errors_have_the_scale_of_each_system() -> None:
+    mask = labelled(0, 1000, 14_947)
+    ranking = corrected_ranking(votes(GPT_4), votes("human").filter(mask), mask)
+    assert ranking.weight == pytest.approx(0.3325, abs=1e-3)
+    assert ranking.figures[0] == pytest.approx(0.654, abs=5e-4)
+    assert ranking.errors[0] == pytest.approx(0.034, abs=5e-4)
+    # Divided by n² instead of n_m², the error of vicuna-13b would be .0075; over 400 draws it is .0322.
+    drawn, told = [], []
+    for seed in range(60):
+        sample = plain_ranking(votes("human").filter(labelled(seed, 1000, 14_947)))
+        drawn.append(sample.figures[4])
+        told.append(sample.errors[4])
+    assert np.mean(told) == pytest.approx(0.0319, abs=1e-3)
+    assert np.std(drawn) == pytest.approx(np.mean(told), rel=0.3)
+
+
+@arena
+def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not() -> None:
+    held: dict[str, list[bool]] = {"people": [], "corrected": [], "judge": []}
+    sizes: dict[str, list[float]] = {"people": [], "corrected": [], "judge": []}
+    truth = plain_ranking(votes("human")).places
+    for seed in range(8):
+        mask = labelled(seed, 1000, 14_947)
+        some = votes("human").filter(mask)
+        made = {
+            "people": plain_ranking(some),
+            "corrected": corrected_ranking(votes(GPT_4), some, mask),
+            "judge": plain_ranking(votes(GPT_4).filter(~mask)),
+        }
+        for name, ranking in made.items():
+            sets = rank_sets(better(ranking, seed))
+            held[name].append(
+                all(low <= place <= high for (low, high), place in zip(sets, truth, strict=True))
+            )
+            sizes[name].append(float(np.mean([high - low + 1 for low, high in sets])))
+    assert sum(held["people"]) >= 7
+    assert sum(held["corrected"]) >= 7
+    assert sum(held["judge"]) <= 4
+    means = [float(np.mean(sizes[name])) for name in ("people", "corrected", "judge")]
+    assert means == pytest.approx([5.6, 5.3, 1.9], abs=0.4)
+
+
+def test_identical_systems_may_have_any_rank() -> None:
+    scores = np.repeat(np.random.default_rng(1).random((50, 1)), 4, axis=1)
+    ranking = plain_ranking(Scores(scores, np.arange(50)))
+    assert rank_sets(better(ranking, 7)) == [(1, 4)] * 4
+
+
+def test_figures_of_two_systems_by_hand() -> None:
+    # Means ½ and ¼; paired differences 1, 0, 0, 0 around ¼.
+    values = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+    ranking = plain_ranking(Scores(values, np.arange(4)))
+    assert ranking.figures == pytest.approx([0.5, 0.25])
+    spread = ranking.covariance[0, 0] + ranking.covariance[1, 1] - 2 * ranking.covariance[0, 1]
+    assert spread == pytest.approx(0.75 / 16 * 4 / 3)
+    assert flip_chance(ranking, 0, 1) == pytest.approx(0.1587, abs=1e-4)  # one standard error apart
+    assert first_chances(ranking, 7) == pytest.approx([0.8413, 0.1587], abs=0.01)
+
+
+def test_rows_of_one_task_are_summed_first() -> None:
+    values = np.random.default_rng(2).random((40, 3))
+    twice = np.concatenate([values, values])
+    task = np.concatenate([np.arange(40), np.arange(40)])
+    once, copied = plain_ranking(Scores(values, np.arange(40))), plain_ranking(Scores(twice, task))
+    assert copied.errors == pytest.approx(once.errors)
+
+
+def test_clear_gaps_make_tiers() -> None:
+    ranking = Ranking(np.array([0.5, 0.9, 0.51]), np.diag([1e-4] * 3))
+    shown = better(ranking, 7)
+    assert rank_sets(shown) == [(2, 3), (1, 1), (2, 3)]
+    assert tiers(ranking, shown) == [2, 1, 2]
+    assert ranking.places.tolist() == [3, 1, 2]
+
+
+def family_wise_coverage(systems: int, rows: int, runs: int) -> float:
+    """Share of runs in which every system's rank lies in its set; some systems are nearly alike."""
+    strength = np.linspace(0.3, 0.6, systems)
+    strength[1] = strength[0] + 0.002
+    truth = np.argsort(np.argsort(-strength)) + 1
+    held = 0
+    for run in range(runs):
+        rng = np.random.default_rng([systems, rows, run])
+        hard = rng.normal(0, 0.2, (rows, 1))
+        values = (rng.random((rows, systems)) < strength + hard).astype(float)
+        sets = rank_sets(better(plain_ranking(Scores(values, np.arange(rows))), run))
+        held += all(low <= place <= high for (low, high), place in zip(sets, truth, strict=True))
+    return held / runs
+
+
+def test_ranks_hold_for_all_systems_at_once() -> None:
+    assert family_wise_coverage(5, 150, 60) >= 0.95 - 2 * (0.95 * 0.05 / 60) ** 0.5
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize(("systems", "rows"), [(3, 60), (6, 200), (12, 500)])
+def test_ranks_hold_over_300_runs(systems: int, rows: int) -> None:
+    assert family_wise_coverage(systems, rows, 300) >= 0.95 - 2 * (0.95 * 0.05 / 300) ** 0.5
+
+
+def test_the_command_on_the_example(command: Command, tmp_path: Path) -> None:
+    votes_file = ROOT / "examples" / "votes.csv"
+    told = ("--judge", "verdict", "--columns", "item=id,system_a=model_a,system_b=model_b")
+    done = command("leaderboard", votes_file, *told, "--people", "human", "--design", "random")
+    assert done.code == 0, done.err
+    text = " ".join(done.out.split())
+    assert text.startswith(
+        "birch leads, but atlas may be first too, by the judge corrected by people's votes"
+    )
+    assert "Places of the judge that people's votes do not support: 2 of 4: cobalt, birch." in text
+    alone = " ".join(command("leaderboard", votes_file, *told).out.split())
+    assert "assumes that the judge is right" in alone
+    assert "by 2.9 more than people do changes the first place" in alone
+    undrawn = json.loads(command("leaderboard", votes_file, *told, "--people", "human", "--json").out)
+    assert undrawn["corrected"] is None
+    assert undrawn["remarks"][0].startswith(
+        "Not corrected: people rated 240 rows of 800; say --design random"
+    )
+    lost = json.loads(command("leaderboard", votes_file, *told, "--ties", "loss", "--json").out)
+    half = json.loads(command("leaderboard", votes_file, *told, "--json").out)
+    rates = [board["judge_alone"]["systems"][0]["value"] for board in (lost, half)]
+    assert rates[0] < rates[1]
+
+
+def test_scores_of_systems_on_the_same_items(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    rows = []
+    for item in range(80):
+        hard = rng.normal(0, 3)
+        for system, shift in (("p", 0.4), ("q", 0.0), ("r", 0.02)):
+            score = hard + shift + rng.normal(0, 0.2)
+            rows.append(f"{item},{system},{score:.3f},{f'{score + 1:.3f}' if item < 80 else ''}\n")
+    (tmp_path / "r.csv").write_text("item,system,j,h\n" + "".join(rows))
+    board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--people", "h", "--json").out)
+    ranks = {row["system"]: (row["best"], row["worst"]) for row in board["corrected"]["systems"]}
+    assert ranks == {"p": (1, 1), "q": (2, 3), "r": (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("item,j\n1,1\n", (), "0 systems found, expected at least two to rank"),
+        ("item,system,j\n1,p,1\n1,q,1\n", (), "'p' has 1 row rated by judge 'j', expected at least 10"),
+        ("item,system,j\n1,p,1\n1,q,1\n", ("--system", "x"), "no system 'x', expected one of 'p', 'q'"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(
+    command: Command, tmp_path: Path, text: str, arguments: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "r.csv").write_text(text)
+    done = command("leaderboard", "r.csv", "--judge", "j", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
