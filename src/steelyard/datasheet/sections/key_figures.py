@@ -79,7 +79,7 @@ class KeyFigure:
 
     @property
     def limit(self) -> str:
-        """`at most 0.10`, `at least 0.80`, `fine within ±0.10`, `above 0.30`."""
+        """`at most 0.10`, `at least 0.80`, `fine: ±0.10`, `above 0.30`."""
         low, high = self.allowed
         if self.estimate.metric == MERIT.id:
             if self.estimate.probe == LADDER and self.estimate.status == INCONCLUSIVE:
@@ -87,9 +87,9 @@ class KeyFigure:
             chance = "chance " if low == self.estimate.chance else ""
             return f"above {chance}{numbers.decimal(low)}"
         if isfinite(low) and isfinite(high):
-            return f"{'fine ' if self.tested else ''}within ±{numbers.decimal(high)}"
+            return f"{'fine:' if self.tested else 'within'} ±{numbers.decimal(high)}"
         if self.tested:
-            return f"fine up to {numbers.decimal(high)}"
+            return f"fine: ≤ {numbers.decimal(high)}"
         return f"at most {numbers.decimal(high)}" if isfinite(high) else f"at least {numbers.decimal(low)}"
 
     @property
