@@ -37,6 +37,19 @@ def test_all_who_ask_while_it_is_at_work_are_served_by_one_more_doing() -> None:
     assert done == [0, 1]
 
 
+def test_it_waits_for_quiet_unless_somebody_waits_for_it() -> None:
+    done: list[int] = []
+    patient = Debouncer(lambda: done.append(1), quiet=1000.0)
+    for _ in range(5):
+        patient.trigger()
+    assert done == []
+    patient.flush()
+    assert done == [1]
+    patient.trigger()
+    patient.close()
+    assert done == [1, 1]
+
+
 def test_what_it_ends_with_is_raised_to_who_waits_and_the_next_doing_may_be_sound() -> None:
     faults: list[Exception] = [OSError("no room")]
 

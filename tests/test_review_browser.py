@@ -160,13 +160,99 @@ def test_two_people_at_one_text(browser: Browser, folder: RunFolder) -> None:
         assert [d.reviewer for d in session.log.votes(FLIP)] == ["Ada", "Grace"]
 
 
+def test_undo_gives_the_edit_back_and_redo_makes_the_vote_again(browser: Browser, folder: RunFolder) -> None:
+    with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        page.fill("#text", "Green it is, and ever was.")
+        page.keyboard.press("Control+Enter")
+        said(page, "edited")
+        shows(page, SAME)
+        page.keyboard.press("u")
+        said(page, "no longer edited")
+        shows(page, FLIP)
+        assert page.input_value("#text") == "Green it is, and ever was."
+        page.keyboard.press("U")
+        said(page, "edited. u takes it back")
+        shows(page, SAME)
+        status = session.statuses(session.items())[FLIP]
+        assert (status.status, status.final_vote and status.final_vote.text) == (
+            "edited",
+            "Green it is, and ever was.",
+        )
+
+
+def test_what_is_typed_while_the_server_is_away_is_not_lost(browser: Browser, folder: RunFolder) -> None:
+    with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        page.route("**/draft*", lambda route: route.abort())
+        page.fill("#text", "half a sentence about the gr")
+        page.locator("#saved", has_text="does not answer").wait_for()
+        assert session.log.draft(FLIP, "Ada") is None
+        page.unroute("**/draft*")
+        page.reload()
+        shows(page, FLIP)
+        assert page.input_value("#text") == "half a sentence about the gr"
+        page.locator("#saved", has_text="draft saved").wait_for()
+        kept = session.log.draft(FLIP, "Ada")
+        assert kept is not None
+        assert kept["text"] == "half a sentence about the gr"
+        assert page.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft')).length") == 0
+
+
+def test_own_votes_show_whoever_else_must_vote(browser: Browser, folder: RunFolder) -> None:
+    with session_of(folder, reviewers=2) as (_, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        page.keyboard.press("a")
+        said(page, "accepted")
+        shows(page, SAME)
+        assert "1 of 6 decided by you, 0 by all" in page.locator(".progress").inner_text()
+        page.goto(server.access.url())
+        shows(page, SAME)
+        assert page.locator(f'.rows a[data-item="{FLIP}"] .status').inner_text() == "accepted"
+        page.click(f'.rows a[data-item="{FLIP}"]')
+        shows(page, FLIP)
+        assert "by you; another reviewer has still to vote" in page.locator(".asked").inner_text()
+
+
+def test_a_vote_sends_the_change_and_not_the_queue(browser: Browser, folder: RunFolder) -> None:
+    with session_of(folder) as (_, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url.partition("?")[0].rpartition("/")[2]))
+        with page.expect_response(lambda answer: "/decide" in answer.url) as voted:
+            page.keyboard.press("a")
+        shows(page, SAME)
+        page.locator(f'.rows a[data-item="{FLIP}"] .status.accepted').wait_for()
+        assert len(voted.value.body()) < 1000
+        assert asked == ["decide", "item"]
+
+
+def test_the_text_comes_first_on_a_phone_and_without_a_mouse(browser: Browser, folder: RunFolder) -> None:
+    size = {"width": 390, "height": 844}
+    with session_of(folder) as (_, server), opened(browser, server.access.url(), viewport=size) as page:
+        shows(page, FLIP)
+        box = page.locator("#text").bounding_box()
+        assert box is not None
+        assert box["y"] < size["height"]
+        assert page.evaluate("content.compareDocumentPosition(queue) & Node.DOCUMENT_POSITION_FOLLOWING")
+
+
+def test_without_scripts_the_page_says_what_it_cannot_do(browser: Browser, folder: RunFolder) -> None:
+    with (
+        session_of(folder) as (_, server),
+        opened(browser, server.access.url(), java_script_enabled=False) as page,
+    ):
+        assert "takes no votes" in page.locator("noscript").first.inner_text()
+
+
 def test_disagreement_is_settled_on_the_page(browser: Browser, folder: RunFolder) -> None:
     with session_of(folder, reviewers=2) as (session, server):
         item = session.items()[FLIP]
         session.decide(item, "Grace", VoteRequest("rejected", reason="says nothing"), 0)
-        session.decide(item, "Edsger", VoteRequest("accepted"), 1)
+        session.decide(item, "Edsger", VoteRequest("accepted", text="Green, says Edsger."), 1)
         with opened(browser, server.access.url() + "&status=disputed") as page:
             shows(page, FLIP)
+            assert "Green, says Edsger." in page.locator(".votes").inner_text()
             page.locator(".votes p", has_text="Grace").get_by_role("button").click()
             said(page, "rejected")
         assert session.statuses(session.items())[FLIP].status == "rejected"

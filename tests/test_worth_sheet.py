@@ -152,3 +152,40 @@ def test_one_sentence_for_each_cue(value, low, high, status, censored, sentence)
         intervals=(Interval("x", low, high),), status=status, censored=censored,
     )  # fmt: skip
     assert worth_sentence(estimate) == f"padding is worth {sentence}"
+
+
+def longest(request: str, first: str, second: str) -> str:
+    """A judge that goes by length, and calls near lengths a tie."""
+    del request
+    one, two = len(first.split()), len(second.split())
+    return "tie" if abs(one - two) < 4 else "1" if one > two else "2"
+
+
+def test_pairs_of_the_data_have_a_shift_and_no_worth(tmp_path: Path) -> None:
+    # Near lengths without the cue: preference one half; with half as many words again 1; bullets add none.
+    said = "The answer to number"
+    rows = [
+        {"question": f"q{n}", "one": f"{said} {n} is yes. It is so.", "two": f"{said} {n} is no. It is not."}
+        for n in range(12)
+    ]
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    sheet = steelyard.measure(
+        longest,
+        task={"instruction": "Which answer is better?", "scale": "pairwise"},
+        data={
+            "path": str(data),
+            "columns": {"request": "question", "response_1": "one", "response_2": "two"},
+        },
+        probes=[{"tradeoff": {"cues": ["padding", "bullets"]}}],
+        out=tmp_path / "run",
+    )
+    shifts = {e.group["cue"]: e for e in sheet.estimates if (e.judge, e.metric) == ("longest", "cue_shift")}
+    assert shifts["padding"].value == 0.5
+    assert (shifts["padding"].n_units, shifts["padding"].n_calls) == (12, 48)
+    assert shifts["padding"].status == "flagged"
+    assert shifts["bullets"].value == 0.0
+    assert shifts["bullets"].status != "flagged"
+    assert not [e for e in sheet.estimates if e.metric == "cue_worth" and e.value is not None]
+    finding = next(f for f in sheet.findings if (f.judge, f.title) == ("longest", "Cues"))
+    assert finding.sentence.startswith("padding moves the preference by +0.50 [")

@@ -9,6 +9,7 @@ from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
+from steelyard.importing.rating_exports import read_export
 from steelyard.importing.ratings import (
     CODE,
     HUMAN,
@@ -29,8 +30,13 @@ LABEL = "label"
 
 
 def load_ratings(path: Path, how: RatingColumns, labels: Path | None = None) -> RatingsTable:
-    table = _run_ratings(path, how) if path.is_dir() else read_ratings(path, how)
+    table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
     return table if labels is None else table.joined(label_ratings(labels, replace(how, where={})))
+
+
+def _file_ratings(path: Path, how: RatingColumns) -> RatingsTable:
+    is_json = path.suffix.lower() in (".json", ".jsonl", ".ndjson")
+    return (read_export(path, how) if is_json else None) or read_ratings(path, how)
 
 
 def _run_ratings(folder: Path, how: RatingColumns) -> RatingsTable:

@@ -206,7 +206,7 @@ def _add(
     how: RatingColumns,
 ) -> None:
     where = f"{table.name}, {record.where}"
-    value = _value(record.values.get(column), where, column, how.values, compared=bool(shared["versus"]))
+    value = parse_value(record.values.get(column), where, column, how.values, compared=bool(shared["versus"]))
     if value is not None or kind != HUMAN:  # an empty cell of a person is an item that nobody labelled
         rows.append(Rating(rater=rater, kind=kind, value=value, **shared))
 
@@ -260,7 +260,9 @@ def _kind(table: Table, record: TableRecord, columns: Mapping[str, str], rater: 
     return kind
 
 
-def _value(cell: Any, where: str, column: str, words: Mapping[str, float], *, compared: bool) -> float | None:
+def parse_value(
+    cell: Any, where: str, column: str, words: Mapping[str, float], *, compared: bool
+) -> float | None:
     if is_missing(cell):
         return None
     text = normal(cell)

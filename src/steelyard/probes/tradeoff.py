@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import numpy as np
+
+from steelyard.core.arrays import distinct
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.crossing import CROSSING
 from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
+from steelyard.metrics.pairs.columns import collect, missing_rates
+from steelyard.metrics.pairs.cue_shift import CUE_SHIFT, shift_estimates
 from steelyard.probes import ladder
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_checklist_task
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders
 from steelyard.stimuli.allocation import Kind
-from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_pair, own_cue
+from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_pair, own_cue
+from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
@@ -43,7 +49,7 @@ class Tradeoff:
     name = PROBE
     title = "What outweighs quality"
     question = "How many steps of quality is a cue worth, such as padding or a claim of authority?"
-    metrics = (WORTH, CROSSING, UNREADABLE_RATE, FAILED_RATE)
+    metrics = (WORTH, CROSSING, CUE_SHIFT, UNREADABLE_RATE, FAILED_RATE)
     forms = (PAIRWISE,)
 
     def __init__(self, cues: Sequence[str | Mapping[str, str]] | None = None) -> None:
@@ -51,20 +57,36 @@ class Tradeoff:
         self.cues = None if cues is None else _cues(cues)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The ladder, which says what a step is, and the pairs of each cue."""
+        """The ladder, which says what a step is, and the pairs of each cue; of data, its own pairs."""
         del protocols
+        if design.items:
+            plain = [natural_pair(item, NATURAL_PROBE) for item in design.items]
+            cued = [
+                cued_item(item, cue, design.seed) for cue in self._chosen(design) for item in design.items
+            ]
+            yield from both_orders([*plain, *cued], "base", design.replicates)
+            return
         yield from ladder.arm(design, "base")
-        yield from both_orders(with_checklist_task(self.pairs(design), design), "base", design.replicates)
+        yield from both_orders(self.pairs(design), "base", design.replicates)
+
+    def _chosen(self, design: Design) -> tuple[Cue, ...]:
+        return self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]
 
     def pairs(self, design: Design) -> Iterable[Stimulus]:
-        for number, cue in enumerate(self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]):
+        for number, cue in enumerate(self._chosen(design)):
             start = _APART * (list(CUES).index(cue.name) if cue.name in CUES else len(CUES) + number)
             for checklist, (low, high) in design.allocate(STEPS, start):
                 yield cued_pair(checklist, cue, low, high, design.seed)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        return worth_estimates(context, observations.filter(protocol="base"))
+        rows = observations.filter(protocol="base")
+        mine = rows.filter(PROBE)
+        if not len(mine) or not np.isnan(mine.shown.delta[mine.stimulus]).all():
+            return worth_estimates(context, rows)
+        cues = list(dict.fromkeys(str(kind) for kind in mine.shown.kind[distinct(mine.stimulus)].tolist()))
+        shifts = shift_estimates(context, rows, PROBE, cues)
+        return [*shifts, *missing_rates(context, collect(mine))]
 
 
 def _cues(given: object) -> tuple[Cue, ...]:

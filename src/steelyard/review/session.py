@@ -72,6 +72,10 @@ class VoteRequest:
     """True where it settles what others disagree about."""
 
 
+QUIET = 2.0
+"""Seconds without a vote after which the file follows the log, which has every vote at once."""
+
+
 class ReviewSession:
     def __init__(self, folder: Path, *, reviewers: int | None = None, waits_for_file: bool = True) -> None:
         """Open the folder; what was decided in its file by hand is taken into the log.
@@ -86,7 +90,7 @@ class ReviewSession:
             )
         self.log = ReviewLog(self.folder.reviews)
         self._lock = threading.Lock()
-        self._file_writer = None if waits_for_file else Debouncer(self.publish)
+        self._file_writer = None if waits_for_file else Debouncer(self.publish, QUIET)
         self._items: tuple[Version, Mapping[str, ReviewItem]] | None = None
         self._standings: (
             tuple[tuple[int, int], Mapping[str, ReviewItem], Mapping[str, ReviewStatus]] | None
@@ -165,14 +169,21 @@ class ReviewSession:
         """What the votes on each stimulus come to; counted again when somebody has voted."""
         newest = self.log.position[0], self.required
         with self._lock:
-            if self._standings is None or self._standings[0] != newest or self._standings[1] is not items:
+            known = self._standings
+            if known is None or known[0][1] != newest[1] or known[1] is not items:
                 votes = by_stimulus(self.log.votes())
-                counted_anew = {
+                counted = {
                     name: review_status(votes.get(name, ()), item.base, newest[1])
                     for name, item in items.items()
                 }
-                self._standings = newest, items, counted_anew
-            return self._standings[2]
+                self._standings = newest, items, counted
+            elif known[0] != newest:
+                names = items.keys() & self.log.voted_since(known[0][0])
+                changed = {
+                    name: review_status(self.log.votes(name), items[name].base, newest[1]) for name in names
+                }
+                self._standings = newest, items, {**known[2], **changed}
+            return self._standings[2] if self._standings is not None else {}
 
     def asked_about(self, name: str) -> list[AuthoringCall]:
         if not self.folder.database.exists():
@@ -286,9 +297,19 @@ class ReviewSession:
         try:
             with self.folder.locked():
                 write_decisions(self.folder, made, {each.id for each in self._file()})
+            self._keep_items()
         except (RunError, DataError):
             return False
         return True
+
+    def _keep_items(self) -> None:
+        """The file has got decisions that the log had: the texts are the same, and are not read again."""
+        now = self._version
+        with self._lock:
+            if self._items is not None:
+                written, _, arrived, reviewed = self._items[0]
+                if (written, arrived, reviewed) == (now[0], *now[2:]):
+                    self._items = now, self._items[1]
 
     def _made(self) -> tuple[Stimulus, ...]:
         with self.folder.store(read_only=True) as store:

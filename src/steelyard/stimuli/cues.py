@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from steelyard.core.foreign_code import import_place, may_run_code
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.stimuli.expectation import NoPreference, Prefers
+from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
 from steelyard.stimuli.ladder import compose
+from steelyard.stimuli.natural import natural_pair
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.stimuli.text_edits import AUTHORITIES, CROWDS, typos
 from steelyard.tasks.checklist import Checklist
+from steelyard.tasks.item import Item
 
 PROBE = "tradeoff"
 SENTENCE_END = re.compile(r"(?<=\.)\s+")
@@ -176,6 +178,20 @@ def keeps_facts(before: str, after: str, cue: Cue) -> bool:
 
 def _skeleton(text: str) -> list[str]:
     return [word[0] + word[-1] for word in words(text)]
+
+
+def cued_item(item: Item, cue: Cue, seed: int) -> Stimulus:
+    """A pair of the user's data with the cue on its second response; which is better is no matter here."""
+    pair = natural_pair(item, PROBE)
+    rng = rng_for(seed, PROBE, cue.name, item.id)
+    return replace(
+        pair,
+        id=f"{item.id}/{PROBE}/{cue.name}",
+        kind=cue.name,
+        texts=(pair.texts[0], cue.apply(pair.texts[1], rng)),
+        expectation=Unknown(),
+        lineage=replace(pair.lineage, edit=f"response 2: {cue.says}"),
+    )
 
 
 def cued_pair(checklist: Checklist, cue: Cue, low: int, high: int, seed: int) -> Stimulus:

@@ -174,6 +174,12 @@ class ReviewLog:
         named = [dict(zip(columns, row, strict=True)) for row in rows]
         return [Vote(**{**one, "final": bool(one["final"])}) for one in named]
 
+    def voted_since(self, number: int) -> set[str]:
+        """Stimuli with an entry after this one."""
+        return {
+            row[0] for row in self._rows("SELECT DISTINCT stimulus FROM decisions WHERE id > ?", (number,))
+        }
+
     @property
     def position(self) -> tuple[int, int]:
         query = "SELECT (SELECT max(id) FROM decisions), (SELECT max(id) FROM arrivals)"

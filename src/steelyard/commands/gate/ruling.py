@@ -289,7 +289,7 @@ NAMED_BY: Mapping[str, tuple[str, ...]] = {
     titles.ACCURACY: ("accuracy", "balanced_accuracy", "kappa", "qwk", "accuracy_gain", "error_gain"),
     titles.LENIENCY: ("leniency", "false_positive_rate", "false_negative_rate"),
     titles.LENGTH: ("length_lean", "length_gap"),
-    titles.CUES: ("cue_worth",),
+    titles.CUES: ("cue_worth", "cue_shift"),
     titles.STRATA: ("stratum_gap",),
     titles.RUNS: ("missed_failure_rate", "false_alarm_rate", "error_rate"),
     titles.ROBUSTNESS: ("excess_flip", "invariance"),

@@ -7,12 +7,13 @@ from math import floor
 from steelyard.core.text import pluralize
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.answer import Answer, worst
-from steelyard.datasheet.words.numbers import defined, reason
+from steelyard.datasheet.words.numbers import defined, figure, reason
 from steelyard.metrics.basis import LARGE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.crossing import POSITION
 from steelyard.metrics.instrument.worth_estimates import DISAGREE, FAULT, WORTH
+from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 
 _NAMES = {
     "padding": ("padding", "a padded answer"),
@@ -45,7 +46,21 @@ def worths(figures: JudgeEstimates) -> list[Estimate]:
     return sorted(every, key=lambda e: (not defined(e), -abs(e.value or 0.0), str(e.group.get("cue"))))
 
 
+def shift_sentence(estimate: Estimate) -> str:
+    """`padding moves the preference by +0.12 [+0.04, +0.20] on your pairs`."""
+    return f"{cue_name(estimate.group.get('cue'))} moves the preference by {figure(estimate)} on your pairs"
+
+
+def _shifts(figures: JudgeEstimates) -> list[Estimate]:
+    """What cues do on pairs of the data, the largest shift first."""
+    every = [e for e in figures.every.of(figures.judge, CUE_SHIFT.id) if defined(e)]
+    return sorted(every, key=lambda e: (-abs(e.value or 0.0), str(e.group.get("cue"))))
+
+
 def cues(figures: JudgeEstimates) -> Answer | None:
+    if shifts := _shifts(figures):
+        word = worst(*(estimate.status or INCONCLUSIVE for estimate in shifts))
+        return word, "; ".join(map(shift_sentence, shifts))
     every = worths(figures)
     known = [estimate for estimate in every if defined(estimate)]
     if not known:
@@ -57,6 +72,7 @@ def cues(figures: JudgeEstimates) -> Answer | None:
 def flagged_cues(figures: JudgeEstimates) -> str | None:
     """The cues that are faults alone."""
     told = [worth_sentence(e) for e in worths(figures) if defined(e) and e.status == FLAGGED]
+    told += [shift_sentence(e) for e in _shifts(figures) if e.status == FLAGGED]
     return "; ".join(told) or None
 
 

@@ -36,6 +36,7 @@ from steelyard.web.review.models import (
     QueueFilters,
     QueueProgress,
     QueueRow,
+    draft_of,
     editable_turns,
     following,
     rows_of,
@@ -159,7 +160,7 @@ class ReviewPages:
             "after": names[place + 1] if place is not None and place + 1 < len(names) else None,
             "among": len(names),
             "draft": draft,
-            "turns": editable_turns(made, row.review_status.final_vote, draft),
+            "turns": editable_turns(made, row.review_status.final_vote or row.own, draft),
             "task": self.session.task,
             "asked": [] if self.blind else self.session.asked_about(made.id),
             "history": [] if self.blind else log.votes(made.id),
@@ -199,7 +200,18 @@ class ReviewPages:
             return self._stale(item.made.id, reviewer)
         queue = self._queue(request)
         shown = [row for row in queue.every if queue.filters.passes(row) or row.item.made.id == item.made.id]
-        return JSONResponse({"kept": kept.decision, "id": kept.id, "next": following(shown, item.made.id)})
+        next_item = following(shown, item.made.id)
+        change = self._change(queue, item.made.id)
+        return JSONResponse({"kept": kept.decision, "id": kept.id, "next": next_item, **change})
+
+    def _change(self, queue: Queue, name: str) -> dict[str, Any]:
+        """What a vote changes on the page: one row of the queue, and the progress."""
+        status = next((row.status for row in queue.every if row.item.made.id == name), "")
+        return {
+            "status": status,
+            "progress": asdict(QueueProgress.of(queue.every)),
+            "position": "{}.{}".format(*self.session.log.position),
+        }
 
     def _stale(self, name: str, reviewer: str) -> Response:
         """Somebody was faster: say who, so that the other can look before deciding."""
@@ -221,11 +233,17 @@ class ReviewPages:
         return JSONResponse({"kept": True})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
+        """Take the last vote back; what was typed for it is a draft again, and the vote can be made again."""
         del body
-        last = self.session.undo(self.reviewer(request))
+        reviewer = self.reviewer(request)
+        last = self.session.undo(reviewer)
         if last is None:
             return json_error(422, "there is nothing of yours to take back.")
-        return JSONResponse({"item": last.stimulus, "undone": last.decision})
+        item = self.session.items().get(last.stimulus)
+        if item is not None and (last.text is not None or last.label is not None or last.note):
+            self.session.log.save_draft(last.stimulus, reviewer, draft_of(item.made, last))
+        change = self._change(self._queue(request), last.stimulus)
+        return JSONResponse({"item": last.stimulus, "undone": last.decision, "reason": last.reason, **change})
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
         try:

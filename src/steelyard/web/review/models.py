@@ -11,6 +11,7 @@ from starlette.datastructures import QueryParams
 
 from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
+from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
 from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import Turn
@@ -52,7 +53,8 @@ class QueueFilters:
                 not self.stratum or made.stratum == self.stratum,
                 not self.doubt or row.item.doubted == (self.doubt == "yes"),
                 not self.likeness or near,
-                any(needle in part.casefold() for part in (made.id, made.request, made.texts[0])),
+                not needle
+                or any(needle in part.casefold() for part in (made.id, made.request, made.texts[0])),
             )
         )
 
@@ -61,12 +63,21 @@ class QueueFilters:
 class QueueRow:
     item: ReviewItem
     review_status: ReviewStatus
+    own: Vote | None = None
+    """The vote of whoever looks at the queue."""
 
     @property
     def status(self) -> str:
+        """Where others have still to vote, the own vote is what the queue shows."""
         if self.item.refused and self.review_status.status == PENDING:
             return REFUSED
+        if self.review_status.status == PENDING and self.own is not None:
+            return self.own.decision
         return self.review_status.status
+
+    @property
+    def waits_for_others(self) -> bool:
+        return self.own is not None and self.own.decision in DECIDED and not self.review_status.decided
 
     @property
     def waiting(self) -> bool:
@@ -91,12 +102,18 @@ def rows_of(
 ) -> list[QueueRow]:
     """The queue of a reviewer; a blind one is not shown what the checks rejected."""
     shown = {name: item for name, item in items.items() if not (blind and item.refused)}
-    return [QueueRow(item, seen_by(statuses[name], reviewer, blind=blind)) for name, item in shown.items()]
+    return [
+        QueueRow(item, seen_by(statuses[name], reviewer, blind=blind), statuses[name].votes.get(reviewer))
+        for name, item in shown.items()
+    ]
 
 
 @dataclass(frozen=True)
 class QueueProgress:
     decided: int
+    """By whoever looks, or by all."""
+    settled: int
+    """By as many reviewers as are required."""
     total: int
     counts: Mapping[str, int]
 
@@ -107,7 +124,8 @@ class QueueProgress:
         for row in rows:
             counts[row.status] = counts.get(row.status, 0) + 1
         total = [row for row in rows if row.item.waits or row.review_status.decided]
-        return cls(sum(row.review_status.decided for row in total), len(total), counts)
+        decided = sum(row.status in DECIDED for row in total)
+        return cls(decided, sum(row.review_status.decided for row in total), len(total), counts)
 
 
 def following(rows: Sequence[QueueRow], current: str | None) -> str | None:
@@ -197,6 +215,25 @@ def _editable_turn(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[s
         calls=calls,
         edited=edited,
     )
+
+
+def draft_of(made: Stimulus, vote: Vote) -> dict[str, str]:
+    """What was typed for a vote, as the draft that it was before."""
+    typed: dict[str, object] = {}
+    if made.transcript is not None and vote.text is not None:
+        for place, (own, now) in enumerate(zip(made.transcript.turns, run_of(vote.text).turns, strict=False)):
+            edit: dict[str, object] = {"text": now.text} if now.text != own.text else {}
+            calls = {
+                new.id: _json(new.arguments)
+                for old, new in zip(own.calls, now.calls, strict=False)
+                if old.arguments != new.arguments
+            }
+            edit |= {"arguments": calls} if calls else {}
+            typed |= {str(place): edit} if edit else {}
+    text = made.texts[0] if vote.text is None or made.transcript is not None else vote.text
+    label = vote.label or (made.expectation.value if isinstance(made.expectation, Label) else "")
+    turns = json.dumps(typed) if typed else ""
+    return {"text": text, "label": label, "reason": vote.reason, "note": vote.note, "turns": turns}
 
 
 def _json(arguments: Mapping[str, object]) -> str:

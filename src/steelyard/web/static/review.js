@@ -9,6 +9,8 @@ const pane = () => byId("pane");
 
 let debounce = null; // timer of the next draft
 let sending = Promise.resolve(); // changes go out one after the other
+let position = ""; // how far the log of votes is that this page shows
+const undone = []; // votes taken back that can be made again
 
 function tell(sentence, bad = false) {
   say.textContent = sentence;
@@ -58,6 +60,43 @@ function typedTurns() {
   return turns;
 }
 
+// What was typed, in this browser until the server has it: it outlives server, page and token.
+const draftKey = (item) => `steelyard-draft ${document.querySelector(".desk").dataset.drafts} ${item}`;
+
+function holdDraft() {
+  const body = fields();
+  try { localStorage.setItem(draftKey(body.item), JSON.stringify(body)); } catch { /* the server alone keeps it */ }
+}
+
+function dropDraft(body) {
+  try {
+    const held = localStorage.getItem(draftKey(body.item));
+    if (!held) return;
+    const { text, turns, label, reason, note } = JSON.parse(held);
+    const same = JSON.stringify([text, turns, label, reason, note])
+      === JSON.stringify([body.text, body.turns, body.label, body.reason, body.note]);
+    if (same || body.decision) localStorage.removeItem(draftKey(body.item));
+  } catch { /* nothing is held */ }
+}
+
+function takeUpDraft() {
+  let held = null;
+  try { held = JSON.parse(localStorage.getItem(draftKey(pane().dataset.item))); } catch { /* nothing is held */ }
+  if (!held) return;
+  if (held.text !== null && byId("text")) byId("text").value = held.text;
+  for (const [place, typed] of Object.entries(held.turns || {})) {
+    const turn = content.querySelector(`.turn[data-place="${Number(place)}"]`);
+    if (turn && typed.text !== undefined) turn.querySelector(".turn-text").value = typed.text;
+    for (const call of turn ? turn.querySelectorAll(".turn-call") : []) {
+      if (typed.arguments?.[call.dataset.call] !== undefined) call.value = typed.arguments[call.dataset.call];
+    }
+  }
+  if (byId("label") && held.label) byId("label").value = held.label;
+  byId("reason").value = held.reason;
+  byId("note").value = held.note;
+  changed();
+}
+
 // Pages
 
 async function part(path, place, item) {
@@ -87,6 +126,25 @@ function mark(item) {
   }
 }
 
+// One row and the progress: what a vote changes.
+function applyChange(item, answer) {
+  position = answer.position;
+  const row = [...queue.querySelectorAll("a[data-item]")].find((link) => link.dataset.item === item);
+  const status = row?.querySelector(".status");
+  if (status) {
+    status.textContent = answer.status;
+    status.className = `status ${answer.status.replaceAll(" ", "-")}`;
+  }
+  const { decided, settled, total, counts } = answer.progress, bar = queue.querySelector("progress");
+  bar.value = decided;
+  bar.dataset.total = total;
+  bar.dataset.settled = settled;
+  queue.querySelector(".progress p").innerHTML = "<b></b> decided";
+  queue.querySelector(".progress b").textContent = `${decided} of ${total}`;
+  if (settled !== decided) queue.querySelector(".progress p").append(` by you, ${settled} by all`);
+  byId("counts").textContent = Object.entries(counts).map(([word, number]) => `${number} ${word}`).join(", ");
+}
+
 async function refreshQueue() {
   const focused = document.activeElement && queue.contains(document.activeElement) ? document.activeElement.name : null;
   const scroll = queue.querySelector(".rows")?.scrollTop || 0;
@@ -101,6 +159,7 @@ async function refreshQueue() {
 
 function settle() {
   if (!pane()) return;
+  takeUpDraft();
   compare();
   for (const time of content.querySelectorAll("time[data-at]")) time.textContent = new Date(1000 * time.dataset.at).toLocaleString();
 }
@@ -133,6 +192,7 @@ function compareTurn(turn) {
 
 function changed() {
   compare();
+  holdDraft();
   byId("saved").textContent = "…";
   clearTimeout(debounce);
   debounce = setTimeout(keepDraft, 300);
@@ -145,6 +205,7 @@ async function keepDraft() {
   const body = fields();
   sending = sending.then(() => send("/draft", body));
   const answer = await sending;
+  if (answer.kept) dropDraft(body);
   const saved = byId("saved");
   if (saved && pane()?.dataset.item === body.item) saved.textContent = answer.refused || "draft saved";
 }
@@ -161,11 +222,14 @@ async function decide(decision, more = {}) {
     tell(answer.refused, true);
     return;
   }
+  dropDraft(body);
+  if (!more.again) undone.length = 0;
+  byId("redo").hidden = !undone.length;
   tell(`${body.item}: ${answer.kept}. u takes it back.`);
+  applyChange(body.item, answer);
   if (answer.next && answer.next !== body.item) await open(answer.next);
   else await open(body.item, { push: false });
   content.focus({ preventScroll: true }); // at once: whoever has begun to type keeps the keyboard
-  await refreshQueue();
 }
 
 // Somebody was faster: load what they did, and put back what was typed here.
@@ -178,9 +242,19 @@ async function undo() {
   sending = sending.then(() => send("/undo", {}));
   const answer = await sending;
   if (answer.refused) return tell(answer.refused, true);
-  tell(`${answer.item}: no longer ${answer.undone}.`);
+  undone.push(answer);
+  byId("redo").hidden = false;
+  tell(`${answer.item}: no longer ${answer.undone}. U makes it ${answer.undone} again.`);
+  applyChange(answer.item, answer);
   await open(answer.item);
-  await refreshQueue();
+}
+
+// The last vote that was taken back, with what stands in the fields now.
+async function redo() {
+  const last = undone.pop();
+  if (!last) return tell("There is nothing to make again.", true);
+  if (pane()?.dataset.item !== last.item) await open(last.item);
+  await decide(last.undone === "edited" ? "accepted" : last.undone, { reason: byId("reason").value || last.reason, again: true });
 }
 
 function ask(id) {
@@ -212,7 +286,7 @@ async function rename() {
 async function finish() {
   await keepDraft();
   const progress = queue.querySelector("progress"), total = Number(progress.dataset.total);
-  const waiting = total - progress.value;
+  const waiting = total - Number(progress.dataset.settled);
   byId("finish-rest").hidden = !waiting;
   byId("finish-go").hidden = waiting > 0 || !total;
   byId("finish-told").textContent = !total
@@ -239,6 +313,7 @@ const ACTS = {
   r: reject,
   d: () => decide("deferred"),
   u: undo,
+  U: redo,
   j: () => byId("after")?.dataset.item && open(byId("after").dataset.item),
   k: () => byId("before")?.dataset.item && open(byId("before").dataset.item),
   "/": () => queue.querySelector('input[name="text"]')?.focus(),
@@ -272,6 +347,7 @@ document.addEventListener("click", (event) => {
   else if (button.id === "reject") reject();
   else if (button.id === "defer") decide("deferred");
   else if (button.id === "undo") undo();
+  else if (button.id === "redo") redo();
   else if (button.id === "keys") ask("help");
   else if (button.id === "who") rename();
   else if (button.id === "finish") finish();
@@ -296,16 +372,39 @@ document.addEventListener("visibilitychange", () => { if (document.hidden) keepD
 
 // What others do
 
-const events = new EventSource(`/events?at=${document.querySelector(".desk").dataset.position}`);
-let lost = false;
-events.addEventListener("changed", async () => {
-  await refreshQueue();
-  const current = pane();
-  if (!current && queue.querySelector("a[data-item]")) await open(queue.querySelector("a[data-item]").dataset.item);
-});
-events.addEventListener("open", () => { if (lost) { lost = false; tell("Connected again."); refreshQueue(); } });
-events.addEventListener("error", () => {
-  if (!document.body.classList.contains("finished")) { lost = true; tell("The server does not answer; trying again.", true); }
-});
+let lost = false, events = null;
 
+function listen() {
+  events = new EventSource(`/events?at=${position || document.querySelector(".desk").dataset.position}`);
+  events.addEventListener("changed", async (event) => {
+    await sending; // the answer to an own vote tells how far the log is
+    if (event.data === position) return;
+    position = event.data;
+    await refreshQueue();
+    const first = queue.querySelector("a[data-item]");
+    if (!pane() && first) await open(first.dataset.item);
+  });
+  events.addEventListener("open", () => {
+    if (!lost) return;
+    lost = false;
+    tell("Connected again.");
+    refreshQueue();
+  });
+  events.addEventListener("error", () => {
+    if (document.body.classList.contains("finished")) return;
+    lost = true;
+    if (events.readyState !== EventSource.CLOSED) return tell("The server does not answer; trying again. What you type is kept in this browser.", true);
+    tell("The server was started again: open the link that it printed. What you typed is kept in this browser.", true);
+    setTimeout(comeBack, 2000);
+  });
+}
+
+// A new server knows this browser once its link was opened; then the page is loaded anew.
+async function comeBack() {
+  const answer = await fetch(location.href).catch(() => null);
+  if (answer?.ok) location.reload();
+  else setTimeout(comeBack, 2000);
+}
+
+listen();
 settle();

@@ -1,0 +1,184 @@
+"""Ratings from the exports of tools, each with its trap: an override, a position for a name, no kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Command
+from steelyard.commands.rating_files import load_ratings
+from steelyard.errors import DataError
+from steelyard.importing.ratings import RatingColumns, RatingsTable
+
+
+def read(folder: Path, body: Any, name: str = "export.json", **how: Any) -> RatingsTable:
+    path = folder / name
+    lines = "".join(json.dumps(row) + "\n" for row in body) if name.endswith("l") else json.dumps(body)
+    path.write_text(lines, encoding="utf-8")
+    return load_ratings(path, RatingColumns(**how))
+
+
+def said(table: RatingsTable) -> list[tuple[str, str, str, float | None]]:
+    return [(rating.item, rating.rater, rating.kind, rating.value) for rating in table.ratings]
+
+
+def promptfoo_row(test: int, judge: bool, human: bool | None = None) -> dict[str, Any]:
+    """As promptfoo writes it: a person's rating replaces `success`, `score` and `gradingResult.pass`."""
+    parts: list[dict[str, Any]] = [
+        {
+            "pass": judge,
+            "score": float(judge),
+            "reason": "",
+            "assertion": {"type": "llm-rubric", "value": "x"},
+        },
+        {"pass": True, "score": 1.0, "reason": "", "assertion": {"type": "contains", "value": "y"}},
+    ]
+    if human is not None:
+        parts.append({"pass": human, "score": float(human), "assertion": {"type": "human"}})
+    final = judge if human is None else human
+    return {
+        "testIdx": test,
+        "promptIdx": 0,
+        "provider": {"id": "openai:gpt-4o", "label": "ours"},
+        "success": final,
+        "score": float(final),
+        "gradingResult": {"pass": final, "score": float(final), "componentResults": parts},
+    }
+
+
+def test_promptfoo_keeps_the_judge_apart_from_the_person_who_overrode_it(tmp_path: Path) -> None:
+    rows = [
+        promptfoo_row(0, judge=True, human=False),
+        promptfoo_row(1, judge=False),
+        promptfoo_row(1, judge=True),
+    ]
+    table = read(tmp_path, {"version": 3, "results": {"version": 3, "results": rows}})
+    assert said(table) == [
+        ("0/0", "llm-rubric", "judge", 1.0),
+        ("0/0", "contains", "code", 1.0),
+        ("0/0", "human", "human", 0.0),
+        ("1/0", "llm-rubric", "judge", 0.0),
+        ("1/0", "contains", "code", 1.0),
+        ("1/0#1", "llm-rubric", "judge", 1.0),  # a repeat runs the system again: another item of the test
+        ("1/0#1", "contains", "code", 1.0),
+    ]
+    assert {rating.system for rating in table.ratings} == {"ours"}
+    assert [rating.task for rating in table.ratings][-1] == "1"
+
+
+def test_deepeval_names_test_cases_by_position(tmp_path: Path) -> None:
+    def case(name: str, question: str, **metric: Any) -> dict[str, Any]:
+        data = {
+            "name": "Correctness",
+            "threshold": 0.5,
+            "success": True,
+            "evaluationModel": "gpt-4o",
+            **metric,
+        }
+        return {"name": name, "input": question, "actualOutput": "so", "metricsData": [data]}
+
+    one = read(
+        tmp_path, {"testCases": [case("test_case_0", "a", score=0.8), case("test_case_1", "b", score=0.2)]}
+    )
+    other = read(tmp_path, {"testCases": [case("test_case_0", "b", score=0.3)]})
+    assert [rating.value for rating in one.ratings] == [0.8, 0.2]
+    assert one.ratings[1].item == other.ratings[0].item != one.ratings[0].item
+    failed = read(tmp_path, {"testCases": [case("test_case_0", "a", score=0.0, error="timeout")]})
+    assert failed.ratings[0].value is None  # an error is no grade
+    code = read(tmp_path, {"testCases": [case("test_case_0", "a", score=1.0, evaluationModel=None)]})
+    assert code.ratings[0].kind == "code"
+
+
+def test_an_overridden_judge_of_mlflow_is_still_the_judge(tmp_path: Path) -> None:
+    def assessment(source: str, who: str, value: Any, **more: Any) -> dict[str, Any]:
+        return {
+            "assessment_name": "correct",
+            "trace_id": "tr-1",
+            "source": {"source_type": source, "source_id": who},
+            "feedback": {"value": value},
+            **more,
+        }
+
+    rows = [
+        assessment("LLM_JUDGE", "gpt-4o", True, valid=False),
+        assessment("HUMAN", "ann", False, overrides="a-1", valid=True),
+        {**assessment("HUMAN", "ann", None), "feedback": None, "expectation": {"value": 1}},
+    ]
+    del rows[2]["feedback"]
+    assert said(read(tmp_path, rows)) == [("tr-1", "gpt-4o", "judge", 1.0), ("tr-1", "ann", "human", 0.0)]
+
+
+def test_phoenix_has_several_annotations_of_one_name(tmp_path: Path) -> None:
+    def annotation(kind: str, score: float | None, **more: Any) -> dict[str, Any]:
+        result = {"label": "pass", "score": score}
+        return {"span_id": "s", "name": "quality", "annotator_kind": kind, "result": result, **more}
+
+    rows = [annotation("LLM", 0.5), annotation("LLM", 0.7), annotation("HUMAN", None, identifier="ann")]
+    table = read(tmp_path, {"data": rows})
+    assert said(table) == [
+        ("s", "quality", "judge", 0.5),
+        ("s", "quality", "judge", 0.7),
+        ("s", "ann", "human", 1.0),
+    ]
+    assert [rating.run for rating in table.ratings] == ["", "1", ""]
+
+
+def test_langfuse_does_not_say_what_posts_over_its_api(tmp_path: Path) -> None:
+    rows = [
+        {"traceId": "t", "name": "quality", "value": 1, "source": "ANNOTATION", "authorUserId": "ann"},
+        {"traceId": "t", "name": "quality", "value": 0, "source": "EVAL"},
+        {"traceId": "t", "name": "mine", "value": 0.5, "source": "API"},
+    ]
+    table = read(tmp_path, {"data": rows})
+    assert said(table) == [("t", "ann", "human", 1.0), ("t", "quality", "judge", 0.0)]
+    assert table.remarks == ("1 rating 'mine' left out: neither --judge nor --people names it.",)
+    assert said(read(tmp_path, rows[2:], judges=("mine",))) == [("t", "mine", "judge", 0.5)]
+
+
+def test_langsmith_and_opentelemetry_need_the_names(tmp_path: Path) -> None:
+    feedback = [
+        {"run_id": "r", "key": "auto", "score": 1, "value": None, "feedback_source": {"type": "model"}},
+        {"run_id": "r", "key": "thumbs", "score": 0, "value": None, "feedback_source": {"type": "app"}},
+    ]
+    with pytest.raises(
+        DataError, match="LangSmith does not say whether people or judges gave the scores 'auto'"
+    ):
+        read(tmp_path, feedback, "f.jsonl")
+    told = read(tmp_path, feedback, "f.jsonl", judges=("auto",), people=("thumbs",))
+    assert said(told) == [("r", "auto", "judge", 1.0), ("r", "thumbs", "human", 0.0)]
+    about = {
+        "gen_ai.evaluation.name": "auto",
+        "gen_ai.evaluation.score.value": 0.5,
+        "gen_ai.response.id": "x",
+    }
+    events = [
+        {"name": "gen_ai.evaluation.result", "attributes": about},
+        {"name": "gen_ai.evaluation.result", "attributes": {**about, "error.type": "timeout"}},
+    ]
+    assert said(read(tmp_path, events, "o.jsonl", judges=("auto",))) == [
+        ("x", "auto", "judge", 0.5),
+        ("x", "auto", "judge", None),
+    ]
+
+
+def test_a_broken_export_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="row 1: not in the form that DeepEval writes"):
+        read(tmp_path, {"testCases": [{"metricsData": [{"score": 1}]}]})
+
+
+def test_other_json_is_a_table(tmp_path: Path) -> None:
+    table = read(tmp_path, [{"item": "1", "rater": "j", "kind": "judge", "value": 1}])
+    assert said(table) == [("1", "j", "judge", 1.0)]
+
+
+def test_estimate_from_a_promptfoo_file(command: Command, tmp_path: Path) -> None:
+    rows = [promptfoo_row(n, judge=n % 4 > 0, human=n % 2 > 0 if n < 30 else None) for n in range(80)]
+    (tmp_path / "p.json").write_text(json.dumps({"results": {"results": rows}}))
+    done = command("estimate", "p.json", "--design", "random", "--json")
+    assert done.code == 0, done.err
+    body = json.loads(done.out)
+    assert (body["judge"], body["labels"], body["items"]) == ("llm-rubric", 30, 80)
+    assert body["judge_only"]["value"] == pytest.approx(0.75)  # not 0.5, as people said of theirs
