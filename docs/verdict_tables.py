@@ -290,10 +290,10 @@ def _percent(share: float) -> str:
 
 HEAD = """\
 {judges} planted judges were measured at three sizes, {runs} times each: {sheets:,} sheets. Texts, errors and
-noise were drawn anew every time; the gate ruled on {gated} of them. Each judge answers the built-in stimuli once, and its verdicts go through
-the same code as a real run. A thing that never happened in n runs may still happen in up to 3/n of them.
-`tests/calibration` made the runs on {date}; `make calibrate` makes 100 of each, and `docs/verdicts.json`
-has every count. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
+noise were drawn anew every time; the gate ruled on {gated} of them. Each judge answers the built-in stimuli
+once, and its verdicts go through the same code as a real run. A thing that never happened in n runs may still
+happen in up to 3/n of them. `tests/calibration` made the runs on {date}; `make calibrate` makes 100 of each,
+and `docs/verdicts.json` has every count. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
 """
 
 SHARES = """\
