@@ -85,6 +85,18 @@ def test_ac1_by_hand_stays_up_where_kappa_collapses() -> None:
     assert agreement.kappa(counts, values) == pytest.approx((0.944 - 0.94528) / (1 - 0.94528))
 
 
+@pytest.mark.parametrize(("name", "by_hand"), [("precision", 3 / 4), ("recall", 3 / 5), ("f1", 6 / 9)])
+def test_figures_of_positives_equal_scikit_learn(name: str, by_hand: float) -> None:
+    """Four scores of 1, of which three are right; five labels of 1, of which three are found."""
+    labels, scores = [1, 1, 1, 0, 0, 1, 0, 0, 0, 1], [1, 0, 1, 1, 0, 1, 0, 0, 0, 0]
+    counts = np.zeros((2, 2))
+    np.add.at(counts, (labels, scores), 1)
+    found = getattr(agreement, name)(counts, np.array([0.0, 1.0]))
+    assert found == pytest.approx(getattr(oracle, f"{name}_score")(labels, scores))
+    assert found == pytest.approx(by_hand)
+    assert np.isnan(getattr(agreement, name)(np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([0.0, 1.0])))
+
+
 def test_balanced_accuracy_equals_scikit_learn() -> None:
     labels, scores = [0, 0, 0, 1, 1], [0, 1, 0, 1, 0]
     values = np.array([0.0, 1.0])

@@ -37,6 +37,7 @@ from steelyard.authoring.generation_plan import stand_ins
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, RunError
+from steelyard.probes.authored import LabelFlip
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
@@ -264,6 +265,32 @@ def test_judges_and_authors_share_one_budget(tmp_path: Path) -> None:
     assert done.session.dollars == pytest.approx(written + 8 * (15e-6 + 3e-6))
     assert done.datasheet.run["authoring"]["dollars"] == pytest.approx(written, abs=1e-6)
     assert done.datasheet.run["dollars"] == pytest.approx(8 * (15e-6 + 3e-6), abs=1e-6)
+
+
+def test_a_text_that_gets_worse_may_be_given_a_kind_of_error(tmp_path: Path) -> None:
+    """Of four items two flip to the lower answer; the prompts of the others stay what they were."""
+    own = ["a wrong date", "an invented source"]
+    sent: dict[str, list[str]] = {}
+    for name, spec in (("free", Spec("label_flip")), ("kinds", Spec("label_flip", {"errors": own}))):
+        cast = Cast()
+        with ScriptedServer(cast) as server:
+            study = replace(study_with_judge(server, "label_flip", model="gpt-4o-mini"), probes=(spec,))
+            address = f"openai/gpt-4o?base_url={server.url}"
+            who = parse_roles(address, f"openai/gpt-4o-mini?base_url={server.url}")
+            made = author(study, who, RunFolder(tmp_path / name), QUICK)
+            sent[name] = sorted(one.user for one in server.requests if one.body["model"] == "gpt-4o")
+    assert not any("error of this kind" in prompt for prompt in sent["free"])
+    asked = [prompt for prompt in sent["kinds"] if "Make it worse by an error of this kind: " in prompt]
+    assert len(asked) == 2
+    assert set(sent["kinds"]) & set(sent["free"]) == set(sent["kinds"]) - set(asked)
+    edits = {stimulus.lineage.edit for stimulus in made.stimuli if stimulus.probe == "label_flip"}
+    kinds = {edit.partition(": ")[2] for edit in edits if edit}
+    assert kinds - {""} <= set(own)
+    assert kinds - {""}
+    assert len(LabelFlip(errors=True).errors) == 10
+    for wrong in ([], "a wrong date", [" "], 3):
+        with pytest.raises(ConfigError, match="expected true, or a list of kinds in words"):
+            LabelFlip(errors=wrong)  # type: ignore[arg-type]
 
 
 def test_a_plan_counts_authors_validators_and_judges(tmp_path: Path) -> None:

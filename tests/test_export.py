@@ -52,6 +52,28 @@ def test_every_call_goes_out_with_its_words(tmp_path: Path, command: Command) ->
     assert {row["served_model"] for row in mine if row["reply"]} != {None}
 
 
+def test_a_workbook_holds_the_same_rows_and_no_formula(tmp_path: Path, command: Command) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="the extra xlsx is not installed")
+    rows = "".join(f"=1+{n},q,a {n},{n % 2}\n" for n in range(6))
+    (tmp_path / "items.csv").write_text("name,question,answer,ok\n" + rows)
+    columns = "id=name,request=question,response=answer,label=ok"
+    data = ("--data", "items.csv", "--columns", columns, "--scale", "binary", "--rubric", "rubric.md")
+    (tmp_path / "rubric.md").write_text("What is asked for counts.")
+    made = command("measure", "-j", "planted/rater", "-p", "format_invariance_1", *data, "--out", "run")
+    assert made.code == 0, made.err
+    done = command("export", "run", "--xlsx")
+    assert done.code == 0, done.err
+    sheet = openpyxl.load_workbook(tmp_path / "run" / "export" / "observations.xlsx").active
+    header, *found = sheet.iter_rows()
+    names = [cell.value for cell in header]
+    expected = lines(tmp_path / "run" / "results.jsonl")
+    assert [dict(zip(names, (cell.value for cell in row), strict=True)) for row in found] == expected
+    assert {cell.data_type for row in found for cell in row} <= {"s", "n", "b"}
+    assert any(str(row["item"]).startswith("=1+") for row in expected)
+    both = command("export", "run", "--xlsx", "--parquet")
+    assert "cannot be combined with --xlsx" in both.err
+
+
 def test_parquet_holds_the_same_rows(tmp_path: Path, command: Command) -> None:
     pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     with ScriptedServer(Cast(judge=moody)) as server:

@@ -57,6 +57,10 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     (folder / "items.csv").write_text(ITEMS)
     (folder / "rubric.md").write_text("What is asked for counts, and nothing else.\n")
     (folder / "study.yaml").write_text("judges: [planted/probit]\nprobes: [vacuum]\n")
+    (folder / "config.yml").write_text(
+        "admin: {module_name: m, dataset_config: {dataset_name: items.csv}, "
+        "evaluation_config: {template: single_judge, autograder_model_name: openai/gpt-4o}}\n"
+    )
     (folder / "policy.yaml").write_text("unreadable_rate: {max: 0.2}\n")
     call = {"judge": "j", "probe": "position", "task": "t", "pair": "p", "first": "u", "answer": "1"}
     (folder / "verdicts.jsonl").write_text(
@@ -71,6 +75,10 @@ def prepare(name: str, command: Command, folder: Path) -> None:
         "item,system_a,system_b,verdict,human\n"
         + "".join(f"{n},p,q,{'ab'[n % 2]},{'ab'[n % 3 > 0] if n < 30 else ''}\n" for n in range(60))
     )
+    (folder / "anchors.csv").write_text(
+        "item,old,new\n" + "".join(f"{n},{n % 2},{n % 3 and n % 2}\n" for n in range(60))
+    )
+    (folder / "history.csv").write_text("period,value,items\nMay,0.78,500\n")
     (folder / "ratings.jsonl").write_text('{"item": "1", "rater": "j", "kind": "judge", "value": 1}\n')
     pairs = ("measure", "-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum")
     made = {

@@ -115,6 +115,8 @@ def test_the_best_trio_is_chosen_once_and_has_one_accuracy(judges: str, lost: fl
     choosing, telling = ({row.stimulus.cluster for row in half} for half in split)
     trios = list(combinations(judges, 3))
     best = max(trios, key=lambda trio: by_hand(rows, trio, choosing)[0])
+    listed = {judges_of(e): told(e) for e in sheet.panel if e.metric == "trio_accuracy"}
+    assert listed == {trio: by_hand(rows, trio, choosing | telling) for trio in trios}
     (chosen,) = [e for e in sheet.panel if e.metric == "chosen_jury_accuracy"]
     assert judges_of(chosen) == best
     assert told(chosen) == by_hand(rows, best, telling)

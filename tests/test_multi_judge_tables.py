@@ -329,8 +329,12 @@ def test_a_judge_without_a_verdict_makes_no_trio() -> None:
 
 def test_no_jury_is_told_where_it_was_picked() -> None:
     """Eight judges have 56 trios: one is chosen, and its figures are of tasks that did not choose it."""
-    found = [e for e in jury_figures(noisy(8, 24, 6)) if len(judges_of(e)) == 3]
+    every = [e for e in jury_figures(noisy(8, 24, 6)) if len(judges_of(e)) == 3]
+    found = [e for e in every if e.metric != "trio_accuracy"]
     assert len({judges_of(e) for e in found}) == 1
+    listed = [e for e in every if e.metric == "trio_accuracy"]
+    assert len(listed) == 56
+    assert all("the best of them looks better than it is" in (e.note or "") for e in listed)
     told = [e.note or "" for e in found if e.metric != "chosen_jury_apparent"]
     assert all(note.startswith("on the half of the clusters that did not choose it") for note in told)
     apparent = next(e for e in found if e.metric == "chosen_jury_apparent")

@@ -251,3 +251,42 @@ def test_without_pyarrow_there_is_no_parquet_and_doctor_says_so(
     assert done.returncode == 0, done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.jsonl"}
     assert "pyarrow is not installed" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_columns_of_the_data_are_kept_beside_the_verdicts(
+    form: str, command: Command, tmp_path: Path
+) -> None:
+    rows = "".join(f"r{n},q,a {n},{n % 2},{'' if n == 2 else f'=site {n}'},note {n}\n" for n in range(6))
+    (tmp_path / "items.csv").write_text("name,question,answer,ok,source,note\n" + rows)
+    study = {
+        "judges": ["planted/rater"],
+        "task": {"scale": "binary", "rubric": "What is asked for counts.\n"},
+        "data": {
+            "path": "items.csv",
+            "columns": {"id": "name", "request": "question", "response": "answer", "label": "ok"},
+            "keep": ["source"],
+        },
+        "probes": ["format_invariance_1"],
+    }
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    done = command("measure", "study.yaml", "--out", "run")
+    assert done.code == 0, done.err
+    (tmp_path / "items.csv").unlink()
+    before = (tmp_path / "run" / f"results.{form}").read_text()
+    assert command("report", "run").code == 0
+    text = (tmp_path / "run" / f"results.{form}").read_text()
+    assert text == before
+    if form == "jsonl":
+        found = [json.loads(line) for line in text.splitlines()]
+    else:
+        found = list(csv.DictReader(text.splitlines()))
+    mark = "'" if form == "csv" else ""
+    kept = {(row["item"], row["data.source"] or None) for row in found}
+    assert kept == {(f"r{n}", None if n == 2 else f"{mark}=site {n}") for n in range(6)}
+    assert "data.note" not in found[0]
+    assert "site" not in (tmp_path / "run" / "stimuli.jsonl").read_text()
+    study["data"]["keep"] = ["sauce"]
+    (tmp_path / "items.csv").write_text("name,question,answer,ok,source,note\n" + rows)
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    assert "no column 'sauce' for keep; did you mean 'source'?" in command("plan", "study.yaml").err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,43 @@ def test_preprocessors_that_leave_nothing_or_are_not_known_are_refused() -> None
         Preparation.of([{"drop_system": {"n": 1}}])
     with pytest.raises(ConfigError, match="characters is 0"):
         Preparation.of([{"clip": {"characters": 0}}])
+
+
+def test_of_code_that_is_handed_to_a_tool_the_comments_stay() -> None:
+    code = "# add\nx = 1\n  # then\nprint(x)"
+    call = {"id": "c", "function": "python", "arguments": {"code": code, "timeout": 3}}
+    run = run_of([{"role": "assistant", "content": "x = 1", "tool_calls": [call]}])
+    kept = Preparation.of(["keep_assistant_comment_lines"]).prepared(run, "here")
+    assert kept.turns[0].calls[0].arguments == {"code": "# add\n  # then", "timeout": 3}
+    assert kept.turns[0].text == "x = 1"
+    assert kept.removals[0].counts == {"lines of code": 2}
+
+
+def test_a_preprocessor_may_be_a_function_of_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, here = tmp_path / "site" / "steps_of_mine", tmp_path / "here"
+    package.mkdir(parents=True)
+    here.mkdir()
+    (package / "__init__.py").write_text(
+        "def first(turns):\n    return turns[:1], {'others': len(turns) - 1}\n"
+        "def at_most(n):\n    return lambda turns: (turns[:n], {})\n"
+        "def wrong(turns):\n    return list(turns)\n"
+    )
+    (here / "steps_beside.py").write_text("def first(turns):\n    return turns[:1], {}\n")
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", ["", str(here), str(package.parent), *sys.path])
+    kept = Preparation.of(["steps_of_mine.first"]).prepared(run_of(), "here")
+    assert len(kept.turns) == 1
+    assert kept.removals[0].counts == {"others": 4}
+    assert len(Preparation.of([{"steps_of_mine.at_most": {"n": 2}}]).prepared(run_of(), "here").turns) == 2
+    with pytest.raises(ConfigError, match="gave list, expected the messages that stay"):
+        Preparation.of(["steps_of_mine.wrong"]).prepared(run_of(), "here")
+    with pytest.raises(ConfigError, match="is no function of an installed package"):
+        Preparation.of(["steps_of_mine.absent"])
+    # A file beside a study of another person is no installed package.
+    with pytest.raises(ConfigError, match="is no function of an installed package"):
+        Preparation.of(["steps_beside.first"])
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -117,6 +117,7 @@ def values_of(brief: Brief, task: Task, **more: object) -> dict[str, object]:
         "response": item.responses[0],
         "label": item.label,
         "expected": brief.expected,
+        "error": brief.error,
         "low": low,
         "high": high,
         "variant": 1 + brief.number // len(scale.answers),

@@ -30,12 +30,14 @@ COMMANDS = {
     "gate": "steelyard.cli.gate:gate",
     "estimate": "steelyard.cli.estimate:estimate",
     "leaderboard": "steelyard.cli.leaderboard:leaderboard",
+    "bridge": "steelyard.cli.bridge:bridge",
     "import": "steelyard.cli.import_verdicts:import_command",
     "export": "steelyard.cli.export:export",
     "selftest": "steelyard.cli.planted:selftest",
     "serve-planted": "steelyard.cli.planted:serve_planted",
     "probes": "steelyard.cli.lists:probes",
     "judges": "steelyard.cli.lists:judges",
+    "study": "steelyard.cli.convert:study",
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
@@ -191,12 +193,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "steelyard estimate ratings.csv --judge verdict --people human --design random --methods",
     ),
     "leaderboard": ("steelyard leaderboard votes.csv --judge verdict --people human --design random",),
+    "bridge": ("steelyard bridge anchors.csv --from old --to new --history history.csv",),
     "import": ("steelyard import verdicts.jsonl --out imported",),
     "export": ("steelyard export run --inspect",),
     "selftest": ("steelyard selftest",),
     "serve-planted": ("steelyard serve-planted planted/probit --port 8765",),
     "probes": ("steelyard probes", "steelyard probes ladder typos"),
     "judges": ("steelyard judges",),
+    "study": ("steelyard study convert config.yml --out study.yaml",),
     "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie", "steelyard doctor ratings.jsonl"),
 }
 """Command to lines that work as they stand, beside the files that they name."""

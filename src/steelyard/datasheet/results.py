@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 
@@ -45,6 +45,8 @@ class Results:
     baselines: Collection[str] = ()
     composed: Collection[str] = ()
     """Judges whose verdicts are made of those of others, and who have no vote in a jury."""
+    kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Columns of the data that stand beside, by item."""
 
     def __post_init__(self) -> None:
         seen = self.observations
@@ -71,7 +73,22 @@ class Results:
             "winner": self._winner(),
             "right": self._right(),
             "jury": self._jury(),
+            **self._kept(),
         }
+
+    def _kept(self) -> dict[str, Column]:
+        """`data.NAME` for each column of the data; of several rubrics the id ends the item's name."""
+        names = dict.fromkeys(name for values in self.kept.values() for name in values)
+        items = self.kept
+
+        def value(name: str) -> Callable[[Stimulus], Value]:
+            def of(stimulus: Stimulus) -> Value:
+                item = str(stimulus.lineage.parent)
+                return items.get(item, items.get(item.rpartition("/")[0], {})).get(name)
+
+            return of
+
+        return {f"data.{name}": self._shown(value(name)) for name in names}
 
     def csv(self) -> Iterator[str]:
         yield ",".join(self.columns) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
@@ -15,8 +16,9 @@ from steelyard.metrics.scores.probe import ACCURACY_CHANGE, METRICS
 from steelyard.probes.item_probe import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates
-from steelyard.stimuli.authored.brief import Brief, flip_label
+from steelyard.stimuli.authored.brief import ERRORS, Brief, flip_label
 from steelyard.tasks.item import Item
+from steelyard.tasks.pack import pack_item
 from steelyard.tasks.scale import Ordinal
 from steelyard.verdicts.observations import Observations
 
@@ -51,11 +53,28 @@ class LabelFlip(AuthoredTextProbe):
     question = "Does the judge change its verdict when the response is changed so that it should?"
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 
+    def __init__(self, errors: Sequence[str] | bool = False, sample: GivenSample = None) -> None:
+        """`errors`: kinds of error of which each worse text has one; true stands for the built-in list."""
+        super().__init__(sample)
+        listed = list(errors) if isinstance(errors, (list, tuple)) else []
+        if not isinstance(errors, bool) and not (
+            listed and all(isinstance(e, str) and e.strip() for e in listed)
+        ):
+            raise ConfigError(
+                f"probe {self.name!r}: errors is {errors!r}, expected true, or a list of kinds in words."
+            )
+        self.errors = ERRORS if errors is True else tuple(listed)
+
     def briefs(self, design: Design) -> Iterable[Brief]:
         for item in self.items(design):
             target = None if item.label is None else flip_label(item.label, item.scale or design.task.scale)
             if target is not None:
-                yield Brief(self.name, item, 0, self.name, target)
+                yield Brief(self.name, item, 0, self.name, target, self._error(item, target, design.seed))
+
+    def _error(self, item: Item, target: str, seed: int) -> str | None:
+        """One kind of error, drawn for the item; none for a text that gets better, or that is in the pack."""
+        worse = self.errors and int(target) < int(item.label or target) and pack_item(item) is None
+        return rng_for(seed, "error", item.id).choice(self.errors) if worse else None
 
 
 class SemanticParaphrase(AuthoredTextProbe):

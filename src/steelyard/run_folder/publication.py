@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.json_dataclasses import to_body
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import ProfileLook
+from steelyard.errors import StoreError
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
@@ -21,6 +24,12 @@ from steelyard.verdicts.observations import Observations
 
 
 def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | None:
+    if plan.study.kept:
+        lines = (
+            json.dumps({"item": item, "columns": dict(values)}) + "\n"
+            for item, values in plan.study.kept.items()
+        )
+        atomic_write_text(folder.columns, lines)
     if record.coverage(plan.trials).own.answered:
         datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
         write_results(folder.path, results_of(plan, record))
@@ -32,7 +41,28 @@ def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | Non
 def results_of(plan: Plan, record: RunRecord) -> Results:
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
-    return Results(record.observations(plan.trials), baselines, composed)
+    kept = kept_columns(RunFolder(record.store.path.parent))
+    return Results(record.observations(plan.trials), baselines, composed, kept)
+
+
+def kept_columns(folder: RunFolder) -> dict[str, dict[str, str]]:
+    """What the data's columns to keep hold, by item, as they were when the run was measured."""
+    try:
+        lines = folder.columns.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise StoreError(f"{folder.columns}: cannot be read ({error.strerror}); restore it.") from error
+    try:
+        rows = [json.loads(line) for line in lines]
+        return {
+            str(row["item"]): {str(name): str(value) for name, value in row["columns"].items()}
+            for row in rows
+        }
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{folder.columns}: not what a run writes there; restore it, or remove it."
+        ) from error
 
 
 def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:

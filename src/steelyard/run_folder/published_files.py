@@ -14,6 +14,7 @@ import numpy as np
 
 from steelyard.core.arrays import Ints
 from steelyard.core.atomic_write import atomic_write, atomic_write_text
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
@@ -121,6 +122,44 @@ def write_parquet(path: Path, results: Results) -> None:
             rows = slice(start, start + ROWS)
             arrays = [values.take(_numbers(places[codes[rows]])) for values, places, codes in columns]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+MAX_SHEET_ROWS = 1_048_575
+"""Rows of a sheet below its header."""
+
+
+def write_xlsx(path: Path, results: Results) -> None:
+    """The rows as the first sheet of a workbook; text stays text, whatever it begins with."""
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+    except ImportError as error:
+        raise ConfigError("--xlsx: openpyxl is not installed; run pip install 'steelyard[xlsx]'.") from error
+    if len(results) > MAX_SHEET_ROWS:
+        raise ConfigError(
+            f"--xlsx: {pluralize(len(results), 'row')}, and a sheet holds {MAX_SHEET_ROWS:,}; use --parquet."
+        )
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("results")
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        made = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("\ufffd", valid_text(value))[:MAX_CELL])
+        made.data_type = "s"  # else a text that begins with `=` would be a formula
+        return made
+
+    sheet.append(list(results.columns))
+    columns = [(column.values, column.codes.tolist()) for column in results.columns.values()]
+    for row in range(len(results)):
+        sheet.append([cell(values[codes[row]]) for values, codes in columns])
+    with atomic_write(path) as beside:
+        book.save(beside)
+
+
+MAX_CELL = 32_767
+"""Characters that a cell of a sheet holds."""
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:

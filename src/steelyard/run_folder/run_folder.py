@@ -28,6 +28,8 @@ class RunFolder:
         self.stimuli = path / "stimuli.jsonl"
         self.database = path / "run.db"
         """Trials, replies and failures."""
+        self.columns = path / "columns.jsonl"
+        """Columns of the data that the results repeat, by item."""
         self.decisions = path / "decision.json"
         """The log of sequential decisions."""
         self.reviews = path / "review.db"

@@ -67,7 +67,9 @@ def prompt_file(name: str) -> str:
     return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
-AUTHOR_VARIABLES = frozenset({"exemplars", "expected", "fence", "high", "label", "low", "variant", "words"})
+AUTHOR_VARIABLES = frozenset(
+    {"error", "exemplars", "expected", "fence", "high", "label", "low", "variant", "words"}
+)
 
 
 def author_protocols(own: Mapping[str, str] | None = None) -> dict[str, Protocol]:

@@ -98,6 +98,8 @@ class Study:
     looks: tuple[ProfileLook, ...] | None = field(default=None, compare=False)
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
+    kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
+    """Columns of the data that the results repeat, by item. Decides no figure."""
     kit: ProbeCache = field(default_factory=ProbeCache, compare=False, repr=False)
 
     @cached_property

@@ -16,6 +16,7 @@ from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry, crossed
 from steelyard.tasks.scale import Scale
+from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
@@ -56,6 +57,8 @@ class DataConfig(BaseModel):
     reference: ReferenceConfig | None = None
     where: dict[str, Value | list[Value]] | None = None
     format: Format | None = None
+    keep: list[str] | None = Field(default=None, min_length=1)
+    """Columns that the results repeat; no judge sees them."""
     preprocess: list[str | dict[str, dict[str, Any]]] | None = None
 
     @model_validator(mode="after")
@@ -113,6 +116,27 @@ class DataConfig(BaseModel):
             stratify=self.stratify,
             preparation=Preparation.of(self.preprocess or ()),
         )
+
+    def kept(self, folder: Path, scale: Scale) -> dict[str, dict[str, str]]:
+        """What the columns to keep hold, by the item of their row; empty cells are left out."""
+        if not self.keep:
+            return {}
+        opener = read_table if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).opener
+        table, items = self._table(folder, opener), self.read(folder, scale)
+        for column in self.keep:
+            table.require(column, "keep")
+        if len(items) != len(table.records):
+            raise DataError(
+                f"{table.name}: keep: an item of this adapter is no row of the file; leave it out."
+            )
+        return {
+            item.id: {
+                column: plain_text(record.values[column])
+                for column in self.keep
+                if not is_missing(record.values.get(column))
+            }
+            for item, record in zip(items, table.records, strict=True)
+        }
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
         table = self._table(folder, adapter.opener)

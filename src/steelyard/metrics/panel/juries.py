@@ -1,7 +1,7 @@
 """Juries of the judges of a run: what they get right and wrong, and what they gain over the best judge.
 
-A jury that was chosen is reported where it was not chosen. No list of all juries is reported, since its best
-looks better than it is.
+A jury that was chosen is reported where it was not chosen. The list of all trios says that its best looks
+better than it is.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -21,10 +22,12 @@ from steelyard.metrics.panel.panel_metrics import PANEL, members, panel_metrics
 from steelyard.metrics.panel.vote_matrix import VoteMatrix, error_correlations, vote_matrix
 from steelyard.metrics.proportions import join
 from steelyard.metrics.remedies.jury_selection import (
+    MOST_JUDGES,
     SIZE,
     best_judge,
     choose_jury_of_three,
     halves,
+    judges_with_verdicts,
     jury_of,
     subject,
 )
@@ -106,7 +109,20 @@ JURY_GAIN = Metric(
     "Accuracy of the best trio minus that of the best judge, on the same inputs.",
     signed=True,
 )
-METRICS = (JURY_ACCURACY, CHOSEN_JURY_APPARENT, CHOSEN_JURY_ACCURACY, BEST_JUDGE_ACCURACY, JURY_GAIN)
+TRIO_ACCURACY = Metric(
+    "trio_accuracy",
+    "accuracy of a trio",
+    "Labelled inputs on which the common verdict of three judges is the expected one, for every trio.",
+    detail=True,
+)
+METRICS = (
+    JURY_ACCURACY,
+    TRIO_ACCURACY,
+    CHOSEN_JURY_APPARENT,
+    CHOSEN_JURY_ACCURACY,
+    BEST_JUDGE_ACCURACY,
+    JURY_GAIN,
+)
 
 SPLITS = "a split vote gives no answer"
 HELD_OUT = "on the half of the clusters that did not choose it"
@@ -124,6 +140,7 @@ def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list
     return [
         *_with_error_rates(context, JURY_ACCURACY, jury, SPLITS),
         *_with_error_rates(by_agreement, JURY_ACCURACY, _weighted(votes, jury), unlabelled),
+        *_every_trio(context, base, judges),
         *_best_trio(context, base, judges),
         *error_correlations(context, votes),
     ]
@@ -171,6 +188,18 @@ def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
         score=np.where(scored, given, once.low).astype(np.int64),
         outcome=np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64),
     )
+
+
+def _every_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> Iterator[Estimate]:
+    """Each trio of four judges or more, on all inputs; of many judges there would be too many."""
+    candidates = judges_with_verdicts(base, judges)
+    if not SIZE < len(candidates) <= MOST_JUDGES:
+        return
+    trios = list(combinations(candidates, SIZE))
+    note = f"one of {len(trios)} trios on the same inputs: the best of them looks better than it is"
+    for trio in trios:
+        here = context.for_subgroup(**members(trio))
+        yield accuracy(here, TRIO_ACCURACY, _scores(jury_of(base, trio)), note)
 
 
 def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> list[Estimate]:

@@ -45,12 +45,16 @@ def jury_of(seen: Observations, members: Sequence[str]) -> Observations:
     return of_judges(seen, members, plurality, JURY)
 
 
+def judges_with_verdicts(base: Observations, judges: Sequence[str]) -> list[str]:
+    answered = {base.judges[n] for n in distinct(base.judge[base.ended(Decided, Tie, Abstained)])}
+    return [name for name in judges if name in answered]
+
+
 def choose_jury_of_three(base: Observations, judges: Sequence[str], seed: int) -> JuryOfThree | str:
     """All three judges, the best trio of many, or why there is none; calls under the base protocol."""
     if len(judges) < SIZE:
         return NEEDS
-    answered = {base.judges[n] for n in distinct(base.judge[base.ended(Decided, Tie, Abstained)])}
-    candidates = [name for name in judges if name in answered]
+    candidates = judges_with_verdicts(base, judges)
     if len(candidates) < SIZE:
         return "fewer than three judges gave a verdict"
     if len(candidates) == SIZE:

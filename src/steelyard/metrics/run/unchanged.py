@@ -18,7 +18,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
+from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, F1, MAE, PRECISION, QWK, RECALL
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
@@ -46,6 +46,7 @@ COMMONEST_ANSWER = Metric(
 )
 TOLD = (
     *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
+    *(PRECISION, RECALL, F1),
     *(WITHIN_ONE, MAE, BIAS, QWK, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
 )
 METRICS = (*TOLD, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)

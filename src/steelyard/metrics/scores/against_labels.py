@@ -100,6 +100,23 @@ GWET_AC1 = _signed(
     plain="agrees, with rare labels",
     detail=True,
 )
+PRECISION = _of_labels(
+    "precision",
+    "precision",
+    "Calls scored 1 whose label is 1.",
+    plain="right where it says 1",
+    detail=True,
+)
+RECALL = _of_labels(
+    "recall",
+    "recall",
+    "Calls with the label 1 that were scored 1.",
+    plain="finds what is 1",
+    detail=True,
+)
+F1 = _of_labels(
+    "f1", "F1", "Harmonic mean of precision and recall.", plain="precision and recall", detail=True
+)
 MAE = Metric(
     "mae",
     "mean absolute error",
@@ -165,6 +182,12 @@ BINARY: dict[Metric, Formula] = {
     KAPPA: agreement.kappa,
     GWET_AC1: partial(agreement.gwet_ac1, levels=2),
 }
+OF_POSITIVES: dict[Metric, Formula] = {
+    PRECISION: agreement.precision,
+    RECALL: agreement.recall,
+    F1: agreement.f1,
+}
+"""Figures of unchanged items that count 1 as the positive answer, as scikit-learn does."""
 ORDINAL: dict[Metric, Formula] = {
     MAE: agreement.mean_absolute_error,
     BIAS: agreement.bias,
@@ -177,6 +200,7 @@ ORDINAL: dict[Metric, Formula] = {
 }
 FIGURES = (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, *BINARY, WITHIN_ONE, *ORDINAL, UNUSED_LEVELS)
 _ENDS: dict[Metric, Ends] = {
+    **dict.fromkeys(OF_POSITIVES, SHARE),
     BALANCED_ACCURACY: SHARE,
     MAE: POSITIVE,
     BIAS: UNBOUNDED,
@@ -185,7 +209,7 @@ _ENDS: dict[Metric, Ends] = {
 """Ends of a figure's range, where they are not those of agreement."""
 _NOTHING_OF_ONE_LABEL = (KAPPA, QWK)
 """Figures that are 0 or undefined where all labels are alike, whoever the judge is."""
-_CHANCE = {BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
+_CHANCE = {**dict.fromkeys(OF_POSITIVES), BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
     KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
     CCC: "moments over n",
@@ -195,7 +219,7 @@ _NOTES = {
 def binary_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
-    figures = _figures(context, scores, np.array([0, 1]), BINARY, among)
+    figures = _figures(context, scores, np.array([0, 1]), BINARY | OF_POSITIVES, among)
     return _among(among, [*false_rates(context, scores), *figures])
 
 

@@ -66,6 +66,24 @@ def gwet_ac1(table: Floats, values: Floats, levels: int | None = None) -> Floats
     return ratio(observed - chance, 1 - chance)
 
 
+def precision(table: Floats, values: Floats) -> Floats:
+    """Of two levels: the share of scores of the upper one that are right; undefined without such a score."""
+    del values
+    return ratio(table[..., 1, 1], table[..., :, 1].sum(-1))
+
+
+def recall(table: Floats, values: Floats) -> Floats:
+    """Of two levels: the share of labels of the upper one that got it; undefined without such a label."""
+    del values
+    return ratio(table[..., 1, 1], table[..., 1, :].sum(-1))
+
+
+def f1(table: Floats, values: Floats) -> Floats:
+    """Of two levels: the harmonic mean of precision and recall; undefined without the upper level."""
+    del values
+    return ratio(2 * table[..., 1, 1], table[..., :, 1].sum(-1) + table[..., 1, :].sum(-1))
+
+
 def balanced_accuracy(table: Floats, values: Floats) -> Floats:
     """Mean over labels of the share of their items scored right; undefined where a label has no item."""
     del values

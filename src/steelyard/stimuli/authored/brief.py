@@ -31,6 +31,20 @@ RUN_GOALS = (RUN_FAIL, RUN_PASS, RUN_LEVEL)
 BY_LEVEL = (ORDINAL, RUN_LEVEL)
 """Goals with a brief for each level of the scale, numbered by its place on the scale."""
 
+ERRORS = (
+    "a wrong fact: a name, a number or a date is another",
+    "a step of the reasoning is missing, and the end no longer follows",
+    "a conclusion that contradicts what was said before",
+    "the answer to another question than the one that was asked",
+    "a condition or a limit of the request is left out of account",
+    "a claim that nothing in the request supports",
+    "a cause and its effect are exchanged",
+    "a quantity in the wrong unit, or off by a factor of ten",
+    "a general rule drawn from one case",
+    "a refusal, or an evasion, where an answer is possible",
+)
+"""Kinds of error that a written flip may be asked to have."""
+
 EDITS = {
     LABEL_FLIP: "rewritten so that the reference answer changes",
     PARAPHRASE: "said in other words, meaning and reference answer kept",
@@ -54,6 +68,8 @@ class Brief:
     goal: str
     expected: str | None
     """Reference answer that the text must have; None where none can be given."""
+    error: str | None = None
+    """Kind of error that makes the text worse; None where the author is free."""
 
     @property
     def name(self) -> str:
@@ -66,11 +82,13 @@ class Brief:
     @property
     def edit(self) -> str:
         words = EDITS[self.goal]
-        return f"{words}: {self.expected}" if self.goal in BY_LEVEL else words
+        detail = self.expected if self.goal in BY_LEVEL else self.error
+        return words if detail is None else f"{words}: {detail}"
 
     @property
     def content(self) -> dict[str, Any]:
-        return {**plain(self), "item": self.item.content}
+        body = {**plain(self), "item": self.item.content}
+        return {key: value for key, value in body.items() if key != "error" or value is not None}
 
     def to_stimulus(
         self,

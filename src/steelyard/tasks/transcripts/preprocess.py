@@ -1,14 +1,19 @@
 """Preprocessors: what is taken out of transcripts before they are shown, each by its name.
 
 A preprocessor gets the messages and gives back those that stay, with counts of what it removed; the messages
-as they came are kept beside. Other packages add theirs under the entry-point group `steelyard.preprocessors`.
+as they came are kept beside. Other packages add theirs under the entry-point group `steelyard.preprocessors`,
+or are named by the dotted path of a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from steelyard.core.registry import Registry, Spec
@@ -51,6 +56,23 @@ def _strip_tool_outputs(turns: Turns) -> tuple[Turns, dict[str, int]]:
     return kept, {"tool outputs": sum(filled)}
 
 
+def _keep_assistant_comment_lines(turns: Turns) -> tuple[Turns, dict[str, int]]:
+    """Of code that the agent hands to a tool (argument `code`) keeps the lines of comment alone."""
+    removed, kept = 0, []
+    for turn in turns:
+        calls = []
+        for call in turn.calls if turn.role == "assistant" else ():
+            code = call.arguments.get("code")
+            lines = code.splitlines() if isinstance(code, str) else []
+            comments = [line for line in lines if line.lstrip().startswith("#")]
+            removed += len(lines) - len(comments)
+            calls.append(
+                replace(call, arguments={**call.arguments, "code": "\n".join(comments)}) if lines else call
+            )
+        kept.append(replace(turn, calls=tuple(calls)) if calls else turn)
+    return tuple(kept), {"lines of code": removed}
+
+
 def _assistant_text_only(turns: Turns) -> tuple[Turns, dict[str, int]]:
     kept = tuple(
         Turn("assistant", (Block("text", turn.text),), id=turn.id, model=turn.model)
@@ -85,6 +107,7 @@ _FACTORIES: Mapping[str, Callable[..., Preprocessor]] = {
     "strip_tool_outputs": lambda: _strip_tool_outputs,
     "drop_reasoning": lambda: _drop_reasoning,
     "assistant_text_only": lambda: _assistant_text_only,
+    "keep_assistant_comment_lines": lambda: _keep_assistant_comment_lines,
     "clip": _clip,
 }
 for _name, _factory in _FACTORIES.items():
@@ -116,10 +139,55 @@ class Preparation:
         )
 
 
+def _by_path(spec: Spec, where: str) -> Preprocessor:
+    """A function of an installed package by its dotted path; with options, what the function returns."""
+    module, _, name = spec.name.replace(":", ".").rpartition(".")
+    with working_folder_hidden():
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"{where}: {spec.name!r} is no function of an installed package ({error}); install it, or "
+                "correct the path."
+            ) from error
+    if not callable(found):
+        raise ConfigError(f"{where}: {spec.name!r} is no function, expected one that takes messages.")
+    return _checked(found(**spec.args) if spec.args else found, spec.name, where)
+
+
+def _checked(step: Callable[[Turns], Any], name: str, where: str) -> Preprocessor:
+    """The step, with a sentence for what it gives back in another form."""
+
+    def run(turns: Turns) -> tuple[Turns, dict[str, int]]:
+        given = step(turns)
+        kept, counts = given if isinstance(given, tuple) and len(given) == 2 else (None, None)
+        if not (isinstance(kept, tuple) and all(isinstance(turn, Turn) for turn in kept)):
+            raise ConfigError(
+                f"{where}: {name!r} gave {type(given).__name__}, expected the messages that stay, as a tuple "
+                "of Turn, and a dict of what was removed."
+            )
+        return kept, dict(counts or {})
+
+    return run
+
+
+@contextmanager
+def working_folder_hidden() -> Iterator[None]:
+    """Import from installed packages alone: a study file of another person brings no code in its folder."""
+    before = list(sys.path)
+    sys.path[:] = [place for place in before if place and Path(place).resolve() != Path.cwd().resolve()]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
 def _build(given: Given, where: str) -> tuple[str, Preprocessor]:
     if not isinstance(given, str) and len(given) != 1:
         raise ConfigError(f"preprocess: expected a name or one name with its options, found {given!r}.")
     spec = Spec(given) if isinstance(given, str) else Spec(*next(iter(given.items())))
+    if "." in spec.name:
+        return spec.name, _by_path(spec, where)
     try:
         return spec.name, PREPROCESSORS.build(spec)
     except TypeError as error:
