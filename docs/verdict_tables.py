@@ -135,9 +135,14 @@ def section() -> str:
     body = load()
     told = list(every(body))
     runs = {said.runs for said in told}
+    gated = {sum(said.body["gate"]["default"].values()) for said in told}
     remarks = [f"- *{place}*: {text}" for place, text in REMARKS.items() if place in broken_places(body)]
     head = HEAD.format(
-        **body, judges=len(told) // 3, runs=_range(runs), sheets=sum(said.runs for said in told)
+        **body,
+        judges=len(told) // 3,
+        runs=_range(runs),
+        gated=_range(gated),
+        sheets=sum(said.runs for said in told),
     )
     parts = [head, *_summary(body), "", *remarks, *[""] * bool(remarks), SHARES, "", *_kinds(body), ""]
     parts += [LEGEND, "", *_words(body), ""]
@@ -285,10 +290,10 @@ def _percent(share: float) -> str:
 
 HEAD = """\
 {judges} planted judges were measured at three sizes, {runs} times each: {sheets:,} sheets. Texts, errors and
-noise were drawn anew every time. Each judge answers the built-in stimuli once, and its verdicts go through
-the same code as a real run. A thing that never happened in n runs may still happen in up to 3/n of them.
-`tests/calibration` made the runs on {date}; `make calibrate` makes 100 of each, and `docs/verdicts.json`
-has every count. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
+noise were drawn anew every time; the gate ruled on {gated} of them. Each judge answers the built-in stimuli
+once, and its verdicts go through the same code as a real run. A thing that never happened in n runs may still
+happen in up to 3/n of them. `tests/calibration` made the runs on {date}; `make calibrate` makes 100 of each,
+and `docs/verdicts.json` has every count. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
 """
 
 SHARES = """\

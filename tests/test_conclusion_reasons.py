@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ from steelyard.datasheet.conclusions.reasons import (
 )
 from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Gravity, guide_to
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.sections.key_figures import KeyFigure
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate, Interval
 from test_conclusion import judged
@@ -265,6 +267,24 @@ def test_merit_on_each_kind_of_evidence() -> None:
     both = told(titles.MERIT, merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
     assert both.startswith("tells good from bad: ")
     assert "merit 0.80 [0.70, 0.90] on natural pairs" in both
+
+
+@pytest.mark.parametrize(
+    ("estimate", "allowed", "tested", "said"),
+    [
+        (figure("ladder", "net_slot_preference", 0.2, 0.12, EQUALS), (-0.1, 0.1), True, "fine: ±0.10"),
+        (merit(0.8, 0.1, "inconclusive"), (0.5, inf), False, "0.75 at 3 steps"),
+        (merit(0.8, 0.1, "clear"), (0.5, inf), False, "above chance 0.50"),
+        (merit(0.4, 0.2, "inconclusive", "original"), (0.3, inf), False, "above 0.30"),
+    ],
+)
+def test_a_key_figure_names_the_limit_that_decides_it(
+    estimate: Estimate, allowed: tuple[float, float], tested: bool, said: str
+) -> None:
+    shown = KeyFigure(estimate, "", allowed, tested)
+    assert shown.limit == said
+    flagged = replace(shown, estimate=replace(estimate, status="flagged"))
+    assert flagged.word == ("above 0" if tested else "too high")
 
 
 def test_accuracy_beside_agreement_beyond_chance() -> None:

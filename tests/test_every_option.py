@@ -67,6 +67,7 @@ def needed(name: str, folder: Path) -> list[object]:
         "gate": ["run"],
         "estimate": ["v.jsonl"],
         "leaderboard": ["v.jsonl"],
+        "people": ["v.jsonl"],
         "bridge": ["v.jsonl", "--from", "a", "--to", "b"],
         "import": ["v.jsonl", "--out", "imported"],
         "serve-planted": ["planted/tie"],

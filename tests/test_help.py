@@ -79,6 +79,9 @@ def prepare(name: str, command: Command, folder: Path) -> None:
         "item,old,new\n" + "".join(f"{n},{n % 2},{n % 3 and n % 2}\n" for n in range(60))
     )
     (folder / "history.csv").write_text("period,value,items\nMay,0.78,500\n")
+    (folder / "rated.csv").write_text(
+        "item,verdict,ann,bob\n" + "".join(f"{n},{n % 2},{n % 2},{n % 3 and n % 2}\n" for n in range(60))
+    )
     (folder / "ratings.jsonl").write_text('{"item": "1", "rater": "j", "kind": "judge", "value": 1}\n')
     pairs = ("measure", "-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum")
     made = {

@@ -279,6 +279,7 @@ def test_long_runs_are_summed_up_and_the_summary_is_capped(
     assert cast.calls == {"planner": 1, "summarizer": 2, "editor": 2, "verifier": 1}
     first, second = cast.prompts("summarizer")
     assert "At most 20 words" in first
+    assert [part for part in ("Asked", "Done", "Found", "Said", "Open") if f'"{part}:" ' not in first] == []
     assert "[003]" in first
     assert "[004]" not in first
     assert "[003]" not in second

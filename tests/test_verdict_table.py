@@ -17,7 +17,7 @@ from steelyard.datasheet.datasheet import Datasheet
 
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""
-RUNS = 40
+RUNS = 100
 """Least runs of a judge at a size; `make calibrate` makes a hundred."""
 FIRST_SEED = 1_000_000
 """Of the reduced simulation: none of those that the file counts."""

@@ -122,3 +122,28 @@ def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tm
             release.set()
             process.kill()
             process.wait()
+
+
+def test_keys_go_through_the_list_that_a_call_was_opened_from(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url()) as page:
+        page.get_by_role("link", name="Datasheet").first.click()
+        page.locator(".answer .held.flagged a.behind").first.click()
+        page.locator("table.calls").wait_for()
+        address, total = page.url, page.locator("table.calls tbody tr").count()
+        page.locator("table.calls th a").nth(1).click()
+        page.get_by_role("link", name=f"2 of {total} in the list").wait_for()
+        page.keyboard.press("j")
+        page.get_by_role("link", name=f"3 of {total} in the list").wait_for()
+        page.keyboard.press("k")
+        page.get_by_role("link", name=f"2 of {total} in the list").click()
+        page.locator("table.calls").wait_for()
+        assert page.url == address
+
+
+def test_a_comparison_leads_back_to_both_datasheets(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url()) as page:
+        page.get_by_role("button", name="Compare").click()
+        page.locator("#forest-h").wait_for()
+        assert page.get_by_role("link", name="Datasheet").count() == 2
+        page.get_by_role("link", name="Datasheet").last.click()
+        page.locator("#verdicts-h").wait_for()

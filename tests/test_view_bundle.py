@@ -127,7 +127,6 @@ def test_any_web_server_shows_it(bundle: Path) -> None:
             home = f"http://127.0.0.1:{files.server_address[1]}/"
             with chromium() as browser, opened(browser, home) as page:
                 page.get_by_role("link", name="Datasheet").first.click()
-                page.locator("details.fold:has(a.behind) > summary").first.click()
                 page.locator("a.behind >> visible=true").first.click()
                 page.locator("table.calls th a").first.click()
                 page.get_by_text("Prompt, as it was sent").first.wait_for()

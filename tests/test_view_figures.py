@@ -26,6 +26,8 @@ from steelyard.commands.view.call_index import (
     same_calls,
 )
 from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.datasheet.render.html import page
+from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation
@@ -205,6 +207,24 @@ def test_figures_with_the_same_calls_are_told_together(pairs: ViewedRun) -> None
         first = calls_behind(figures[group[0]], index)
         assert np.array_equal(first, calls_behind(figures[name], index))
     assert len(set(alike.values())) < len(alike)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "scores", "levels"])
+def test_a_number_in_a_sentence_leads_to_the_figure_that_it_quotes(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    published = request.getfixturevalue(kind).published
+    text = page.render(published.sheet, calls_of=figure_name)
+    readings = text.partition('id="readings"')[2].partition('id="summary"')[0]
+    links = re.findall(r'class="behind" href="(\w+)">([^<]+)</a>', readings)
+    assert len(links) >= 10
+    for name, quoted in links:
+        estimate = published.figures[name]
+        counts = (
+            f"{estimate.numerator} of {estimate.denominator}",
+            f"{estimate.numerator}/{estimate.denominator}",
+        )
+        assert html.unescape(quoted) in (numbers.figure(estimate), *counts)
 
 
 def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -> None:

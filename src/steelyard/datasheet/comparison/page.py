@@ -16,11 +16,14 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.instrument.worth_estimates import WORTH
 
 
-def render(comparison: ComparisonSheet) -> str:
+def render(comparison: ComparisonSheet, home: str = "", datasheets: Sequence[str] = ()) -> str:
+    """One document; in a viewer with the addresses of all runs and of both datasheets."""
     shown = comparison.shown()
     return document(
         "comparison.html.j2",
         comparison=shown,
+        home=home,
+        datasheets=datasheets,
         show=rows,
         drawing=forest(shown.rows, shown.margin, *shown.names),
         few=any(row.flipped == "pairs" for row in shown.rows),

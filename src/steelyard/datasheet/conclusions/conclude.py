@@ -40,10 +40,12 @@ from steelyard.datasheet.findings.worth import goes_by_length
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.words import titles
-from steelyard.datasheet.words.numbers import defined, figure
+from steelyard.datasheet.words.numbers import decimal, defined, figure
+from steelyard.metrics.basis import LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
+from steelyard.metrics.merit import LADDER, USEFUL_AT_LARGE_STEPS
 
 MOST_FACTS = 3
 SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
@@ -209,8 +211,16 @@ class JudgeEvidence:
         return ConclusionReason(
             UNKNOWN,
             f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
-            f"merit {measured}{f'; {MISSING_DECIDE}' if lost else ''}",
+            f"merit {measured}{self._large_steps()}{f'; {MISSING_DECIDE}' if lost else ''}",
         )
+
+    def _large_steps(self) -> str:
+        """The part of the ladder on which merit has to be shown as well, where it is not."""
+        large = self.figures.of_probe(LADDER, MERIT.id, protocol="base", steps=LARGE_STEPS)
+        low = None if large is None or large.interval is None else large.interval.low
+        if large is None or low is None or low > USEFUL_AT_LARGE_STEPS:
+            return ""
+        return f", {figure(large)} at three steps and more, where {decimal(USEFUL_AT_LARGE_STEPS)} is wanted"
 
     def _other_prompts(self) -> str:
         """That every call was made with another prompt than the one that is judged."""

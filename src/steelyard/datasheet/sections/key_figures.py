@@ -16,14 +16,17 @@ from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.cue_names import cue_name
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.text import capital
+from steelyard.metrics.basis import LARGE
 from steelyard.metrics.common import FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
+from steelyard.metrics.merit import LADDER, USEFUL_AGREEMENT, USEFUL_AT_LARGE_STEPS
 from steelyard.metrics.metric import HIGH, LOW
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.scores.against_labels import QWK
+from steelyard.stimuli.natural import NATURAL_PROBE
 
 MOST = 6
 """Figures of one judge that are shown first."""
@@ -62,23 +65,33 @@ class KeyFigure:
     allowed: tuple[float, float]
     """From where to where the figure may lie; infinite where one side is free."""
 
+    tested: bool = False
+    """Flagged where a test excludes 0, though the interval may reach into the margin that would be fine."""
+
     @property
     def word(self) -> str:
-        """`too high`, `too low`, `undecided` or `fine`."""
+        """`too high`, `too low`, `above 0`, `below 0`, `undecided` or `fine`."""
         if self.estimate.status != FLAGGED:
             return "undecided" if self.estimate.status == INCONCLUSIVE else "fine"
+        if self.tested:
+            return "above 0" if (self.estimate.value or 0.0) > 0 else "below 0"
         low, high = self.allowed
         middle = low if high == inf else high if low == -inf else (low + high) / 2
         return "too high" if (self.estimate.value or 0.0) > middle else "too low"
 
     @property
     def limit(self) -> str:
-        """`at most 0.10`, `at least 0.80`, `within ±0.10`, `above chance 0.50`."""
+        """`at most 0.10`, `at least 0.80`, `fine: ±0.10`, `above 0.30`."""
         low, high = self.allowed
         if self.estimate.metric == MERIT.id:
-            return f"above chance {numbers.decimal(low)}"
+            if self.estimate.probe == LADDER and self.estimate.status == INCONCLUSIVE:
+                return f"{numbers.decimal(USEFUL_AT_LARGE_STEPS)} at {LARGE} steps"
+            chance = "chance " if low == self.estimate.chance else ""
+            return f"above {chance}{numbers.decimal(low)}"
         if isfinite(low) and isfinite(high):
-            return f"within ±{numbers.decimal(high)}"
+            return f"{'fine:' if self.tested else 'within'} ±{numbers.decimal(high)}"
+        if self.tested:
+            return f"fine: ≤ {numbers.decimal(high)}"
         return f"at most {numbers.decimal(high)}" if isfinite(high) else f"at least {numbers.decimal(low)}"
 
     @property
@@ -175,7 +188,8 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
         del chosen[FAILED_RATE.id]  # one line says that no call was lost
     several = Counter(estimate.metric for estimate in chosen.values())
     return [
-        KeyFigure(each, _name(each, several[each.metric] > 1), _allowed(each)) for each in chosen.values()
+        KeyFigure(each, _name(each, several[each.metric] > 1), _allowed(each), _is_tested(each))
+        for each in chosen.values()
     ]
 
 
@@ -209,6 +223,13 @@ def _has_limit(estimate: Estimate) -> bool:
     return limit is not None or metric.better is not None or metric.signed or metric.id == MERIT.id
 
 
+def _is_tested(estimate: Estimate) -> bool:
+    """Whether the word rests on a test against 0 and a margin, and not on a limit."""
+    metric = metric_named(estimate.metric)
+    no_limit = metric.limit_in(estimate.group, estimate.probe) is None
+    return no_limit and metric.id not in (MERIT.id, WORTH.id) and metric.better != HIGH
+
+
 def _allowed(estimate: Estimate) -> tuple[float, float]:
     metric = metric_named(estimate.metric)
     limit = metric.limit_in(estimate.group, estimate.probe)
@@ -216,6 +237,8 @@ def _allowed(estimate: Estimate) -> tuple[float, float]:
         return limit.allowed
     if estimate.metric == WORTH.id:
         return ALLOWED
+    if estimate.metric == MERIT.id and estimate.probe not in (LADDER, NATURAL_PROBE):
+        return USEFUL_AGREEMENT, inf
     if estimate.metric == MERIT.id or metric.better == HIGH:
         return estimate.chance or 0.0, inf
     return (-inf, MARGIN) if metric.better == LOW else (-MARGIN, MARGIN)

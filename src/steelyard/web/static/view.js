@@ -11,6 +11,13 @@ if (copy && navigator.clipboard) {
   });
 }
 
+// j and k go through the list: calls, or its pages.
+document.addEventListener("keydown", (event) => {
+  const rel = { j: "next", k: "prev" }[event.key];
+  if (!rel || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  document.querySelector(`a[rel="${rel}"]`)?.click();
+});
+
 async function follow(card) {
   const answer = await fetch(card.dataset.progress).catch(() => null);
   if (answer === null || !answer.ok) return;

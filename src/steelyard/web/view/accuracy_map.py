@@ -9,7 +9,8 @@ import numpy as np
 
 from steelyard.commands.view.call_index import CallFilter, CallIndex
 
-STEPS = (0.05, 0.15, 0.3, 0.5)
+STEPS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)
+"""Shares from which on a tile is a step darker."""
 
 
 @dataclass(frozen=True)

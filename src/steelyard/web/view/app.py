@@ -36,8 +36,8 @@ from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import reference_label
 from steelyard.web.access import error_page
 from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
-from steelyard.web.view.accuracy_map import accuracy_map
-from steelyard.web.view.files import FILES, of_outcome, passing
+from steelyard.web.view.accuracy_map import STEPS, accuracy_map
+from steelyard.web.view.files import FILES, of_outcome, passing, passing_rows
 from steelyard.web.view.links import Links
 
 PAGE_SIZE = 50
@@ -157,13 +157,11 @@ class ViewPages:
         detail = call_detail(run, loaded, request.path_params["name"])
         if detail is None:
             return error_page(404, "There is no such call in this run.")
-        rows = loaded.index.of_stimulus(detail.observation.stimulus.id).tolist()
-        twins = [
-            loaded.index.ids[row]
-            for row, seen in zip(rows, loaded.index.observations_at(rows), strict=True)
-            if (seen.judge, seen.protocol) == (detail.observation.judge, detail.observation.protocol)
-        ]
-        place = twins.index(detail.id)
+        wanted, row = CallFilter.of(request.query_params), loaded.index.row[detail.id]
+        rows = passing_rows(run, loaded, wanted)
+        if row not in rows:
+            wanted, rows = CallFilter(), passing_rows(run, loaded, CallFilter())
+        place = rows.index(row)
         return self._page(
             request,
             "view_call.html.j2",
@@ -171,8 +169,12 @@ class ViewPages:
             links,
             call=detail,
             reference_label=reference_label,
-            before=twins[place - 1] if place else None,
-            after=twins[place + 1] if place + 1 < len(twins) else None,
+            wanted=wanted,
+            place=place,
+            among=len(rows),
+            list_page=place // self._page_size + 1,
+            before=loaded.index.ids[rows[place - 1]] if place else None,
+            after=loaded.index.ids[rows[place + 1]] if place + 1 < len(rows) else None,
         )
 
     def stimulus(self, request: Request) -> Response:
@@ -206,7 +208,7 @@ class ViewPages:
         if not run.ready:
             return self._opening(request, run)
         index = run.load().index
-        return self._page(request, "view_map.html.j2", run, links, table=accuracy_map(index))
+        return self._page(request, "view_map.html.j2", run, links, table=accuracy_map(index), steps=STEPS)
 
     def compare(self, request: Request) -> Response:
         try:
@@ -219,7 +221,9 @@ class ViewPages:
                 replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)
             )
             sheet = replace(sheet, first=left, second=right)
-        text = comparison_page.render(sheet)
+        numbers = (request.query_params.get(side, "").partition(":")[0] for side in ("first", "second"))
+        addresses = tuple(self._links(int(number)).sheet() for number in numbers)
+        text = comparison_page.render(sheet, home="/", datasheets=addresses)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def _target(self, text: str) -> Target:

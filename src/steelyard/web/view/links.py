@@ -33,9 +33,11 @@ class Links:
     def together(self, figure: str) -> tuple[str, ...]:
         return (figure,)
 
-    def call(self, name: str, stimulus: str) -> str:
+    def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
+        """One call, in the list that a filter makes."""
         del stimulus
-        return f"/run/{self.run}/call/{name}"
+        query = "" if wanted is None else urlencode(dict(wanted.parts()))
+        return f"/run/{self.run}/call/{name}" + (f"?{query}" if query else "")
 
     def stimulus(self, name: str) -> str:
         return f"/run/{self.run}/stimulus?id={quote(name, safe='')}"
@@ -70,7 +72,8 @@ class StillLinks(Links):
     def together(self, figure: str) -> tuple[str, ...]:
         return self.alike.get(figure, (figure,))
 
-    def call(self, name: str, stimulus: str) -> str:
+    def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
+        del wanted
         return f"{self.stimulus(stimulus)}#call-{name}"
 
     def file(self, name: str, wanted: CallFilter | None = None) -> str:

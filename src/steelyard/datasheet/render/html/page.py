@@ -11,6 +11,7 @@ from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.remedy_guide import guide_sections
+from steelyard.datasheet.render.html.sentence_links import link_numbers
 from steelyard.datasheet.sections import key_figures
 from steelyard.datasheet.sections.collapsible import collapsible_sections
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, card_texts
@@ -55,6 +56,7 @@ def render(
         sheet=sheet,
         summary=summary,
         key=key_figures,
+        told=lambda judge, title, sentence: link_numbers(sheet, judge, title, sentence, calls_of),
         ranks={word: rank for rank, word in enumerate(reversed(WORDS))},
         spent=cost_summary(datasheet.facts),
         charts=charts(summary, faults),

@@ -1,0 +1,198 @@
+"""`people`: whether people agree enough to tell, and whether a judge may stand in for one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.commands.judged_items import choose, choose_people
+from steelyard.core.text import pluralize
+from steelyard.errors import DataError
+from steelyard.estimation.frame import Figure
+from steelyard.estimation.people import (
+    AnnotatorTest,
+    alternative_annotator,
+    krippendorff,
+    mean_over_tasks,
+    severity,
+)
+from steelyard.importing.ratings import JUDGE, RatingsTable
+
+SCHEMA = "steelyard.people/1"
+FEWEST_SHARED = 10
+AT_CEILING, BELOW, UNDECIDED = "at the ceiling", "below the ceiling", "undecided"
+DISAGREE = "people disagree too much to say"
+ENOUGH = 0.5
+"""Share of annotators whom a judge has to win against."""
+
+
+@dataclass(frozen=True)
+class Person:
+    name: str
+    items: int
+    severity: Figure | None
+    """How far the person rates above the others."""
+
+
+@dataclass(frozen=True)
+class JudgeAmongPeople:
+    judge: str
+    verdict: str
+    gap: Figure | None
+    """Judge less person in being closest to the others, −1 to 1; 0 is as good as a person."""
+    winning_rate: float | None
+    """ω: share of annotators whom the judge may replace."""
+    advantage: float | None
+    """ρ: how often the judge is at least as close to the others."""
+    tests: tuple[AnnotatorTest, ...]
+    majority: tuple[int, int]
+    """Items on which the judge says what most people say, of those with a majority."""
+    squared_error: float
+    """Mean squared distance of the judge from the mean of people's votes."""
+
+
+@dataclass(frozen=True)
+class PeopleReport:
+    name: str
+    level: str
+    epsilon: float
+    items: int
+    shared: int
+    """Items that several people rated."""
+    alpha: Figure
+    people: tuple[Person, ...]
+    judges: tuple[JudgeAmongPeople, ...]
+    split: tuple[str, ...]
+    """Items without a majority."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "source": self.name,
+            "level": self.level,
+            "epsilon": self.epsilon,
+            "items": self.items,
+            "shared_items": self.shared,
+            "alpha": _body(self.alpha),
+            "people": [{**vars(each), "severity": _body(each.severity)} for each in self.people],
+            "judges": [
+                {**vars(each), "gap": _body(each.gap), "tests": [vars(test) for test in each.tests]}
+                for each in self.judges
+            ],
+            "split": list(self.split),
+        }
+
+
+def _body(figure: Figure | None) -> dict[str, Any] | None:
+    names = ("value", "low", "high", "method")
+    return None if figure is None else {name: getattr(figure, name) for name in names}
+
+
+def people(
+    table: RatingsTable,
+    names: tuple[str, ...] = (),
+    judges: tuple[str, ...] = (),
+    *,
+    criterion: str | None = None,
+    epsilon: float = 0.15,
+    level: str = "nominal",
+) -> PeopleReport:
+    chosen = sorted(choose_people(table, names))
+    aspect = choose("criterion", "--criterion", criterion, table.criteria, table.name)
+    known = list(table.raters(JUDGE))
+    wanted = [choose("judge", "--judge", judge, known, table.name) for judge in judges] or known
+    rows = [row for row in table.ratings if row.criterion == aspect and row.value is not None]
+    keys = sorted({(row.item, row.system, row.versus) for row in rows if row.rater in chosen})
+    place = {key: number for number, key in enumerate(keys)}
+    votes = np.full((len(keys), max(1, len(chosen))), np.nan)
+    said: dict[str, list[list[float]]] = {judge: [[] for _ in keys] for judge in wanted}
+    tasks = [""] * len(keys)
+    for row in rows:
+        number = place.get((row.item, row.system, row.versus))
+        if number is not None:
+            tasks[number] = row.task or tasks[number]
+            if row.rater in chosen:
+                votes[number, chosen.index(row.rater)] = row.value
+            elif row.rater in said:
+                said[row.rater][number].append(row.value or 0.0)
+    shared = (~np.isnan(votes)).sum(axis=1) > 1
+    if shared.sum() < FEWEST_SHARED:
+        raise DataError(
+            f"{table.name}: {pluralize(int(shared.sum()), 'item')} rated by several people found, expected "
+            f"at least {FEWEST_SHARED} to say how far people agree; let a second person rate some items."
+        )
+    numbers: dict[str, int] = {}
+    clusters = np.array(
+        [numbers.setdefault(task or f"\0{n}", len(numbers)) for n, task in enumerate(tasks)], dtype=np.int64
+    )
+    agreed = krippendorff(votes, clusters, level)
+    counts = [Counter(votes[n][~np.isnan(votes[n])].tolist()).most_common(2) for n in range(len(keys))]
+    most = [c[0][0] if len(c) == 1 or c[0][1] > c[1][1] else None for c in counts]
+    split = [" ".join(filter(None, key)) for n, key in enumerate(keys) if shared[n] and most[n] is None]
+    made = []
+    for judge in wanted:
+        scores = np.array([np.mean(values) if values else np.nan for values in said[judge]])
+        made.append(_among(judge, scores, votes, clusters, most, agreed, epsilon, nominal=level == "nominal"))
+    persons = [
+        Person(
+            name,
+            int((~np.isnan(votes[:, n])).sum()),
+            severity(votes, n, clusters) if len(chosen) > 1 else None,
+        )
+        for n, name in enumerate(chosen)
+    ]
+    return PeopleReport(
+        table.name,
+        level,
+        epsilon,
+        len(keys),
+        int(shared.sum()),
+        agreed,
+        tuple(persons),
+        tuple(made),
+        tuple(split),
+    )
+
+
+def _among(
+    judge: str,
+    scores: np.ndarray,
+    votes: np.ndarray,
+    clusters: np.ndarray,
+    most: list[float | None],
+    agreed: Figure,
+    epsilon: float,
+    *,
+    nominal: bool,
+) -> JudgeAmongPeople:
+    tests, wins = alternative_annotator(scores, votes, epsilon=epsilon, nominal=nominal)
+    gap = mean_over_tasks(wins, clusters) if (~np.isnan(wins)).sum() > 1 else None
+    decided = [n for n, value in enumerate(most) if value is not None and not np.isnan(scores[n])]
+    right = sum(scores[n] == most[n] for n in decided)
+    known = ~np.isnan(scores)
+    error = (
+        float(np.mean((scores[known] - np.nanmean(votes[known], axis=1)) ** 2))
+        if known.any()
+        else float("nan")
+    )
+    return JudgeAmongPeople(
+        judge=judge,
+        verdict=_verdict(gap, agreed, epsilon),
+        gap=gap,
+        winning_rate=sum(test.passed for test in tests) / len(tests) if tests else None,
+        advantage=float(np.mean([test.judge_share for test in tests])) if tests else None,
+        tests=tuple(tests),
+        majority=(int(right), len(decided)),
+        squared_error=error,
+    )
+
+
+def _verdict(gap: Figure | None, agreed: Figure, epsilon: float) -> str:
+    if agreed.low is None or agreed.low <= 0:
+        return DISAGREE
+    if gap is None or gap.low is None or gap.high is None:
+        return UNDECIDED
+    return AT_CEILING if gap.low > -epsilon else BELOW if gap.high < 0 else UNDECIDED

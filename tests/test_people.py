@@ -1,0 +1,143 @@
+"""Agreement of people and judges among them: published figures, cases by hand, and the command."""
+
+from __future__ import annotations
+
+import json
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from commands import Command
+from steelyard.estimation.people import (
+    alternative_annotator,
+    benjamini_yekutieli,
+    krippendorff,
+    severity,
+)
+
+NOBODY = np.nan
+KRIPPENDORFF = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NOBODY, NOBODY, NOBODY],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NOBODY, 3],
+        [NOBODY, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NOBODY],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NOBODY],
+    ]
+).T
+"""Four people and twelve items of Krippendorff (2011); some did not rate."""
+
+
+@pytest.mark.parametrize(("level", "value"), [("nominal", 0.7434), ("ordinal", 0.8154), ("interval", 0.8491)])
+def test_published_alpha_with_missing_raters(level: str, value: float) -> None:
+    figure = krippendorff(KRIPPENDORFF, np.arange(12), level)
+    assert figure.value == pytest.approx(value, abs=5e-5)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < value < figure.high <= 1
+
+
+def test_the_alternative_annotator_by_the_formula() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 200).astype(float)
+    votes = np.stack([np.where(rng.random(200) < 0.8, truth, 1 - truth) for _ in range(3)], axis=1)
+    judge = np.where(rng.random(200) < 0.75, truth, 1 - truth)
+    tests, gaps = alternative_annotator(judge, votes, epsilon=0.15, nominal=True)
+    others = votes[:, 1:]
+    near = (others == judge[:, None]).mean(axis=1)
+    own = (others == votes[:, :1]).mean(axis=1)
+    apart = (own >= near).astype(float) - (near >= own)
+    assert tests[0].judge_share == pytest.approx((near >= own).mean())
+    assert tests[0].gap == pytest.approx(apart.mean())
+    assert tests[0].p == pytest.approx(ttest_1samp(apart, 0.15, alternative="less").pvalue)
+    assert gaps.mean() == pytest.approx(-np.mean([test.gap for test in tests]))
+
+
+def test_a_judge_that_is_a_person_wins_and_a_coin_does_not() -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.integers(1, 6, 150).astype(float)
+    votes = truth[:, None] + rng.integers(-1, 2, (150, 4))
+    like = truth + rng.integers(-1, 2, 150)
+    coin = rng.integers(1, 6, 150).astype(float)
+    assert all(test.passed for test in alternative_annotator(like, votes, epsilon=0.2, nominal=False)[0])
+    assert not any(test.passed for test in alternative_annotator(coin, votes, epsilon=0.2, nominal=False)[0])
+
+
+def test_annotators_with_few_items_are_left_out() -> None:
+    votes = np.ones((60, 3))
+    votes[20:, 2] = np.nan
+    tests, _ = alternative_annotator(np.ones(60), votes, epsilon=0.1, nominal=True)
+    assert [test.annotator for test in tests] == [0, 1]
+    assert [test.p for test in tests] == [0.0, 0.0]  # no spread: ties throughout, below ε
+
+
+def test_benjamini_and_yekutieli_by_hand() -> None:
+    # Three tests: limits .05·rank/(3·11/6) = .0091, .0182, .0273.
+    assert benjamini_yekutieli([0.02, 0.001, 0.5]) == [False, True, False]
+    assert benjamini_yekutieli([0.018, 0.001, 0.5]) == [True, True, False]
+
+
+def test_severity_is_the_distance_from_the_others() -> None:
+    votes = np.array([[3.0, 1.0, 2.0], [4.0, 2.0, 3.0], [5.0, 3.0, np.nan]])
+    found = severity(votes, 0, np.arange(3))
+    assert found is not None
+    assert found.value == pytest.approx((1.5 + 1.5 + 2.0) / 3)
+    assert found.error == pytest.approx(np.std([1.5, 1.5, 2.0], ddof=1) / sqrt(3))
+
+
+def write(folder: Path, right: float) -> None:
+    rng = np.random.default_rng(3)
+    rows = []
+    for n in range(120):
+        truth = rng.random() < 0.5
+        people = [int(truth if rng.random() < 0.9 else not truth) for _ in range(3)]
+        rows.append(f"{n},{int(truth if rng.random() < right else not truth)},{people[0]},{people[1]},")
+        rows.append(f"{people[2] if n % 2 else ''}\n")
+    (folder / "r.csv").write_text("item,j,ann,bob,cat\n" + "".join(rows))
+
+
+TOLD = ("people", "r.csv", "--judge", "j", "--people", "ann", "--people", "bob", "--people", "cat")
+
+
+def test_the_command_says_where_a_judge_stands(command: Command, tmp_path: Path) -> None:
+    write(tmp_path, 0.95)
+    done = command(*TOLD)
+    assert done.code == 0, done.err
+    assert "j: at the ceiling." in done.out
+    assert "without a majority" in done.out
+    body = json.loads(command(*TOLD, "--json").out)
+    assert body["shared_items"] == 120
+    assert body["judges"][0]["winning_rate"] == 1.0
+    assert [person["items"] for person in body["people"]] == [120, 120, 60]
+    write(tmp_path, 0.5)
+    assert "j: below the ceiling." in command(*TOLD).out
+
+
+def test_people_who_disagree_tell_nothing_of_a_judge(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    rows = "".join(f"{n},{rng.integers(2)},{rng.integers(2)},{rng.integers(2)},\n" for n in range(60))
+    (tmp_path / "r.csv").write_text("item,j,ann,bob,cat\n" + rows)
+    assert "j: people disagree too much to say." in command(*TOLD[:-2]).out
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("item,j,a\n1,1,1\n", ("--judge", "j", "--people", "a"), "0 items rated by several people found"),
+        ("item,rater,kind,value\n1,j,judge,1\n", (), "0 items rated by several people found"),
+        (
+            "item,rater,kind,value\n1,j,judge,1\n",
+            ("--people", "j"),
+            "labels by a model are no labels by people",
+        ),
+    ],
+)
+def test_too_few_people_are_refused(
+    command: Command, tmp_path: Path, text: str, arguments: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "r.csv").write_text(text)
+    done = command("people", "r.csv", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
