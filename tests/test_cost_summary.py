@@ -68,7 +68,7 @@ def test_datasheets_say_what_batches_cost(
         client = Client.of(view)
         assert f"quick · 12 calls · {told} · " in client.get("/").text
         links = set(
-            re.findall(r'href="(/run/0/call/\w+)"', client.get("/run/0/calls?judge=openai/gpt-4o").text)
+            re.findall(r'href="(/run/0/call/\w+)[?"]', client.get("/run/0/calls?judge=openai/gpt-4o").text)
         )
         calls = [client.get(link).text for link in links]
     waits = [re.findall(r"<dt>latency</dt><dd>(.*?)</dd>", call) for call in calls]

@@ -140,8 +140,17 @@ class Preparation:
 
 
 def _by_path(spec: Spec, where: str) -> Preprocessor:
-    """A function of an installed package by its dotted path; with options, what the function returns."""
+    """A function of an installed package by its dotted path.
+
+    A study file of another person may name it: so it takes messages and no options, and none of Python's own
+    functions is called.
+    """
     module, _, name = spec.name.replace(":", ".").rpartition(".")
+    if spec.args or module.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigError(
+            f"{where}: {spec.name!r} is no preprocessor of a package that takes messages and no options; "
+            "name another."
+        )
     with working_folder_hidden():
         try:
             found = getattr(import_module(module), name)
@@ -152,7 +161,7 @@ def _by_path(spec: Spec, where: str) -> Preprocessor:
             ) from error
     if not callable(found):
         raise ConfigError(f"{where}: {spec.name!r} is no function, expected one that takes messages.")
-    return _checked(found(**spec.args) if spec.args else found, spec.name, where)
+    return _checked(found, spec.name, where)
 
 
 def _checked(step: Callable[[Turns], Any], name: str, where: str) -> Preprocessor:
