@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.estimation.designs import Design, corrected
+from steelyard.estimation.designs import LabelDesign, corrected
 from steelyard.estimation.frame import Frame
 
 
@@ -35,14 +35,14 @@ class PlantedWorld:
 
 
 def draw_frame(
-    world: PlantedWorld, design: Design, labels: int, rng: np.random.Generator
+    world: PlantedWorld, design: LabelDesign, labels: int, rng: np.random.Generator
 ) -> tuple[Frame, float]:
     """A frame with so many labels, and what people would say of all items."""
     y, f, task = world.draw(rng)
     odds = None
-    if design is Design.RANDOM:
+    if design is LabelDesign.RANDOM:
         chosen = rng.permutation(len(y))[:labels]
-    elif design is Design.BY_VERDICT:
+    elif design is LabelDesign.BY_VERDICT:
         chosen = np.concatenate(
             [rng.permutation(np.flatnonzero(f == level))[: labels // 2] for level in (0, 1)]
         )
@@ -56,7 +56,13 @@ def draw_frame(
 
 
 def coverage(
-    world: PlantedWorld, design: Design, labels: int, runs: int, *, population: bool = False, seed: int = 7
+    world: PlantedWorld,
+    design: LabelDesign,
+    labels: int,
+    runs: int,
+    *,
+    population: bool = False,
+    seed: int = 7,
 ) -> float:
     """How often the interval holds the truth."""
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import pytest
 
 from planted_frames import PlantedWorld, coverage
 from steelyard.estimation.designs import (
-    Design,
+    LabelDesign,
     combined,
     corrected,
     judge_only,
@@ -61,8 +61,8 @@ def test_greg_and_ppi_of_the_public_example() -> None:
     assert limits(ppi(frame)) == pytest.approx((0.68363, 0.74646), abs=6e-6)
     assert greg(frame).value == pytest.approx(0.71497, abs=5e-6)
     assert limits(greg(frame)) == pytest.approx((0.68684, 0.74310), abs=6e-6)
-    assert corrected(frame, Design.RANDOM) == greg(frame)
-    assert corrected(frame, Design.RANDOM, population=True) == ppi(frame)
+    assert corrected(frame, LabelDesign.RANDOM) == greg(frame)
+    assert corrected(frame, LabelDesign.RANDOM, population=True) == ppi(frame)
 
 
 def test_rogan_gladen_and_its_allocation_as_published() -> None:
@@ -80,10 +80,10 @@ def test_two_judges_of_the_same_pairs(pair: tuple[str, str]) -> None:
     f = np.repeat([1.0, 0.0, 1.0, 0.0], TWO_JUDGES[pair])
     frame = Frame(f, y, np.arange(n))
     # Everything is labelled: the corrected figure is people's own, without a width, whoever judges.
-    figure = corrected(frame, Design.RANDOM)
+    figure = corrected(frame, LabelDesign.RANDOM)
     assert figure.value == pytest.approx((both + people) / n)
     assert limits(figure) == pytest.approx((figure.value, figure.value))
-    found = worth(frame, Design.RANDOM)
+    found = worth(frame, LabelDesign.RANDOM)
     assert found is not None
     assert round(found.rho_squared, 2) <= 0.04
 
@@ -140,7 +140,7 @@ def test_levels_with_many_scores_and_no_miss_keep_a_width() -> None:
     people = np.full(1000, np.nan)
     people[::34] = 1.0
     frame = Frame(np.linspace(0, 1, 1000), people, np.arange(1000))
-    figure = corrected(frame, Design.RANDOM)
+    figure = corrected(frame, LabelDesign.RANDOM)
     assert greg(frame).error == 0
     assert limits(figure.within((0, 1)))[0] < 0.92
 
@@ -158,12 +158,12 @@ def test_known_odds_by_hand() -> None:
 def test_what_recorded_odds_amount_to() -> None:
     judge, people = np.array([0.0, 0.0, 1.0, 1.0]), np.full(4, np.nan)
 
-    def design(*odds: float) -> Design:
+    def design(*odds: float) -> LabelDesign:
         return recorded_design(Frame(judge, people, np.arange(4), np.array(odds)))
 
-    assert design(0.3, 0.3, 0.3, 0.3) is Design.RANDOM
-    assert design(0.3, 0.3, 0.1, 0.1) is Design.BY_VERDICT
-    assert design(0.3, 0.2, 0.1, 0.1) is Design.ODDS
+    assert design(0.3, 0.3, 0.3, 0.3) is LabelDesign.RANDOM
+    assert design(0.3, 0.3, 0.1, 0.1) is LabelDesign.BY_VERDICT
+    assert design(0.3, 0.2, 0.1, 0.1) is LabelDesign.ODDS
 
 
 def test_tasks_widen_the_interval() -> None:
@@ -175,8 +175,8 @@ def test_tasks_widen_the_interval() -> None:
     by_task = Frame(f, people, task)
     for population in (False, True):
         assert greg(by_task).error > 1.2 * greg(one_each).error
-        wide = labels_only(by_task, Design.RANDOM, population=population)
-        narrow = labels_only(one_each, Design.RANDOM, population=population)
+        wide = labels_only(by_task, LabelDesign.RANDOM, population=population)
+        narrow = labels_only(one_each, LabelDesign.RANDOM, population=population)
         assert wide is not None
         assert narrow is not None
         assert wide.error > 1.2 * narrow.error
@@ -192,12 +192,12 @@ def test_strata_are_added_by_their_shares() -> None:
 
 def test_worth_is_one_over_what_the_judge_leaves() -> None:
     frame = support()
-    found = worth(frame, Design.RANDOM)
+    found = worth(frame, LabelDesign.RANDOM)
     assert found is not None
     rho = np.corrcoef(frame.y, frame.f)[0, 1]
     assert found.factor == pytest.approx(1 / (1 - rho**2 * 0.85))
     constant = Frame(np.ones(20), np.where(np.arange(20) < 10, 1.0, np.nan), np.arange(20))
-    assert worth(constant, Design.RANDOM) is None
+    assert worth(constant, LabelDesign.RANDOM) is None
 
 
 def test_a_judge_that_tells_nothing_does_not_separate() -> None:
@@ -213,12 +213,12 @@ def test_limits_stop_at_the_scale_and_say_so() -> None:
     assert not Figure(0.5, 0.4, 0.6, 0.05, "greg").within((0.0, 1.0)).clamped
 
 
-DESIGNS = (Design.RANDOM, Design.BY_VERDICT, Design.ODDS)
+DESIGNS = (LabelDesign.RANDOM, LabelDesign.BY_VERDICT, LabelDesign.ODDS)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("fail", [0.05, 0.5])
-def test_intervals_cover_on_planted_judges(design: Design, fail: float) -> None:
+def test_intervals_cover_on_planted_judges(design: LabelDesign, fail: float) -> None:
     for per_task in (1, 5):
         rate = coverage(PlantedWorld(fail, per_task=per_task, items=1000), design, 100, 120)
         assert rate >= 0.95 - 2.6 * sqrt(0.95 * 0.05 / 120)
@@ -229,7 +229,7 @@ def test_intervals_cover_on_planted_judges(design: Design, fail: float) -> None:
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("labels", [30, 100, 300])
 def test_coverage_over_designs_sizes_and_tasks(
-    design: Design, labels: int, population: bool, capsys: pytest.CaptureFixture[str]
+    design: LabelDesign, labels: int, population: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for fail in (0.02, 0.05, 0.2, 0.5):
         for per_task in (1, 5, 10):

@@ -15,7 +15,7 @@ from commands import Command
 from docs_pages import ROOT
 from steelyard.estimation.ranking import (
     Ranking,
-    Scores,
+    SystemScores,
     better,
     corrected_ranking,
     first_chances,
@@ -37,7 +37,7 @@ GPT_4, OPUS, GPT_35 = "gpt-4-0125-preview", "claude-3-opus-20240229", "gpt-3.5-t
 
 
 @cache
-def votes(rater: str) -> Scores:
+def votes(rater: str) -> SystemScores:
     """14,947 comparisons of twelve systems, where a tie is a loss of both as in the study."""
     number = {name: place for place, name in enumerate(SYSTEMS)}
     rows = []
@@ -48,7 +48,7 @@ def votes(rater: str) -> Scores:
                 line[number[row["model_a"]]] = row[rater] == "a"
                 line[number[row["model_b"]]] = row[rater] == "b"
                 rows.append(line)
-    return Scores(np.stack(rows), np.arange(len(rows)))
+    return SystemScores(np.stack(rows), np.arange(len(rows)))
 
 
 def labelled(seed: int, size: int, rows: int) -> np.ndarray:
@@ -113,14 +113,14 @@ def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not
 
 def test_identical_systems_may_have_any_rank() -> None:
     scores = np.repeat(np.random.default_rng(1).random((50, 1)), 4, axis=1)
-    ranking = plain_ranking(Scores(scores, np.arange(50)))
+    ranking = plain_ranking(SystemScores(scores, np.arange(50)))
     assert rank_sets(better(ranking, 7)) == [(1, 4)] * 4
 
 
 def test_figures_of_two_systems_by_hand() -> None:
     # Means ½ and ¼; paired differences 1, 0, 0, 0 around ¼.
     values = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
-    ranking = plain_ranking(Scores(values, np.arange(4)))
+    ranking = plain_ranking(SystemScores(values, np.arange(4)))
     assert ranking.figures == pytest.approx([0.5, 0.25])
     spread = ranking.covariance[0, 0] + ranking.covariance[1, 1] - 2 * ranking.covariance[0, 1]
     assert spread == pytest.approx(0.75 / 16 * 4 / 3)
@@ -132,7 +132,10 @@ def test_rows_of_one_task_are_summed_first() -> None:
     values = np.random.default_rng(2).random((40, 3))
     twice = np.concatenate([values, values])
     task = np.concatenate([np.arange(40), np.arange(40)])
-    once, copied = plain_ranking(Scores(values, np.arange(40))), plain_ranking(Scores(twice, task))
+    once, copied = (
+        plain_ranking(SystemScores(values, np.arange(40))),
+        plain_ranking(SystemScores(twice, task)),
+    )
     assert copied.errors == pytest.approx(once.errors)
 
 
@@ -154,7 +157,7 @@ def family_wise_coverage(systems: int, rows: int, runs: int) -> float:
         rng = np.random.default_rng([systems, rows, run])
         hard = rng.normal(0, 0.2, (rows, 1))
         values = (rng.random((rows, systems)) < strength + hard).astype(float)
-        sets = rank_sets(better(plain_ranking(Scores(values, np.arange(rows))), run))
+        sets = rank_sets(better(plain_ranking(SystemScores(values, np.arange(rows))), run))
         held += all(low <= place <= high for (low, high), place in zip(sets, truth, strict=True))
     return held / runs
 

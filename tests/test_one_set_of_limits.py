@@ -34,6 +34,7 @@ from steelyard.metrics.findings import (
     judge_limit,
     with_finding,
 )
+from steelyard.metrics.instrument import worth_estimates
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
@@ -115,6 +116,8 @@ def test_no_failure_of_sixteen_is_not_below_a_fifth() -> None:
 
 def test_every_metric_of_a_policy_with_its_own_limit_takes_it_from_its_declaration() -> None:
     rules = {rule.metric: rule for rule in find_policy("default").rules}
+    # A cue may be worth less than nothing: the sheet flags that, and the policy's one limit is the same.
+    assert rules.pop("cue_worth").span == (-inf, worth_estimates.FAULT)
     for metric, rule in rules.items():
         limit = metric_named(metric).limit
         assert rule.uses_sheet_limit

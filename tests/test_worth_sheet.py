@@ -9,6 +9,8 @@ import pytest
 
 import steelyard
 from steelyard.datasheet.findings.worth import worth_sentence
+from steelyard.datasheet.sections.key_figures import key_figures
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.stimuli.cues import PADDING
@@ -63,6 +65,13 @@ def test_length_that_overrides_quality_and_length_that_breaks_ties_have_differen
     assert verdict.word == word
     assert told in verdict.facts[0].sentence
     assert any("length" in fact.title.lower() for fact in verdict.facts)
+
+
+def test_the_first_screen_has_the_gravest_cue_with_its_limit(folder: Path) -> None:
+    figures = key_figures(summarise(steelyard.load(folder)), JUDGE)
+    worth = next(each for each in figures if each.estimate.metric == "cue_worth")
+    assert (worth.limit, worth.word) == ("within ±0.50", "too high")
+    assert worth.name in ("worth of a cue: padding", "worth of a cue: clean spelling")
 
 
 def test_the_page_draws_the_worths_and_shows_pairs_that_the_worse_text_won(folder: Path) -> None:

@@ -106,11 +106,11 @@ def estimate(
     from steelyard.commands.estimate_file import estimate_json, write_estimate
     from steelyard.commands.estimate_text import methods as paragraph
     from steelyard.commands.judged_items import Subject
-    from steelyard.estimation.designs import Design
+    from steelyard.estimation.designs import LabelDesign
 
     table = load(options, labels)
     subject = Subject(options["judge"], options["people"], options["criterion"], system, versus)
-    drawn = None if design is None else Design(design)
+    drawn = None if design is None else LabelDesign(design)
     report = compute(table, subject, drawn, population=of == "population", by_stratum=by is not None)
     written = write_estimate(report, options["file"], out)
     if as_json:

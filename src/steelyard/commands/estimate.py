@@ -21,7 +21,7 @@ from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.designs import (
-    Design,
+    LabelDesign,
     Worth,
     agreement,
     combined,
@@ -61,7 +61,7 @@ class EstimateReport:
     name: str
     judge: str
     people: tuple[str, ...]
-    design: Design
+    design: LabelDesign
     population: bool
     quantity: str
     """`share` of passes, `wins` of a system, `mean` of scores, or `difference` of two systems."""
@@ -127,7 +127,7 @@ def _figure_body(figure: Figure | None) -> dict[str, Any] | None:
 def estimate(
     table: RatingsTable,
     subject: Subject,
-    design: Design | None = None,
+    design: LabelDesign | None = None,
     *,
     population: bool = False,
     by_stratum: bool = False,
@@ -145,18 +145,18 @@ def estimate(
     _check_labels(table.name, frame, drawn)
     quantity = _quantity(table, subject, frame)
     ends = _ends(quantity, frame)
-    if drawn is Design.ELSEWHERE:
+    if drawn is LabelDesign.ELSEWHERE:
         target = frame.filter(~frame.labelled)
         figure, alone = _from_elsewhere(table.name, frame, target), None
         size = target.size
     else:
         figure = (
             _stratified(judged, population)
-            if drawn is Design.STRATA
+            if drawn is LabelDesign.STRATA
             else corrected(frame, drawn, population=population)
         )
-        random = Design.RANDOM if drawn is Design.STRATA else drawn
-        alone = None if drawn is Design.STRATA else labels_only(frame, random, population=population)
+        random = LabelDesign.RANDOM if drawn is LabelDesign.STRATA else drawn
+        alone = None if drawn is LabelDesign.STRATA else labels_only(frame, random, population=population)
         target, size = frame, frame.size
     figure = figure.within(ends)
     rows = _strata(judged, drawn, population=population, ends=ends) if by_stratum else ()
@@ -175,7 +175,7 @@ def estimate(
         corrected=figure,
         judge_only=judge_only(target, population=population).within(ends),
         labels_only=None if alone is None else alone.within(ends),
-        worth=None if drawn is Design.ELSEWHERE else worth(frame, drawn),
+        worth=None if drawn is LabelDesign.ELSEWHERE else worth(frame, drawn),
         agreement=agreement(frame, drawn) if quantity == "share" else None,
         missing=judged.missing,
         bounds=_bounds(figure, size, judged.missing, ends),
@@ -184,11 +184,13 @@ def estimate(
     )
 
 
-def _design(table: RatingsTable, given: Design | None, judged: JudgedFrame, subject: Subject) -> Design:
+def _design(
+    table: RatingsTable, given: LabelDesign | None, judged: JudgedFrame, subject: Subject
+) -> LabelDesign:
     frame = judged.frame
     if frame.odds is not None:
         recorded = recorded_design(frame)
-        if given not in (None, recorded, Design.ODDS):
+        if given not in (None, recorded, LabelDesign.ODDS):
             raise DataError(
                 f"{table.name}: p_drawn records a draw by {recorded}, found --design {given}; remove the "
                 "option, or the column."
@@ -199,21 +201,21 @@ def _design(table: RatingsTable, given: Design | None, judged: JudgedFrame, subj
             f"{table.name}: how the labels were drawn is not recorded, expected p_drawn or a design; say "
             "--design random, by-verdict, strata or elsewhere."
         )
-    elif given is Design.ODDS:
+    elif given is LabelDesign.ODDS:
         raise DataError(
             f"{table.name}: --design odds without the odds, expected a column p_drawn for every item; add "
             "it, or name another design."
         )
     else:
         drawn = given
-    if drawn is Design.STRATA and not any(judged.strata):
+    if drawn is LabelDesign.STRATA and not any(judged.strata):
         raise DataError(
             f"{table.name}: --design strata without strata, expected a column stratum; add it with --columns "
             "stratum=COLUMN."
         )
     if (
         subject.versus is not None
-        and drawn in (Design.BY_VERDICT, Design.ELSEWHERE)
+        and drawn in (LabelDesign.BY_VERDICT, LabelDesign.ELSEWHERE)
         and not table.is_pairwise
     ):
         raise DataError(
@@ -223,19 +225,19 @@ def _design(table: RatingsTable, given: Design | None, judged: JudgedFrame, subj
     return drawn
 
 
-def _check_labels(name: str, frame: Frame, design: Design) -> None:
+def _check_labels(name: str, frame: Frame, design: LabelDesign) -> None:
     """Refuse labels that do not carry the claim."""
     if frame.labels < FEWEST_LABELS:
         raise DataError(
             f"{name}: {pluralize(frame.labels, 'item')} with both a verdict and a label found, expected at "
             f"least {FEWEST_LABELS}; label more items of those that were judged."
         )
-    if design is Design.ELSEWHERE and frame.labels == frame.size:
+    if design is LabelDesign.ELSEWHERE and frame.labels == frame.size:
         raise DataError(
             f"{name}: every judged item is labelled, expected judged items without labels for --design "
             "elsewhere; add them, or name the design by which these were drawn."
         )
-    if design is Design.BY_VERDICT:
+    if design is LabelDesign.BY_VERDICT:
         levels = np.unique(frame.judge)
         if len(levels) > MOST_LEVELS:
             raise DataError(
@@ -249,7 +251,7 @@ def _check_labels(name: str, frame: Frame, design: Design) -> None:
                     f"{name}: no label among {pluralize(int(here.sum()), 'item')} that the judge gave "
                     f"{level:g}, expected some of every verdict for --design by-verdict; label some of them."
                 )
-    if design is Design.RANDOM:
+    if design is LabelDesign.RANDOM:
         _refuse_chosen(name, frame)
 
 
@@ -301,7 +303,7 @@ def _stratified(judged: JudgedFrame, population: bool) -> Figure:
                 f"{pluralize(part.size, 'item')}, expected at least 2 of each for --design strata; label "
                 "more of it."
             )
-        parts.append((part.size / frame.size, corrected(part, Design.RANDOM, population=population)))
+        parts.append((part.size / frame.size, corrected(part, LabelDesign.RANDOM, population=population)))
     return combined(parts)
 
 
@@ -310,15 +312,15 @@ def _in_stratum(judged: JudgedFrame, name: str) -> Mask:
 
 
 def _strata(
-    judged: JudgedFrame, design: Design, *, population: bool, ends: tuple[float, float]
+    judged: JudgedFrame, design: LabelDesign, *, population: bool, ends: tuple[float, float]
 ) -> tuple[StratumRow, ...]:
     made = []
-    inner = Design.RANDOM if design is Design.STRATA else design
+    inner = LabelDesign.RANDOM if design is LabelDesign.STRATA else design
     for name in sorted(set(judged.strata)):
         part = judged.frame.filter(_in_stratum(judged, name))
         mean = float(part.judge.mean())
-        enough = part.labels >= FEWEST_LABELS and design is not Design.ELSEWHERE
-        if inner is Design.BY_VERDICT:
+        enough = part.labels >= FEWEST_LABELS and design is not LabelDesign.ELSEWHERE
+        if inner is LabelDesign.BY_VERDICT:
             levels = np.unique(part.judge)
             enough = enough and all((part.f == level).any() for level in levels)
         figure = corrected(part, inner, population=population).within(ends) if enough else None

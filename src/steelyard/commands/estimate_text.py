@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from steelyard.commands.estimate import EstimateReport
 from steelyard.core.text import pluralize
-from steelyard.estimation.designs import Design
+from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.frame import Figure
 
 DRAWN = {
-    Design.RANDOM: "drawn at random",
-    Design.BY_VERDICT: "drawn at random within each verdict of the judge",
-    Design.STRATA: "drawn at random within each stratum",
-    Design.ODDS: "drawn with recorded odds",
-    Design.ELSEWHERE: "taken from other items",
+    LabelDesign.RANDOM: "drawn at random",
+    LabelDesign.BY_VERDICT: "drawn at random within each verdict of the judge",
+    LabelDesign.STRATA: "drawn at random within each stratum",
+    LabelDesign.ODDS: "drawn with recorded odds",
+    LabelDesign.ELSEWHERE: "taken from other items",
 }
 ESTIMATORS = {
     "greg": "the regression estimator (GREG) with finite population correction",
@@ -63,9 +63,9 @@ def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
     labels = pluralize(report.labels, "label")
     items = pluralize(report.items, "verdict")
     absent = {
-        Design.BY_VERDICT: "undefined: the draw followed the verdicts",
-        Design.STRATA: "undefined: the draw followed the strata",
-        Design.ELSEWHERE: "undefined: the labels are of other items",
+        LabelDesign.BY_VERDICT: "undefined: the draw followed the verdicts",
+        LabelDesign.STRATA: "undefined: the draw followed the strata",
+        LabelDesign.ELSEWHERE: "undefined: the labels are of other items",
     }
     alone = report.labels_only
     return [
@@ -106,7 +106,7 @@ def methods(report: EstimateReport) -> str:
     tasks = f" in {pluralize(report.tasks, 'task')}" if report.tasks < report.items else ""
     method = report.corrected.method.removeprefix("stratified_")
     how = ESTIMATORS.get(method, method)
-    parts = " in each stratum" if report.design is Design.STRATA else ""
+    parts = " in each stratum" if report.design is LabelDesign.STRATA else ""
     claim = "the population that the items were drawn from" if report.population else "these items"
     return (
         f"The judge {report.judge} rated {pluralize(report.items, 'item')}{tasks}; {people} labelled "

@@ -18,7 +18,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.ranking import (
     Ranking,
-    Scores,
+    SystemScores,
     better,
     corrected_ranking,
     first_chances,
@@ -210,21 +210,21 @@ def _matrix(rows: Sequence[Rating], names: Sequence[str], ties: str) -> dict[Key
     return made
 
 
-def _scores(matrix: dict[Key, Floats], keys: Sequence[Key]) -> Scores:
+def _scores(matrix: dict[Key, Floats], keys: Sequence[Key]) -> SystemScores:
     tasks: dict[str, int] = {}
     cluster = [tasks.setdefault(task, len(tasks)) for task, _ in keys]
     values = np.stack([matrix[key] for key in keys]) if keys else np.zeros((0, 0))
-    return Scores(values, np.array(cluster, dtype=np.int64))
+    return SystemScores(values, np.array(cluster, dtype=np.int64))
 
 
-def _masked(judge: Scores, people: Scores, labelled: Mask) -> Scores:
+def _masked(judge: SystemScores, people: SystemScores, labelled: Mask) -> SystemScores:
     """The judge's scores, on labelled rows only of systems that people rated too."""
     values = judge.values.copy()
     values[labelled] = np.where(np.isnan(people.values), np.nan, values[labelled])
-    return Scores(values, judge.cluster)
+    return SystemScores(values, judge.cluster)
 
 
-def _refuse_few(where: str, scores: Scores, names: Sequence[str], rater: str) -> None:
+def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: str) -> None:
     counts = (~np.isnan(scores.values)).sum(axis=0) if scores.rows else np.zeros(len(names))
     for name, count in zip(names, counts.tolist(), strict=True):
         if count < FEWEST_ROWS:
@@ -235,7 +235,7 @@ def _refuse_few(where: str, scores: Scores, names: Sequence[str], rater: str) ->
 
 
 def _table(
-    ranking: Ranking, scores: Scores, names: Sequence[str], seed: int, labels: int | None = None
+    ranking: Ranking, scores: SystemScores, names: Sequence[str], seed: int, labels: int | None = None
 ) -> RankTable:
     shown = better(ranking, seed)
     sets, chances, numbers = rank_sets(shown), first_chances(ranking, seed), tiers(ranking, shown)

@@ -17,7 +17,7 @@ from steelyard.metrics.stats.distributions import normal_probability, normal_qua
 from steelyard.metrics.stats.intervals import score
 
 
-class Design(StrEnum):
+class LabelDesign(StrEnum):
     RANDOM = "random"
     """Every item had the same chance of being labelled."""
     BY_VERDICT = "by-verdict"
@@ -30,35 +30,35 @@ class Design(StrEnum):
     """The labels belong to other items, or were balanced by what people said."""
 
 
-def recorded_design(frame: Frame) -> Design:
+def recorded_design(frame: Frame) -> LabelDesign:
     """What recorded odds amount to: equal ones, equal ones within each verdict, or others."""
     assert frame.odds is not None
     if np.ptp(frame.odds) < 1e-9:
-        return Design.RANDOM
+        return LabelDesign.RANDOM
     place = bins(frame.judge)
     if len(np.unique(frame.judge)) == len(np.unique(place)) and all(
         np.ptp(frame.odds[place == level]) < 1e-9 for level in np.unique(place)
     ):
-        return Design.BY_VERDICT
-    return Design.ODDS
+        return LabelDesign.BY_VERDICT
+    return LabelDesign.ODDS
 
 
-def corrected(frame: Frame, design: Design, *, population: bool = False) -> Figure:
+def corrected(frame: Frame, design: LabelDesign, *, population: bool = False) -> Figure:
     """The figure that people would give: one frame, drawn by one rule."""
-    if design is Design.BY_VERDICT:
+    if design is LabelDesign.BY_VERDICT:
         return post_stratified(frame, population=population)
-    if design is Design.ODDS:
+    if design is LabelDesign.ODDS:
         return horvitz_thompson(frame, population=population)
     if has_rare_labels(frame):
         return post_stratified(frame, population=population, merge=True)
     return ppi(frame) if population else greg(frame)
 
 
-def labels_only(frame: Frame, design: Design, *, population: bool = False) -> Figure | None:
+def labels_only(frame: Frame, design: LabelDesign, *, population: bool = False) -> Figure | None:
     """The labels without the judge; None where the draw followed the judge, so that they need its shares."""
-    if design is Design.BY_VERDICT:
+    if design is LabelDesign.BY_VERDICT:
         return None
-    if design is Design.ODDS:
+    if design is LabelDesign.ODDS:
         return horvitz_thompson(frame, judge=False, population=population)
     plain = ppi(frame, 0.0) if population else greg(frame, 0.0)
     return _wilson(plain, frame.y, frame, 1.0 if population else frame.unlabelled_share)
@@ -98,7 +98,7 @@ class Worth:
     effective_labels: float
 
 
-def worth(frame: Frame, design: Design) -> Worth | None:
+def worth(frame: Frame, design: LabelDesign) -> Worth | None:
     """None where judge or people do not vary among the labels."""
     weights = _weights(frame, design)
     y, f = frame.y - np.average(frame.y, weights=weights), frame.f - np.average(frame.f, weights=weights)
@@ -110,17 +110,17 @@ def worth(frame: Frame, design: Design) -> Worth | None:
     return Worth(squared, factor, frame.labels * factor)
 
 
-def agreement(frame: Frame, design: Design) -> float:
+def agreement(frame: Frame, design: LabelDesign) -> float:
     """Share of the judge's verdicts that say what people say, as the draw weighs them."""
     weights = _weights(frame, design)
     return float((weights * (1 - np.abs(frame.y - frame.f))).sum() / weights.sum())
 
 
-def _weights(frame: Frame, design: Design) -> Floats:
+def _weights(frame: Frame, design: LabelDesign) -> Floats:
     """How many items each label stands for."""
-    if design is Design.ODDS and frame.odds is not None:
+    if design is LabelDesign.ODDS and frame.odds is not None:
         return np.asarray(1 / frame.odds[frame.labelled])
-    if design is Design.BY_VERDICT:
+    if design is LabelDesign.BY_VERDICT:
         place = bins(frame.judge)
         ours = place[frame.labelled]
         stands = {level: (place == level).sum() / (ours == level).sum() for level in np.unique(ours)}

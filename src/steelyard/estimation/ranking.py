@@ -23,8 +23,8 @@ _STEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """Scores of systems, one row for each comparison or item; NaN where a system did not take part."""
+class SystemScores:
+    """SystemScores of systems, one row for each comparison or item; NaN where a system did not take part."""
 
     values: Floats
     """Rows × systems."""
@@ -43,8 +43,8 @@ class Scores:
         apart = np.where(present, self.values - self.mean(), 0.0)
         return np.asarray(apart * (self.rows / present.sum(axis=0)))
 
-    def filter(self, rows: Mask) -> Scores:
-        return Scores(self.values[rows], self.cluster[rows])
+    def filter(self, rows: Mask) -> SystemScores:
+        return SystemScores(self.values[rows], self.cluster[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +76,12 @@ def covariance(influence: Floats, cluster: Ints) -> Floats:
     return np.asarray(sums.T @ sums / rows**2 * count / max(1, count - 1))
 
 
-def plain_ranking(scores: Scores) -> Ranking:
+def plain_ranking(scores: SystemScores) -> Ranking:
     """By one rater alone."""
     return Ranking(scores.mean(), covariance(scores.influence(), scores.cluster))
 
 
-def corrected_ranking(judge: Scores, people: Scores, labelled: Mask) -> Ranking:
+def corrected_ranking(judge: SystemScores, people: SystemScores, labelled: Mask) -> Ranking:
     """The judge on all rows, corrected by people on the labelled ones; `people` holds those alone."""
     near, rest = judge.filter(labelled), judge.filter(~labelled)
     j, h = near.influence(), people.influence()

@@ -7,6 +7,7 @@ from math import floor
 from steelyard.core.text import pluralize
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.answer import Answer, worst
+from steelyard.datasheet.words.cue_names import cue_carrier, cue_name
 from steelyard.datasheet.words.numbers import defined, figure, reason
 from steelyard.metrics.basis import LARGE
 from steelyard.metrics.estimate import Estimate
@@ -15,29 +16,7 @@ from steelyard.metrics.instrument.crossing import POSITION
 from steelyard.metrics.instrument.worth_estimates import DISAGREE, FAULT, WORTH
 from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 
-_NAMES = {
-    "padding": ("padding", "a padded answer"),
-    "padding_25": ("padding by a quarter", "a padded answer"),
-    "padding_100": ("padding by as many words again", "a padded answer"),
-    "bullets": ("bullets", "an answer in bullets"),
-    "headings": ("headings", "an answer with headings"),
-    "emoji": ("a green tick before every sentence", "an answer with ticks"),
-    "authority": ("a claim of authority", "an answer that claims authority"),
-    "majority": ("a claim of popular approval", "an answer that claims approval"),
-    "confidence": ("stated confidence", "an answer that states confidence"),
-    "self_praise": ("self-praise", "an answer that praises itself"),
-    "author": ("a claimed author", "an answer under a known name"),
-    "injection": ("an instruction to the judge", "an answer that instructs the judge"),
-    "typos": ("clean spelling", "a cleanly spelled answer"),
-    POSITION: ("the first slot", "the answer in slot 1"),
-}
-"""Each built-in cue in words, and the answer that has it."""
 PADDED = ("padding", "padding_25", "padding_100")
-
-
-def cue_name(cue: object) -> str:
-    name = str(cue)
-    return _NAMES[name][0] if name in _NAMES else name.replace("_", " ")
 
 
 def worths(figures: JudgeEstimates) -> list[Estimate]:
@@ -120,6 +99,5 @@ def _meaning(estimate: Estimate) -> str:
         return "too few data to say whether it counts"
     steps = floor(low)
     better = "a step" if steps == 1 else pluralize(steps, "step")
-    name = str(estimate.group.get("cue"))
-    carrier = _NAMES[name][1] if name in _NAMES else "an answer with it"
-    return f"{carrier} beats {f'one that is {better} better' if steps else 'an equal one'}"
+    beaten = f"one that is {better} better" if steps else "an equal one"
+    return f"{cue_carrier(estimate.group.get('cue'))} beats {beaten}"

@@ -13,12 +13,14 @@ from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Co
 from steelyard.datasheet.sections.remedies import NO_HELP, remedy_brief
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers, titles
+from steelyard.datasheet.words.cue_names import cue_name
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.text import capital
 from steelyard.metrics.basis import LARGE
 from steelyard.metrics.common import FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.merit import LADDER, USEFUL_AGREEMENT, USEFUL_AT_LARGE_STEPS
 from steelyard.metrics.metric import HIGH, LOW
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
@@ -192,16 +194,24 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
 
 
 def _graver(estimate: Estimate, known: Estimate) -> bool:
-    """A pooled figure comes before its parts; of figures of several probes the worst is shown."""
+    """A pooled figure comes before its parts; of figures of several probes or cues the worst is shown."""
+    if "cue" in estimate.group and "cue" in known.group:
+        return _cue_gravity(estimate) < _cue_gravity(known)
     if estimate.probe == known.probe:
         return len(estimate.group) < len(known.group)
     return _GRAVITY.index(estimate.status or CLEAR) < _GRAVITY.index(known.status or CLEAR)
+
+
+def _cue_gravity(estimate: Estimate) -> tuple[int, float]:
+    return _GRAVITY.index(estimate.status or CLEAR), -abs(estimate.value or 0.0)
 
 
 def _name(estimate: Estimate, among_several: bool) -> str:
     metric = metric_named(estimate.metric)
     if estimate.group.get("delta") == 1:
         return f"{metric.short}, one step apart"
+    if "cue" in estimate.group:
+        return f"{metric.short}: {cue_name(estimate.group['cue'])}"
     own_probe = estimate.metric in ("excess_flip", "invariance") or among_several
     return f"{metric.short}: {probe_label(estimate.probe)}" if own_probe else metric.short
 
@@ -217,7 +227,7 @@ def _is_tested(estimate: Estimate) -> bool:
     """Whether the word rests on a test against 0 and a margin, and not on a limit."""
     metric = metric_named(estimate.metric)
     no_limit = metric.limit_in(estimate.group, estimate.probe) is None
-    return no_limit and metric.id != MERIT.id and metric.better != HIGH
+    return no_limit and metric.id not in (MERIT.id, WORTH.id) and metric.better != HIGH
 
 
 def _allowed(estimate: Estimate) -> tuple[float, float]:
@@ -225,6 +235,8 @@ def _allowed(estimate: Estimate) -> tuple[float, float]:
     limit = metric.limit_in(estimate.group, estimate.probe)
     if limit is not None:
         return limit.allowed
+    if estimate.metric == WORTH.id:
+        return ALLOWED
     if estimate.metric == MERIT.id and estimate.probe not in (LADDER, NATURAL_PROBE):
         return USEFUL_AGREEMENT, inf
     if estimate.metric == MERIT.id or metric.better == HIGH:

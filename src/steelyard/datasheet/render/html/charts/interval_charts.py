@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.datasheet.findings.worth import cue_name
 from steelyard.datasheet.render.html.drawing.axis import round_values
 from steelyard.datasheet.render.html.drawing.chart import (
     Chart,
@@ -23,6 +22,7 @@ from steelyard.datasheet.render.html.drawing.forest_plot import forest_plot, int
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.tables import by_stratum
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.cue_names import cue_name
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
