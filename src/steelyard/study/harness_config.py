@@ -153,7 +153,7 @@ def _template(name: str, folder: Path, base: Path) -> str | None:
 
 def _model(name: Any) -> str:
     vendor, slash, model = str(name).partition("/")
-    return f"{VENDORS.get(vendor, vendor)}/{model}" if slash else f"openai/{name}"
+    return f"{VENDORS.get(vendor, vendor)}/{model}" if slash else "/".join(("openai", vendor))
 
 
 def _judges(

@@ -13,7 +13,7 @@ from steelyard.metrics.basis import LARGE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.crossing import POSITION
-from steelyard.metrics.instrument.worth_estimates import DISAGREE, FAULT, WORTH
+from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 
 PADDED = ("padding", "padding_25", "padding_100")
@@ -65,8 +65,7 @@ def goes_by_length(figures: JudgeEstimates) -> bool:
 def worth_sentence(estimate: Estimate) -> str:
     """`padding is worth 1.4 [1.1, 1.9] steps: a padded answer beats one that is a step better`."""
     name = cue_name(estimate.group.get("cue"))
-    note = f" ({DISAGREE})" if DISAGREE in (estimate.note or "") else ""
-    return f"{name} is worth {_figure(estimate)} steps: {_meaning(estimate)}{note}"
+    return f"{name} is worth {_figure(estimate)} steps: {_meaning(estimate)}"
 
 
 def _figure(estimate: Estimate) -> str:
