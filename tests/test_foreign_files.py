@@ -58,6 +58,9 @@ def test_a_dotenv_supplies_keys_and_nothing_else(command: Command, tmp_path: Pat
     }
     assert dotenv.key_from("MINE") == "mine-only"
     assert not (tmp_path / "ran").exists()
+    (tmp_path / ".env").unlink()
+    assert command("judges").code == 0
+    assert dotenv.key_from("MINE") == "", "a run without the file has none of its keys"
 
 
 def test_the_environment_goes_before_a_dotenv(command: Command, tmp_path: Path, monkeypatch) -> None:

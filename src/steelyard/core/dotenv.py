@@ -23,13 +23,13 @@ _values: dict[str, str] = {}
 
 def load_dotenv(start: Path) -> tuple[Path, list[str]] | None:
     """Take the keys of the nearest file; return its path and the variables that do not look like keys."""
+    _values.clear()
     for folder in (start, *start.parents):
         path = folder / ".env"
         if path.is_file():
             values = parse_dotenv(path.read_text(encoding="utf-8", errors="replace"))
             for name in VENDOR_KEYS & values.keys():
                 os.environ.setdefault(name, values[name])
-            _values.clear()
             _values.update(values)
             return path, [name for name in values if name not in VENDOR_KEYS and not _may_be_key(name)]
     return None
