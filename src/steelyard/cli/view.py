@@ -39,7 +39,7 @@ def view(
     if bundle is not None:
         from steelyard.web.view.bundle import write_bundle
 
-        count = write_bundle(folders, bundle)
+        count = write_bundle(folders, bundle, lambda words: click.echo(f"writing {words}", err=True))
         click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
         return
     require_loopback(host, remote=allow_remote)

@@ -1,5 +1,6 @@
 // Live progress of runs that go on, local times, and the link of the page.
 
+(() => {
 for (const time of document.querySelectorAll("time[data-at]")) time.textContent = new Date(1000 * time.dataset.at).toLocaleString();
 
 const copy = document.getElementById("copy");
@@ -34,3 +35,4 @@ async function follow(card) {
   if (going) setTimeout(() => follow(card), 2000);
 }
 document.querySelectorAll("[data-progress]").forEach(follow);
+})();
