@@ -126,7 +126,7 @@ def test_everything_works_from_a_disk(bundle: Path) -> None:
     with chromium() as browser, opened(browser, (bundle / "index.html").as_uri()) as page:
         page.get_by_role("link", name="Datasheet").first.click()
         page.locator(".held.flagged a.behind >> visible=true").first.click()  # one
-        page.locator("table.calls th a").first.wait_for()
+        page.locator("table.calls tbody th a").first.wait_for()
         listed = page.locator("table.calls tbody tr").count()
         address = page.url
         page.locator("table.calls tbody th a").nth(1).click()  # two

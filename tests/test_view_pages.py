@@ -70,7 +70,7 @@ def test_the_overview_shows_runs_judges_and_their_verdicts(client: Client, pairs
     text = client.get("/").text
     assert "2 runs" in text
     assert str(pairs) in text
-    assert text.count('<article class="card run"') == 2
+    assert text.count('<tr class="run-row"') == 2
     for judge in ("shaky", "planted/first"):
         assert f"<b>{judge}</b>" in text
 

@@ -19,6 +19,18 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(`a[rel="${rel}"]`)?.click();
 });
 
+// The overview: runs whose row has every word.
+const find = document.getElementById("find");
+if (find) {
+  find.hidden = false;
+  find.addEventListener("input", () => {
+    const words = find.value.toLowerCase().split(/\s+/), rows = [...document.querySelectorAll("table.runs tbody tr")];
+    for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+    const shown = rows.filter((row) => !row.hidden).length;
+    document.getElementById("found").textContent = shown === rows.length ? "" : `${shown} of ${rows.length} runs`;
+  });
+}
+
 async function follow(card) {
   const answer = await fetch(card.dataset.progress).catch(() => null);
   if (answer === null || !answer.ok) return;
@@ -31,7 +43,9 @@ async function follow(card) {
   bar.hidden = answered >= planned;
   bar.setAttribute("aria-label", "Calls answered");
   const going = answered < planned;
-  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done${going ? ", baselines included" : ""}`;
+  if (going) told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done, baselines included`;
+  else if (card.dataset.going) told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done`;
+  card.dataset.going = going || card.dataset.going ? "yes" : "";
   if (going) setTimeout(() => follow(card), 2000);
 }
 document.querySelectorAll("[data-progress]").forEach(follow);

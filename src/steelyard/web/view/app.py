@@ -24,9 +24,11 @@ from steelyard.commands.view.viewed_run import (
     call_detail,
     details,
     reason_of_count,
+    run_folders,
 )
-from steelyard.core.text import pluralize, replace_lone_surrogates
+from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
@@ -34,8 +36,8 @@ from steelyard.datasheet.render.html.chart_file import chart_svg
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.render.html.drawing.chart import Chart
+from steelyard.datasheet.render.html.drawing.forest_plot import limit_scale
 from steelyard.datasheet.sections.summary import cost_summary, summarise
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import reference_label
 from steelyard.web.access import error_page
@@ -43,6 +45,7 @@ from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
 from steelyard.web.view.accuracy_map import STEPS, accuracy_map
 from steelyard.web.view.figure_sentence import figure_sentence
 from steelyard.web.view.files import FILES, of_outcome, passing, passing_rows
+from steelyard.web.view.history import histories, history_titles
 from steelyard.web.view.links import Links
 
 PAGE_SIZE = 50
@@ -58,7 +61,7 @@ class ViewPages:
         still: bool = False,
     ) -> None:
         """`still` makes pages that nobody answers: no filters, no progress."""
-        self.runs = [ViewedRun(folder) for folder in folders]
+        self.runs = [ViewedRun(folder) for folder in run_folders(folders)]
         self._links, self._page_size, self._still = links, page_size, still
         self._sheets: dict[int, tuple[int, str]] = {}
         self._drawn: tuple[PublishedSheet, Sequence[Chart]] | None = None
@@ -69,6 +72,7 @@ class ViewPages:
             routes=[
                 Route("/", self.overview),
                 Route("/compare", self.compare),
+                Route("/history", self.history),
                 Route("/run/{run:int}/", self.sheet),
                 Route("/run/{run:int}/calls", self.calls),
                 Route("/run/{run:int}/call/{name}", self.call),
@@ -94,17 +98,50 @@ class ViewPages:
         return page(request, template, run=run, links=links, still=self._still, **content)
 
     def overview(self, request: Request) -> Response:
-        runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
+        runs = self._opened()
         judges = [
-            (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
-            for number, (run, _, sheet, _) in enumerate(runs)
+            (f"{links.run}:{judge.name}", f"{judge.name} ({run.path.name})")
+            for run, links, sheet, _ in runs
             if sheet is not None
             for judge in sheet.judges
             if not (self._still and judge.baseline)
         ]
+        dated = [(links.run, run.path.name, sheet) for run, links, sheet, _ in runs]
         return page(
-            request, "view_overview.html.j2", runs=runs, judges=judges, still=self._still, about=_about
+            request,
+            "view_overview.html.j2",
+            runs=runs,
+            judges=judges,
+            still=self._still,
+            spent=cost_summary,
+            history=bool(history_titles(dated)),
         )
+
+    def _opened(self) -> list[tuple[ViewedRun, Links, Datasheet | None, str]]:
+        """Every run with its links, its datasheet and what keeps that from being read; newest first."""
+        runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
+        now = "9"  # a run that goes on is newer than every date
+        return sorted(runs, key=lambda run: (run[2] and run[2].facts.finished) or now, reverse=True)
+
+    def history(self, request: Request) -> Response:
+        dated = [(links.run, run.path.name, sheet) for run, links, sheet, _ in self._opened()]
+        return page(
+            request,
+            "view_history.html.j2",
+            histories=histories(dated, self._compared),
+            run_count=len(dated),
+            links_of=self._links,
+            scale=limit_scale,
+            still=self._still,
+        )
+
+    def _compared(self, first: str, second: str) -> ComparisonSheet:
+        (left, mine), (right, other) = self._side(first), self._side(second)
+        sheet = compare_judges(left, left.pick(mine), right, right.pick(other))
+        if self._still:  # for pages that others get: folders by their names alone
+            named = [replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)]
+            sheet = replace(sheet, first=named[0], second=named[1])
+        return sheet
 
     def sheet(self, request: Request) -> Response:
         run, links = self._run(request)
@@ -115,7 +152,7 @@ class ViewPages:
         if written != published.written:
             text = html.render(
                 published.sheet,
-                calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
+                calls_of=links.behind,
                 home="/",
                 chart_file=links.chart_file,
             )
@@ -221,18 +258,11 @@ class ViewPages:
 
     def compare(self, request: Request) -> Response:
         try:
-            sides = [self._side(request.query_params.get(side, "")) for side in ("first", "second")]
-            (left, first), (right, second) = sides
-            sheet = compare_judges(left, left.pick(first), right, right.pick(second))
+            sides = [request.query_params.get(side, "") for side in ("first", "second")]
+            sheet = self._compared(*sides)
         except UsageError as error:
             return error_page(400, str(error))
-        if self._still:  # for pages that others get: folders by their names alone
-            mine, other = (
-                replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)
-            )
-            sheet = replace(sheet, first=mine, second=other)
-        numbers = (request.query_params.get(side, "").partition(":")[0] for side in ("first", "second"))
-        addresses = tuple(self._links(int(number)).sheet() for number in numbers)
+        addresses = tuple(self._links(int(side.partition(":")[0])).sheet() for side in sides)
         text = comparison_page.render(sheet, home="/", datasheets=addresses)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
@@ -291,12 +321,6 @@ def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
         return run.sheet, "" if run.path.is_dir() else f"{run.path}: the folder is gone; restore it."
     except SteelyardError as error:
         return None, str(error)
-
-
-def _about(sheet: Datasheet) -> str:
-    facts = sheet.facts
-    calls = pluralize(facts.calls, "call") if facts.calls else ""
-    return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)
 
 
 def _progress(run: ViewedRun) -> dict[str, Any]:

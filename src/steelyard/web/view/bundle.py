@@ -91,8 +91,8 @@ def place_of(address: str) -> str:
     """The file of an address: short names for what people look for, hashes for the rest."""
     if address.startswith(("/static/", "/data/")):
         return address[1:]
-    if address == "/":
-        return "index.html"
+    if address in ("/", "/history"):
+        return {"/": "index.html", "/history": "history.html"}[address]
     if found := re.fullmatch(r"/run/(\d+)/", address):
         return f"run-{found[1]}.html"
     if found := re.fullmatch(r"/run/(\d+)/(calls|map)", address):

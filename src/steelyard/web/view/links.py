@@ -7,7 +7,6 @@ from urllib.parse import quote, urlencode
 
 from steelyard.commands.view.call_index import COUNTED, CallFilter, counts_calls, figure_name
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,7 @@ class Links:
         parts = {name: value for name, value in {**parts, **more}.items() if value not in ("", None)}
         return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
 
-    def behind(self, estimate: Estimate, metric: Metric) -> str:
-        del metric
+    def behind(self, estimate: Estimate) -> str:
         outcome = COUNTED if counts_calls(estimate) else ""
         return self.calls(CallFilter(figure=figure_name(estimate), outcome=outcome))
 
