@@ -11,7 +11,6 @@ import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, numbered
 from steelyard.core.content_hash import canonical_json, content_hash
-from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import (
     FAILED,
     FLIP,
@@ -84,13 +83,6 @@ class CallCounts:
     @property
     def total(self) -> int:
         return self.judges + self.baselines
-
-    def __str__(self) -> str:
-        if not self.baselines:
-            return pluralize(self.judges, "call")
-        if not self.judges:
-            return f"{pluralize(self.baselines, 'call')} of baselines"
-        return f"{pluralize(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
 @dataclass(frozen=True, eq=False)
