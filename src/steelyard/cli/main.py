@@ -29,6 +29,10 @@ COMMANDS = {
     "overall": "steelyard.cli.compare:overall",
     "gate": "steelyard.cli.gate:gate",
     "estimate": "steelyard.cli.estimate:estimate",
+    "labels plan": "steelyard.cli.labels:plan",
+    "labels draw": "steelyard.cli.labels:draw",
+    "labels add": "steelyard.cli.labels:add",
+    "labels open": "steelyard.cli.labels:open_command",
     "leaderboard": "steelyard.cli.leaderboard:leaderboard",
     "people": "steelyard.cli.people:people",
     "bridge": "steelyard.cli.bridge:bridge",
@@ -65,9 +69,15 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        joined = " ".join(args[:2])
+        if joined in COMMANDS:  # `labels draw` is one command of two words
+            args = [joined, *args[2:]]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            second = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{args[0]} ")]
+            if second:
+                raise click.UsageError(f"{args[0]} what? expected {', '.join(second)}", ctx) from error
             close = get_close_matches(args[0], COMMANDS, n=1)
             known = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command {args[0]!r}: {known}", ctx) from error
@@ -193,6 +203,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "steelyard estimate ratings.csv --judge verdict --people human --design random",
         "steelyard estimate ratings.csv --judge verdict --people human --design random --methods",
     ),
+    "labels plan": (
+        "steelyard labels plan ratings.csv --judge verdict --people human --half-width 0.05 --cost-label 2",
+    ),
+    "labels draw": ("steelyard labels draw ratings.csv --judge verdict -n 40 --out labels",),
+    "labels add": ("steelyard labels add labels labels/sheet.csv",),
+    "labels open": ("steelyard labels open labels",),
     "leaderboard": ("steelyard leaderboard votes.csv --judge verdict --people human --design random",),
     "people": ("steelyard people rated.csv --people ann --people bob --judge verdict",),
     "bridge": ("steelyard bridge anchors.csv --from old --to new --history history.csv",),
