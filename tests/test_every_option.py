@@ -67,7 +67,7 @@ def needed(name: str, folder: Path) -> list[object]:
         "gate": ["run"],
         "estimate": ["v.jsonl"],
         "labels plan": ["v.jsonl"],
-        "labels draw": ["v.jsonl", "-n", "9", "--out", "drawn"],
+        "labels draw": ["v.jsonl", "--out", "drawn"],
         "labels add": ["run"],
         "labels open": ["run"],
         "leaderboard": ["v.jsonl"],

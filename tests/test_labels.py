@@ -378,14 +378,16 @@ def test_the_pages_ask_for_the_labels(command: Command, tmp_path: Path, truth: d
         mine, other = session.order("ann")[0], session.order("bob")[0]
         assert client.post("/label", {"item": other, "answer": "1"}).status == 404
         assert client.post("/label", {"item": mine, "answer": "1"}).body == {"left": 19}
-        client.post("/reviewer", {"name": "eve"})
-        assert "This draw is for ann, bob" in client.get("/").text
-        assert client.post("/label", {"item": mine, "answer": "1"}).status == 404
-        client.post("/reviewer", {"name": "ann"})
         session.open("2026-01-01")
         assert client.post("/label", {"item": mine, "answer": "0"}).status == 409
         assert client.post("/undo", {}).status == 409
         assert "The labels are open" in client.get("/").text
+    with serving(lambda _: LabelPages(session, "eve").app()) as server:
+        client = Client.of(server)
+        assert client.post("/label", {"item": mine, "answer": "1"}).status == 409
+        session.log.note("opened", None)
+        assert "This draw is for ann, bob" in client.get("/").text
+        assert client.post("/label", {"item": mine, "answer": "1"}).status == 404
     session.close()
     assert "not an annotator of this draw" in command("review", "d", "--label", "--reviewer", "eve").err
 
@@ -395,7 +397,7 @@ def test_labels_of_a_run_flow_into_its_estimate(command: Command, tmp_path: Path
     (tmp_path / "items.csv").write_text("q,a,ok\n" + "".join(rows))
     done = command(
         "measure", "-j", "planted/rater", "-p", "typos", "--data", "items.csv", "--columns",
-        "request=q,response=a,label=ok", "--scale", "binary", "--out", "run",
+        "request=q,response=a,label=ok", "--scale", "binary", "--out", "run", "--rubric", "items.csv",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert command("labels", "draw", "run", "-n", 30, "--design", "random", "--out", "d").code == 0

@@ -91,7 +91,7 @@ def _print_plan(made: LabelPlan, file: Path) -> None:
 
 @click.command(short_help="Draw items for labelling, with recorded odds and blind sheets.")
 @rating_options
-@option("-n", "--size", type=COUNT, required=True, metavar="N", help="Items to draw.")
+@option("-n", "--size", type=COUNT, default=100, metavar="N", help="Items to draw.")
 @option(
     "--design",
     type=click.Choice(["random", "by-verdict", "strata"]),
@@ -190,7 +190,10 @@ def add(folder: Path, sheets: tuple[Path, ...], replace: bool, as_json: bool) ->
         return
     if counts is not None:
         fresh, known, empty = counts
-        click.echo(f"{pluralize(fresh, 'label')} added, {known:,} known already, {empty:,} rows empty.")
+        click.echo(
+            f"{pluralize(fresh, 'label')} added, {known:,} known already, "
+            f"{pluralize(empty, 'row')} without a label."
+        )
     _print_progress(found, folder)
 
 

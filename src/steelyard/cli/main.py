@@ -60,11 +60,20 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         if cmd_name not in COMMANDS:
-            return None
+            return self._group(cmd_name)
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         command.epilog = help_epilog(cmd_name, command)
         return command
+
+    def _group(self, name: str) -> click.Command | None:
+        """The commands that begin with a word, for its help."""
+        parts = {full.partition(" ")[2]: full for full in COMMANDS if full.startswith(f"{name} ")}
+        if not parts:
+            return None
+        commands = {part: self.get_command(click.Context(self), full) for part, full in parts.items()}
+        known = {part: command for part, command in commands.items() if command is not None}
+        return click.Group(name, commands=known, help=f"One of {', '.join(known)}.", add_help_option=True)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,12 +81,12 @@ class LazyGroup(click.Group):
         joined = " ".join(args[:2])
         if joined in COMMANDS:  # `labels draw` is one command of two words
             args = [joined, *args[2:]]
+        second = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{args[0]} ")]
+        if second and args[1:2] not in (["--help"], ["-h"]):
+            raise click.UsageError(f"{args[0]} what? expected {', '.join(second)}", ctx)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            second = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{args[0]} ")]
-            if second:
-                raise click.UsageError(f"{args[0]} what? expected {', '.join(second)}", ctx) from error
             close = get_close_matches(args[0], COMMANDS, n=1)
             known = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command {args[0]!r}: {known}", ctx) from error
