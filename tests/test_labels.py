@@ -385,7 +385,7 @@ def test_the_pages_ask_for_the_labels(command: Command, tmp_path: Path, truth: d
     with serving(lambda _: LabelPages(session, "eve").app()) as server:
         client = Client.of(server)
         assert client.post("/label", {"item": mine, "answer": "1"}).status == 409
-        session.log.note("opened", None)
+        session.log.set_meta("opened", None)
         assert "This draw is for ann, bob" in client.get("/").text
         assert client.post("/label", {"item": mine, "answer": "1"}).status == 404
     session.close()

@@ -96,7 +96,7 @@ def add_sheets(folder: Path, sheets: Sequence[Path], *, replace: bool = False) -
                         f"{rows[label.key, label.annotator][1]}, expected once; remove one."
                     )
                 rows[label.key, label.annotator] = label, where
-        said = session.said()
+        said = session.votes_in_force()
         fresh = [
             label
             for label, where in rows.values()
@@ -249,7 +249,7 @@ def progress_lines(found: LabelProgress, folder: str) -> list[str]:
 def copy_labels(pilot: Path, session: LabelSession) -> None:
     """Labels of the pilot are paid for: they come along as labels for tuning."""
     with closing(LabelSession(pilot)) as old:
-        for name, group in old.said().items():
+        for name, group in old.votes_in_force().items():
             item = session.item(name)
             for who, vote in group.items():
                 if item is not None and vote.decision == LABELLED:

@@ -95,7 +95,7 @@ def drawn_labels(session: LabelSession) -> dict[str, dict[str, float]]:
             for who, vote in group.items()
             if vote.decision == LABELLED
         }
-        for name, group in session.said().items()
+        for name, group in session.votes_in_force().items()
     }
 
 

@@ -78,7 +78,7 @@ class LabelSession:
                     "folder; leave the option out."
                 )
             return Draw(tuple(sorted(drawn)), len(drawn) / len(frame), len(frame), self.recorded.seed)
-        noted = self.log.noted(DRAW)
+        noted = self.log.get_meta(DRAW)
         if noted is not None:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
             if size is not None and size != len(kept.items):
@@ -91,7 +91,7 @@ class LabelSession:
         count = len(names) if size is None else min(size, len(names))
         chosen = rng_for(seed, "labels").sample(names, count)
         fresh = Draw(tuple(sorted(chosen)), count / len(names), len(names), seed)
-        self.log.note(DRAW, {"items": fresh.items, "odds": fresh.odds, "of": fresh.of, "seed": seed})
+        self.log.set_meta(DRAW, {"items": fresh.items, "odds": fresh.odds, "of": fresh.of, "seed": seed})
         return fresh
 
     def close(self) -> None:
@@ -122,12 +122,12 @@ class LabelSession:
     @property
     def opened(self) -> str | None:
         """When the test part was opened; None while it is sealed."""
-        noted = self.log.noted(OPENED)
+        noted = self.log.get_meta(OPENED)
         return None if noted is None else str(noted["at"])
 
     def open(self, at: str) -> None:
         """Unseal the test part; from then on no label changes."""
-        self.log.note(OPENED, {"at": at})
+        self.log.set_meta(OPENED, {"at": at})
 
     def _refuse_opened(self) -> None:
         if self.opened is not None:
@@ -157,7 +157,7 @@ class LabelSession:
             return "u" if (answer == "1") != self._is_swapped(annotator, item) else "v"
         return answer
 
-    def said(self) -> dict[str, dict[str, Vote]]:
+    def votes_in_force(self) -> dict[str, dict[str, Vote]]:
         return {
             name: {d.reviewer: d for d in in_force(group, self._items[name].hash)}
             for name, group in by_stimulus(self.log.votes()).items()
@@ -165,7 +165,7 @@ class LabelSession:
         }
 
     def waiting(self, annotator: str) -> list[str]:
-        said = self.said()
+        said = self.votes_in_force()
         return [name for name in self.order(annotator) if annotator not in said.get(name, {})]
 
     def label(self, name: str, annotator: str, answer: str | None, note: str = "") -> None:
@@ -178,7 +178,7 @@ class LabelSession:
 
     def undo(self, annotator: str) -> str | None:
         self._refuse_opened()
-        mine = [d for group in self.said().values() for who, d in group.items() if who == annotator]
+        mine = [d for group in self.votes_in_force().values() for who, d in group.items() if who == annotator]
         if not mine:
             return None
         last = max(mine, key=lambda vote: vote.id)
@@ -188,7 +188,7 @@ class LabelSession:
     def agreement(self) -> Agreement:
         ratings: dict[str, Mapping[str, str]] = {
             name: {who: d.label or "" for who, d in group.items() if d.decision == LABELLED}
-            for name, group in self.said().items()
+            for name, group in self.votes_in_force().items()
         }
         return agreement("label", ratings)
 
@@ -197,7 +197,7 @@ class LabelSession:
 
     def lines(self, annotator: str | None = None) -> Iterator[str]:
         """Labels that may be read: of all but the sealed part, or all of one annotator's own."""
-        for name, group in sorted(self.said().items()):
+        for name, group in sorted(self.votes_in_force().items()):
             if annotator is None and self._is_sealed(name):
                 continue
             for who, vote in sorted(group.items()):

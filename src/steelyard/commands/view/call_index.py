@@ -169,9 +169,9 @@ class CallIndex:
         calls, shown = self.calls, self.calls.shown
         keep: Mask = np.ones(len(calls), dtype=np.bool_)
         if wanted.judge:
-            keep = keep & _named(calls.judge, calls.judges, wanted.judge)
+            keep = keep & _rows_with_name(calls.judge, calls.judges, wanted.judge)
         if wanted.protocol:
-            keep = keep & _named(calls.protocol, calls.protocols, wanted.protocol)
+            keep = keep & _rows_with_name(calls.protocol, calls.protocols, wanted.protocol)
         if wanted.probe and wanted.probe in self.probes:
             keep = keep & self.run_calls.of_probe(wanted.probe, calls)
         for column, value in ((shown.kind, wanted.kind), (shown.stratum, wanted.stratum)):
@@ -240,7 +240,7 @@ class CallIndex:
         ]
 
 
-def _named(column: Ints, names: Sequence[str], name: str) -> Mask:
+def _rows_with_name(column: Ints, names: Sequence[str], name: str) -> Mask:
     return np.asarray(column == (list(names).index(name) if name in names else -1))
 
 
@@ -326,7 +326,7 @@ class _CallSelector:
             keep &= basis.only(calls, self.estimate.group)
         if "slot" in self.estimate.group and self.metric.labelled:
             keep &= self._better_in(int(self.estimate.group["slot"]))
-        return self._together(keep)
+        return self._with_whole_groups(keep)
 
     def _judges(self) -> Mask:
         """Judges that the figure is of: one, those that its condition names, or all that were measured."""
@@ -393,7 +393,7 @@ class _CallSelector:
         place = np.where(calls.order == 1, 3 - better, better)
         return np.asarray((better > 0) & (place == slot))
 
-    def _together(self, keep: Mask) -> Mask:
+    def _with_whole_groups(self, keep: Mask) -> Mask:
         """Only calls whose pair has all its orders among those that count, where the figure is of pairs."""
         if not self.metric.basis.whole:
             return keep
