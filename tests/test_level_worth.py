@@ -10,7 +10,9 @@ import pytest
 
 import steelyard
 from calibration.level_worth import STRONG, WEAK, count
+from steelyard.core.foreign_code import without_code
 from steelyard.datasheet.findings.worth import worth_sentence
+from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.level_worth import LevelRatio, Moves, Ratings, level_worth
@@ -151,3 +153,31 @@ def test_where_the_crossing_point_disagrees_the_sentence_says_so() -> None:
     )  # fmt: skip
     assert worth_sentence(found).endswith("(the two ways to measure it disagree: 2.50 without a model)")
     assert Estimate.from_json(found.to_json()).crossing == 2.5
+
+
+@pytest.mark.parametrize(("worth", "verdict", "holds"), [(0, "below", True), (3, "above", False)])
+def test_a_worth_of_single_texts_is_decided_on_rows_that_differ_by_levels(
+    command, tmp_path: Path, worth: int, verdict: str, holds: bool
+) -> None:
+    judge = f"{JUDGE}?noise=0&sensitivity=1&specificity=1&worth={worth}"
+    given = {**study(tmp_path, "1-7", ["padding"]), "judges": [judge]}
+    (tmp_path / "study.yaml").write_text(json.dumps(given), encoding="utf-8")
+    assert command("measure", "study.yaml", "--decide", "cue_worth@cue=padding<1", "--out", "run").code == 0
+    (body,) = json.loads((tmp_path / "run" / "decision.json").read_text(encoding="utf-8"))["decisions"]
+    assert (body["verdict"], body["holds"]) == (verdict, holds)
+    assert body["calls"] == 2 * body["units"] <= 40
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_a_cue_of_the_study_that_changes_no_text_is_refused_and_a_plan_counts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "idle.py").write_text("def same(text):\n    return text\n", encoding="utf-8")
+    cue = {"name": "mine", "function": "idle.py:same"}
+    given = study(tmp_path, "1-7", [cue]) if single else {"probes": [{"tradeoff": {"cues": [cue]}}]}
+    judge = JUDGE if single else "planted/probit"
+    with pytest.raises(ConfigError, match="'mine' changes no text"):
+        steelyard.measure(judge, **given, out=tmp_path / "run")
+    with without_code():
+        assert steelyard.plan(judge, **given, out=tmp_path / "plan").calls == (120 if single else 104)

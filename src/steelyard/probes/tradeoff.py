@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from steelyard.core.arrays import distinct
+from steelyard.core.foreign_code import may_run_code
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
@@ -21,6 +23,7 @@ from steelyard.probes import ladder
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_pair, cued_text, own_cue
+from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
@@ -60,6 +63,7 @@ class Tradeoff:
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The ladder, which says what a step is, and the pairs of each cue; of data, its pairs or texts."""
         del protocols
+        self._refuse_idle(design)
         if design.form == POINTWISE:
             yield from pointwise(self.texts(design), "base", design.replicates)
             return
@@ -79,6 +83,14 @@ class Tradeoff:
             cued = [cued_text(item, design.task, cue, design.seed) for cue in self._chosen(design)]
             changed = [stimulus for stimulus in cued if stimulus is not None]
             yield from (original, *changed) if changed else ()
+
+    def _refuse_idle(self, design: Design) -> None:
+        """A cue of the study that changes no text has no worth, and its calls would be paid for nothing."""
+        texts = [item.responses[-1] for item in design.items]
+        texts = texts or [compose(each, design.seed)[0].prefix(ELEMENTS) for each in design.catalogue]
+        for cue in self._chosen(design) if may_run_code() else ():
+            if cue.name not in CUES and all(cue.apply(text, rng_for(design.seed)) == text for text in texts):
+                raise ConfigError(f"{_WHERE}: {cue.name!r} changes no text; mend it, or leave it out.")
 
     def _chosen(self, design: Design) -> tuple[Cue, ...]:
         return self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]

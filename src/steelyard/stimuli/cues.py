@@ -197,9 +197,12 @@ def cued_item(item: Item, cue: Cue, seed: int) -> Stimulus:
 
 
 def cued_text(item: Item, task: Task, cue: Cue, seed: int) -> Stimulus | None:
-    """A single text with the cue, whose label stays; None where the cue changes nothing."""
+    """A single text with the cue, whose label stays; None where the cue changes nothing.
+
+    Where no code may run, as in a plan, what a function would change is not known, and every text counts.
+    """
     text = cue.apply(item.responses[0], rng_for(seed, PROBE, cue.name, item.id))
-    if text == item.responses[0]:
+    if text == item.responses[0] and may_run_code():
         return None
     cued = edited_stimulus(item, task, PROBE, 0, text, cue.says)
     return replace(cued, id=f"{item.id}/{PROBE}/{cue.name}", kind=cue.name)
