@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -15,6 +16,7 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
     """What the work returns or raises; whoever stops waiting leaves the thread to itself."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
+    context = copy_context()
 
     def settle(result: Result | None, error: Exception | None) -> None:
         if future.done():  # nobody waits any longer
@@ -28,7 +30,7 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
         result: Result | None = None
         error: Exception | None = None
         try:
-            result = work()
+            result = context.run(work)
         except Exception as raised:
             # A future takes no StopIteration.
             error = RuntimeError(repr(raised)) if isinstance(raised, StopIteration) else raised
