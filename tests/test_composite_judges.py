@@ -77,7 +77,7 @@ def test_names_say_what_a_judge_is_made_of() -> None:
     assert parsed(f"consensus/orders?of={POSITIONAL}").name == "planted/probit, both orders"
     assert parsed("majority/3?name=three&of=planted/coin").name == "three"
     jury = parsed("jury/vote?of=planted/coin?seed=1&of=planted/coin?seed=2")
-    assert [member.name for member in jury.asked] == ["planted/coin?seed=1", "planted/coin?seed=2"]
+    assert [member.name for member in jury.leaf_judges] == ["planted/coin?seed=1", "planted/coin?seed=2"]
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_a_member_may_be_named() -> None:
     named = {"name": "lean", "model": POSITIONAL}
     study = study_of({"consensus": "orders", "of": "lean"}, named, probes=["vacuum"])
     assert [judge.name for judge in study.judges] == ["lean, both orders", "lean"]
-    assert study.judges[0].asked == (study.judges[1],)
+    assert study.judges[0].leaf_judges == (study.judges[1],)
     # The same instrument written out goes by the name that it has in the study.
     written = study_of(f"consensus/orders?of={POSITIONAL}", named, probes=["vacuum"])
-    assert written.judges[0].asked[0].name == "lean"
+    assert written.judges[0].leaf_judges[0].name == "lean"
 
 
 def test_two_members_of_one_name_are_refused() -> None:

@@ -108,11 +108,11 @@ def test_slots_of_a_pair_are_kept_as_contents(tmp_path: Path) -> None:
         first = session.shown_texts("Ada", item)[0]
         session.label(name, "Ada", "1")
         expected = "u" if first == item.texts[0] else "v"
-        assert session.said()[name]["Ada"].label == expected
+        assert session.votes_in_force()[name]["Ada"].label == expected
         seen.add(expected)
     assert seen == {"u", "v"}  # chance decides which text stands first
     session.label(session.draw.items[0], "Grace", "tie")
-    assert session.said()[session.draw.items[0]]["Grace"].label == "tie"
+    assert session.votes_in_force()[session.draw.items[0]]["Grace"].label == "tie"
     session.close()
 
 

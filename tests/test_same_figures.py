@@ -54,7 +54,9 @@ def planned(name: str, folder: Path) -> Plan:
 def guessing(trial: Trial) -> Verdict:
     """Any answer of the scale, an abstention, or no verdict: chance knows no definition."""
     chance = random.Random(trial.key)
-    answers: list[Verdict] = [Decided(answer) for answer in trial.asked.scale.answers if answer != "tie"]
+    answers: list[Verdict] = [
+        Decided(answer) for answer in trial.effective_task.scale.answers if answer != "tie"
+    ]
     others: list[Verdict] = [Abstained(), Unreadable("garbled"), Failed("timeout")]
     ties: list[Verdict] = [Tie()] * (2 if len(trial.stimulus.texts) == 2 else 0)
     return chance.choice([*answers * 3, *ties, *others])
@@ -63,7 +65,7 @@ def guessing(trial: Trial) -> Verdict:
 def wavering(trial: Trial) -> Verdict:
     """Any answer of the scale, and always one."""
     chance = random.Random(trial.key)
-    return {"tie": Tie()}.get(answer := chance.choice(trial.asked.scale.answers), Decided(answer))
+    return {"tie": Tie()}.get(answer := chance.choice(trial.effective_task.scale.answers), Decided(answer))
 
 
 def perfect(trial: Trial) -> Verdict:
@@ -73,7 +75,7 @@ def perfect(trial: Trial) -> Verdict:
             return Decided(value)
         case Prefers(content=content):
             return Decided(str(1 + trial.order.index(content)))
-    return Tie() if len(trial.stimulus.texts) == 2 else Decided(trial.asked.scale.answers[0])
+    return Tie() if len(trial.stimulus.texts) == 2 else Decided(trial.effective_task.scale.answers[0])
 
 
 def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> Observations:

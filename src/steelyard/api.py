@@ -22,6 +22,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
+from steelyard.providers.function.frameworks.known_frameworks import adapter_for
 from steelyard.providers.function.python_function import judge_model
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import RunFolder
@@ -103,7 +104,7 @@ def measure(
             built, authored = generation.generate(built, folder, within, line)
             authored.require_review(folder)
         measured = run(built, folder, within, line)
-    return NotebookSheet.shown(measured.require(), folder.path)
+    return NotebookSheet.for_notebook(measured.require(), folder.path)
 
 
 def plan(
@@ -136,12 +137,12 @@ def plan(
 
 def report(folder: Place) -> NotebookSheet:
     """Every figure of a run folder or an import computed anew, its files written again; no calls."""
-    return NotebookSheet.shown(rebuild(Path(folder)).write(Path(folder)), Path(folder))
+    return NotebookSheet.for_notebook(rebuild(Path(folder)).write(Path(folder)), Path(folder))
 
 
 def load(folder: Place) -> NotebookSheet:
     """The datasheet of a run folder or an import as it was published; nothing is computed."""
-    return NotebookSheet.shown(read_datasheet(Path(folder)), Path(folder))
+    return NotebookSheet.for_notebook(read_datasheet(Path(folder)), Path(folder))
 
 
 def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSheet:
@@ -189,24 +190,24 @@ def _open_study(
     keys = {key: _as_yaml(arguments[key]) for key in STUDY_KEYS if arguments[key] is not None}
     if isinstance(keys.get("data"), str):
         keys["data"] = {"path": keys["data"]}
-    named = {"judges": [_written(judge) for judge in judges]} if judges else {}
+    named = {"judges": [_judge_spec(judge) for judge in judges]} if judges else {}
     config = load_config(path, {**keys, **named}, "arguments")
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
     return built, folder, generation_plan(config)
 
 
-def _written(judge: JudgeLike) -> str | dict[str, Any]:
+def _judge_spec(judge: JudgeLike) -> str | dict[str, Any]:
     """A judge as a study file has it; a function by its address."""
     if isinstance(judge, str):
         return judge
     body: dict[str, Any] = dict(judge) if isinstance(judge, Mapping) else {"model": judge}
     if "of" in body:
-        body["of"] = _written(body["of"])
+        body["of"] = _judge_spec(body["of"])
     if isinstance(body.get("jury"), (list, tuple)):
-        body["jury"] = [_written(member) for member in body["jury"]]
-    function = body.get("model")
-    if not callable(function):
+        body["jury"] = [_judge_spec(member) for member in body["jury"]]
+    function: Any = body.get("model")
+    if not callable(function) and adapter_for(function) is None:
         if isinstance(judge, Mapping):
             return body
         kind = type(judge).__name__

@@ -113,7 +113,7 @@ class Validation:
         self._confirmed = confirmed
 
     async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
-        kept = await self._graded(_asked(drafts, GRADE), attempt)
+        kept = await self._graded(_with_question(drafts, GRADE), attempt)
         await self._confirm_by_yes(kept, MEANING, attempt)
         await self._confirm_by_yes(kept, EXPANSION, attempt)
         await self._confirm_by_yes(drafts, BORDER, attempt)
@@ -179,7 +179,7 @@ class Validation:
             else:
                 draft.reject(rejection)
 
-        await self._ask(_asked(drafts, question), question, attempt, read, take)
+        await self._ask(_with_question(drafts, question), question, attempt, read, take)
 
     async def _ask(
         self,
@@ -224,5 +224,5 @@ def _on_reply(
     return on_reply
 
 
-def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:
+def _with_question(drafts: Sequence[Draft], question: str) -> list[Draft]:
     return [draft for draft in drafts if question in questions_about(draft.brief.goal)]

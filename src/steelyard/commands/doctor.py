@@ -96,7 +96,7 @@ def _compares(text: str) -> bool:
     made = CompositeJudge.of(text)
     if made is None:
         return model_info(text.partition("?")[0]).can_compare
-    return not made.averages and all(_compares(str(member)) for member in made.written)
+    return not made.averages and all(_compares(str(member)) for member in made.member_specs)
 
 
 def check_study(study: Study) -> Iterator[JudgeCheck]:
@@ -135,7 +135,7 @@ async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
         return JudgeCheck(judge, protocol, fault=str(error), exit_code=error.exit_code)
     except Exception as error:  # a provider of a plug-in may raise anything
         return JudgeCheck(judge, protocol, fault=f"{type(error).__name__}: {error}")
-    spec, scale = trial.judge.protocols[trial.protocol].reader, trial.asked.scale
+    spec, scale = trial.judge.protocols[trial.protocol].reader, trial.effective_task.scale
     price = price_of(trial.judge)
     dollars = None if price is None else reply_cost(price, reply, trial.characters)
     cost = "price unknown" if dollars is None else f"${dollars:.6f}" if dollars else "free"

@@ -81,7 +81,7 @@ def _observations(folder: Path, loaded: LoadedRun, path: Path, form: str) -> Exp
 
 def _trials(run: ViewedRun, loaded: LoadedRun, path: Path, form: str) -> ExportedTable:
     """Calls that were really made; a verdict that others make is an observation, and no trial."""
-    asked = loaded.index.baselines_last(loaded.asked).tolist()
+    asked = loaded.index.baselines_last(loaded.call_rows).tolist()
     parts = (
         [_row(detail) for detail in details(run, loaded, asked[start : start + CHUNK], explained=False)]
         for start in range(0, len(asked), CHUNK)

@@ -156,7 +156,7 @@ def read_recorded(paths: Sequence[Path], table: RecordedSource | None = None) ->
     lines = None if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
         scores, assumed = read_scores(paths, lines)
-        refuse_mixed(scores.judged, ", ".join(map(str, paths)))
+        refuse_mixed(scores.distinct_texts, ", ".join(map(str, paths)))
         remarks, baselines = ((), ()) if table is None else (tuple(table.remarks), tuple(table.baselines))
         return RecordedVerdicts(
             scores, scores.observations(), score_probes(scores), (*remarks, *assumed), baselines

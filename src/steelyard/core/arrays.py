@@ -35,13 +35,13 @@ def unwritable(columns: Iterable[object]) -> None:
 
 
 def distinct(numbers: Ints) -> Ints:
-    seen = _seen(numbers)
+    seen = _presence_table(numbers)
     return np.unique(numbers) if seen is None else np.flatnonzero(seen)
 
 
 def numbered(numbers: Ints) -> tuple[Ints, Ints]:
     """The numbers that occur, in order, and the place of each row among them."""
-    seen = _seen(numbers)
+    seen = _presence_table(numbers)
     if seen is None:
         known, place = np.unique(numbers, return_inverse=True)
         return known, place.astype(np.int64)
@@ -74,7 +74,7 @@ def _one_code(columns: Sequence[Ints]) -> Ints | None:
     return code
 
 
-def _seen(numbers: Ints) -> Mask | None:
+def _presence_table(numbers: Ints) -> Mask | None:
     """Whether each number from 0 on occurs; None where there are too many for a table, or negative ones.
 
     Numbers of stimuli, clusters and units lie close together, and a table needs neither sorting nor hashing.

@@ -90,7 +90,10 @@ def _fault(error: ValidationError, kind: type[BaseModel], under: str) -> tuple[s
     branches = list(dict.fromkeys(_expected(p) for p, other in within if other.path == place.path))
     own_words = len(branches) > 1 or first["type"].endswith(("_type", "_mismatch"))
     expected = place.expected if place.expected and own_words else " or ".join(branches)
-    return f"{key + ': ' if key else ''}found {shown(first['input'])}, expected {expected}", "correct it"
+    return (
+        f"{key + ': ' if key else ''}found {format_value(first['input'])}, expected {expected}",
+        "correct it",
+    )
 
 
 def parse_map(text: str, where: str, form: str, example: str) -> dict[str, str]:
@@ -117,7 +120,7 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     return f"unknown key {key!r}{hint}; known keys: {', '.join(names)}."
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value for a message, cut short."""
     shortener = Repr()
     shortener.maxstring = shortener.maxother = 100

@@ -28,7 +28,7 @@ class JudgeEntry:
     @classmethod
     def of(cls, judge: Judge, protocols: Iterable[str]) -> JudgeEntry:
         """A judge of a study with the fingerprints of these protocols."""
-        members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+        members = () if judge.composition is None else tuple(one.name for one in judge.leaf_judges)
         prints = {name: judge.fingerprint(name) for name in protocols}
         return cls(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
 

@@ -64,7 +64,7 @@ class Results:
         return {
             "judge": Column(seen.judges, seen.judge),
             "baseline": Column([name in self.baselines for name in seen.judges], seen.judge),
-            **{name: self._shown(value) for name, value in _OF_STIMULUS.items()},
+            **{name: self._stimulus_column(value) for name, value in _OF_STIMULUS.items()},
             "protocol": Column(seen.protocols, seen.protocol),
             "order": self._order(),
             "replicate": _numbered(seen.replicate),
@@ -73,10 +73,10 @@ class Results:
             "winner": self._winner(),
             "right": self._right(),
             "jury": self._jury(),
-            **self._kept(),
+            **self._data_columns(),
         }
 
-    def _kept(self) -> dict[str, Column]:
+    def _data_columns(self) -> dict[str, Column]:
         """`data.NAME` for each column of the data; of several rubrics the id ends the item's name."""
         names = dict.fromkeys(name for values in self.kept.values() for name in values)
         items = self.kept
@@ -88,7 +88,7 @@ class Results:
 
             return of
 
-        return {f"data.{name}": self._shown(value(name)) for name in names}
+        return {f"data.{name}": self._stimulus_column(value(name)) for name in names}
 
     def csv(self) -> Iterator[str]:
         yield ",".join(self.columns) + "\n"
@@ -108,7 +108,7 @@ class Results:
             parts.append((list(map(known.__getitem__, column.values)), column.codes))
         return DictionaryWriter(parts).chunks()
 
-    def _shown(self, value: Callable[[Stimulus], Value]) -> Column:
+    def _stimulus_column(self, value: Callable[[Stimulus], Value]) -> Column:
         seen = self.observations
         return Column(list(map(value, seen.shown.stimuli)), seen.stimulus)
 

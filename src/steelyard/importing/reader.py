@@ -199,7 +199,7 @@ class _Reader(Generic[Subject]):
             line = decoded if self._form.agrees(_filled(decoded)) else None
         except MsgspecError:
             line = None
-        if line is not None and text.count(":") == _given(astuple(line)):
+        if line is not None and text.count(":") == _count_set(astuple(line)):
             self._add(line, number)
             return
         body = parse_object(where, text.removesuffix("\n"))
@@ -228,7 +228,7 @@ class _Reader(Generic[Subject]):
         said = values[3:6]
         if said not in self._said_outcomes:
             number = _number(self._outcomes, astuple(line)[3:HEAD])
-            self._said_outcomes[said] = number, _given(values[3:HEAD])
+            self._said_outcomes[said] = number, _count_set(values[3:HEAD])
         if values[HEAD:] in self._said_subjects:
             return None
         subject = form.subject(line)
@@ -236,7 +236,7 @@ class _Reader(Generic[Subject]):
         if number == len(self._subjects):
             self._subjects.append(subject)
             self._first_rows.append(len(self._rows) // WIDTH)
-        self._said_subjects[values[HEAD:]] = len(self._subject_of), _given(values[HEAD:])
+        self._said_subjects[values[HEAD:]] = len(self._subject_of), _count_set(values[HEAD:])
         self._subject_of.append(number)
         self._probe_of.append(_number(self._probes, form.probe(line)))
         known = self._subjects[number]
@@ -303,7 +303,7 @@ def _number(numbers: dict[Any, int], value: Any) -> int:
     return numbers.setdefault(value, len(numbers))
 
 
-def _given(values: Collection[object]) -> int:
+def _count_set(values: Collection[object]) -> int:
     return sum(value is not UNSET for value in values)
 
 

@@ -270,7 +270,7 @@ class ScoreTable(RecordedTable[ScoredText]):
         return {self.probes[code] for code in distinct(self.probe[edited[self.subject]]).tolist()}
 
     @property
-    def judged(self) -> list[ScoredText]:
+    def distinct_texts(self) -> list[ScoredText]:
         return [self.subjects[number] for number in dict.fromkeys(self.subject.tolist())]
 
     def with_scale(self) -> tuple[ScoreTable, tuple[str, ...]]:

@@ -154,7 +154,7 @@ def judge_call(
     if isinstance(parsed, Pairwise):
         raise ConfigError("inspect_scorer: scale is 'pairwise', expected binary or a range such as 1-6.")
     asked = parse_judge(judge, Path(), parsed, transcripts=runs)
-    for answer in asked.asked:
+    for answer in asked.leaf_judges:
         connect(answer)  # refuses wrong models and options before anything is asked
     words = read_part(rubric, Path(), "inspect_scorer: rubric")
     return JudgeCall(asked, Task(instruction or INSTRUCTIONS[False], words, parsed), runs, attempts)

@@ -139,7 +139,7 @@ def connect(judge: Judge) -> Provider:
 
 def destinations(judges: Iterable[Judge]) -> dict[str, Destination]:
     """Where the calls of each judge go; judges whose calls stay in this process are left out."""
-    providers = {one.name: connect(one) for judge in judges for one in judge.asked}
+    providers = {one.name: connect(one) for judge in judges for one in judge.leaf_judges}
     return {name: one.destination for name, one in providers.items() if isinstance(one, HasDestination)}
 
 

@@ -110,7 +110,7 @@ class LabelSession:
         pair = len(item.texts) == 2
         return pair and bool(rng_for(self.draw.seed, "slots", annotator, item.id).randrange(2))
 
-    def said(self) -> dict[str, dict[str, Vote]]:
+    def votes_in_force(self) -> dict[str, dict[str, Vote]]:
         return {
             name: {d.reviewer: d for d in in_force(group, self._items[name].hash)}
             for name, group in by_stimulus(self.log.votes()).items()
@@ -118,7 +118,7 @@ class LabelSession:
         }
 
     def waiting(self, annotator: str) -> list[str]:
-        said = self.said()
+        said = self.votes_in_force()
         return [name for name in self.order(annotator) if annotator not in said.get(name, {})]
 
     def label(self, name: str, annotator: str, answer: str | None, note: str = "") -> None:
@@ -130,7 +130,7 @@ class LabelSession:
         self.log.append(Choice(name, item.hash, annotator, word, None, answer, "", note))
 
     def undo(self, annotator: str) -> str | None:
-        mine = [d for group in self.said().values() for who, d in group.items() if who == annotator]
+        mine = [d for group in self.votes_in_force().values() for who, d in group.items() if who == annotator]
         if not mine:
             return None
         last = max(mine, key=lambda vote: vote.id)
@@ -140,12 +140,12 @@ class LabelSession:
     def agreement(self) -> Agreement:
         ratings: dict[str, Mapping[str, str]] = {
             name: {who: d.label or "" for who, d in group.items() if d.decision == LABELLED}
-            for name, group in self.said().items()
+            for name, group in self.votes_in_force().items()
         }
         return agreement("label", ratings)
 
     def lines(self) -> Iterator[str]:
-        for name, group in sorted(self.said().items()):
+        for name, group in sorted(self.votes_in_force().items()):
             for who, vote in sorted(group.items()):
                 if vote.decision == LABELLED:
                     body = {

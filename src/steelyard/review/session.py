@@ -291,7 +291,7 @@ class ReviewSession:
         """
         if self.folder.study.exists() or not self.folder.database.exists():
             return False
-        made = self._made()
+        made = self._authored_stimuli()
         if not made:
             return False
         try:
@@ -311,7 +311,7 @@ class ReviewSession:
                 if (written, arrived, reviewed) == (now[0], *now[2:]):
                     self._items = now, self._items[1]
 
-    def _made(self) -> tuple[Stimulus, ...]:
+    def _authored_stimuli(self) -> tuple[Stimulus, ...]:
         with self.folder.store(read_only=True) as store:
             made = tuple(AuthoredStimulus.of(row).stimulus for row in store.authored().values())
         return under_review(made) if self._waits(self._file()) else made
@@ -325,7 +325,7 @@ class ReviewSession:
         ):
             return
         known = {each.id for each in self._file()}
-        here = [each for each in self._made() if each.id in known]
+        here = [each for each in self._authored_stimuli() if each.id in known]
         import_manual_edits(self.log, here, read_manual_edits(here, self.folder.stimuli, known), keep=True)
         published = self.log.published()
         if any(vote.id > published.get(vote.stimulus, 0) for vote in self.log.votes()):

@@ -79,14 +79,14 @@ class RemedyJudge:
 
     def count_in_plan(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
         """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
-        asked = {one.name for one in self.judge.asked}
+        asked = {one.name for one in self.judge.leaf_judges}
         judges = {judge.name: judge for judge in beside}
         trials, count = plan.trials, CallCount()
         for name in {*asked, *judges}:
             mine = trials.take(trials.of_judge(name))
             each = [self.judge] if name in asked else []
             each += [judges[name]] if name in judges else []
-            shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.asked]
+            shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.distinct_trials]
             number = np.zeros(len(mine.questions), dtype=np.int64)
             number[mine.numbers] = np.arange(len(shown))
             for one in each:
@@ -195,7 +195,7 @@ class _NextSteps:
         if self._countable:
             # A plan shows what each member is asked where every one of them was measured itself.
             measured = {judge.name for judge in self.plan.trials.judges}
-            covered = {one.name for one in remedy.judge.asked} <= measured
+            covered = {one.name for one in remedy.judge.leaf_judges} <= measured
             if study.source is not None or (profile == study.profile and covered):
                 calls = remedy.count_in_plan(self.plan, beside)
             else:

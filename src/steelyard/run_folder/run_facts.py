@@ -230,7 +230,7 @@ _SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer", re
 
 def instrument_cards(plan: Plan) -> tuple[InstrumentCard, ...]:
     first: dict[tuple[str, str], Trial] = {}
-    for trial in plan.trials.asked:
+    for trial in plan.trials.distinct_trials:
         first.setdefault((trial.judge.name, trial.protocol), trial)
     return tuple(_card(plan, judge, first) for judge in plan.study.judges if not judge.baseline)
 
@@ -240,7 +240,7 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
     return InstrumentCard(
         judge=judge.name,
         model=judge.address,
-        prompted=any(provider_flag(one, "prompted") for one in judge.asked),
+        prompted=any(provider_flag(one, "prompted") for one in judge.leaf_judges),
         instruction=truncate_text(task.instruction, PROMPT),
         rubric=truncate_text(judge.rubric or task.rubric, PROMPT),
         scale=scale_name(task.scale),
@@ -250,7 +250,7 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
         settings=dict(_settings(judge)),
         server=_host(judge.options.get("base_url")),
         price=None if price is None else price.description,
-        members=() if judge.composition is None else tuple(one.name for one in judge.asked),
+        members=() if judge.composition is None else tuple(one.name for one in judge.leaf_judges),
         prompts=tuple(_prompt(judge, name, first.get((judge.name, name))) for name in judge.protocols),
     )
 

@@ -69,7 +69,9 @@ class Answers:
         self.latency_ms, self.received = np.zeros((2, len(calls)), dtype=np.float64)
         """Wall time of the call, and when its reply came."""
         self._read = read
-        arms, self._arm = calls.coded(lambda asked: (asked.judge.name, asked.protocol, asked.asked.scale))
+        arms, self._arm = calls.coded(
+            lambda asked: (asked.judge.name, asked.protocol, asked.effective_task.scale)
+        )
         first = {code: number for number, code in reversed(list(enumerate(self._arm.tolist())))}
         self._arms = [calls.questions[first[code]] for code in range(len(arms))]
         """A question for each way of reading a reply."""
@@ -195,7 +197,7 @@ def _drop_unused(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...
 
 
 def _is_pairwise(trials: Trials) -> Mask:
-    return trials.where(lambda asked: isinstance(asked.asked.scale, Pairwise))
+    return trials.where(lambda asked: isinstance(asked.effective_task.scale, Pairwise))
 
 
 def _verdicts(composed: Composed, calls: Ints, answers: Answers, paired: Mask) -> Ints:
@@ -221,7 +223,7 @@ def _combine(judge: Judge, asked: Iterator[Verdict], pairwise: bool) -> Verdict:
 
 
 def _usages(composed: Composed, calls: Ints, answers: Answers) -> Ints:
-    known, names = answers.usages, composed.asked
+    known, names = answers.usages, composed.member_names
     ways, way = np.unique(answers.usage[calls], axis=0, return_inverse=True)
     common = [
         known.number(CommonUsage.of(zip(names, (known.values[code] for code in codes), strict=True)))

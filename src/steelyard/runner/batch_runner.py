@@ -393,7 +393,7 @@ FOLDER = "batches"
 
 
 def judges_without_batches(study: Study) -> list[str]:
-    asked = (one for judge in study.judges if not judge.baseline for one in judge.asked)
+    asked = (one for judge in study.judges if not judge.baseline for one in judge.leaf_judges)
     return list(dict.fromkeys(one.name for one in asked if not model_info(one.address).batch))
 
 

@@ -91,7 +91,7 @@ def _affordable(each: Sequence[float], left: float) -> int:
 
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
-    asked = (one for judge in judges for one in judge.asked)
+    asked = (one for judge in judges for one in judge.leaf_judges)
     for judge in asked if limits.budget is not None else ():
         if price_of(judge) is None:
             raise ConfigError(
@@ -107,7 +107,7 @@ def schema_tokens(call: Call) -> float:
         return 0.0
     if response_format(call.judge.protocols[call.protocol].reader).wants != "json":
         return 0.0
-    return _schema_tokens(call.asked.scale.answers, isinstance(call.asked.scale, Pairwise))
+    return _schema_tokens(call.effective_task.scale.answers, isinstance(call.effective_task.scale, Pairwise))
 
 
 @cache

@@ -160,7 +160,7 @@ class CallPrices:
 
     def per_call(self, judges: Iterable[Judge]) -> float | None:
         """Dollars for a call of these judges in the mean; None where a price is not known."""
-        asked = {one.name: one for judge in judges for one in judge.asked}
+        asked = {one.name: one for judge in judges for one in judge.leaf_judges}
         calls = [np.flatnonzero(self.answers.calls.of_judge(name)) for name in asked]
         for (name, judge), rows in zip(asked.items(), calls, strict=True):
             if name not in self._known:

@@ -40,7 +40,7 @@ def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Con
 def prime_provider(provider: Provider, calls: Sequence[Call]) -> None:
     """Hand those that know labels theirs, and those that replay their answers; models get nothing."""
     if isinstance(provider, SupportsLabels):
-        asked = calls.asked if isinstance(calls, Trials) else calls
+        asked = calls.distinct_trials if isinstance(calls, Trials) else calls
         provider.set_labels(call.stimulus for call in asked if isinstance(call, Trial))
     if isinstance(provider, SupportsReplay) and (
         trials := [call for call in calls if isinstance(call, Trial)]

@@ -54,7 +54,7 @@ class JudgeQueue:
 
     @property
     def items(self) -> int:
-        calls = self.trials.asked if isinstance(self.trials, Trials) else self.trials
+        calls = self.trials.distinct_trials if isinstance(self.trials, Trials) else self.trials
         return len({call.item for call in calls})
 
     @property

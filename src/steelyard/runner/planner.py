@@ -82,7 +82,7 @@ def make_plan(study: Study) -> Plan:
     turn = np.argsort(first)
     trials = wanted.take(first[turn])
     uses, use = _uses(key.reshape(-1), np.concatenate(probe), builder.names)
-    stimuli = {asked.stimulus.id: asked.stimulus for asked in trials.asked}
+    stimuli = {asked.stimulus.id: asked.stimulus for asked in trials.distinct_trials}
     return Plan(study, StimulusSet.of(stimuli.values()), trials, uses, use[turn])
 
 

@@ -136,7 +136,7 @@ class Preflight:
         if not check.failed:
             return None
         spec = self._judge.protocols[protocol].reader
-        scale = check.replies[0][0].asked.scale
+        scale = check.replies[0][0].effective_task.scale
         readings = zip(check.replies, check.verdicts, strict=True)
         unreadable = [reply for (_, reply), verdict in readings if isinstance(verdict, Unreadable)]
         return PreflightError(
@@ -167,7 +167,7 @@ def rank_trials(trials: Iterable[Trial]) -> dict[str, Trials]:
 
 def _rank(trials: Trials) -> Trials:
     hashes: dict[str, set[str]] = {}
-    for asked in trials.asked:
+    for asked in trials.distinct_trials:
         hashes.setdefault(asked.stimulus.probe, set()).add(asked.stimulus.hash)
     turn = {
         (probe, stimulus): place

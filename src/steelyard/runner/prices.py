@@ -120,7 +120,7 @@ def price_at(
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
     """Dollars of one verdict from its token counts; None where a price is not known."""
-    prices = {one.name: price_of(one) for one in judge.asked}
+    prices = {one.name: price_of(one) for one in judge.leaf_judges}
     known = {name: price for name, price in prices.items() if price is not None}
     if len(known) < len(prices):
         return None

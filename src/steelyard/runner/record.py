@@ -214,7 +214,7 @@ class RunRecord:
 
         Answers are few and come often: a short text is read once under each protocol and scale.
         """
-        scale = trial.asked.scale
+        scale = trial.effective_task.scale
         if reply.logprobs is not None or reply.scores is not None or len(reply.text) > SHORT_REPLY:
             return self._reader(trial)(reply, scale)
         answer = trial.judge.name, trial.protocol, scale, reply.text, reply.finish

@@ -32,7 +32,7 @@ def pack_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
             made.append(brief.to_stimulus(render_transcript(run), task, AUTHOR, transcript=run))
             continue
         source = pack_item(brief.item)
-        written = None if source is None else _written(brief, source)
+        written = None if source is None else _pack_text(brief, source)
         if written is not None:
             made.append(brief.to_stimulus(written[0], task, AUTHOR, written[1]))
     return tuple(made)
@@ -49,7 +49,7 @@ def _version(brief: Brief) -> Transcript | None:
     return run.version(brief.expected or "") if run is not None and wanted else None
 
 
-def _written(brief: Brief, source: PackItem) -> tuple[str, str | None] | None:
+def _pack_text(brief: Brief, source: PackItem) -> tuple[str, str | None] | None:
     match brief.goal:
         case name if name == LABEL_FLIP:
             return source.label_flip.response, source.label_flip.label

@@ -57,7 +57,7 @@ def _blocks(rubric: str) -> list[str | list[_Point]]:
         elif current and point and _same_list(point, current[-1]):
             current.append(point)
         elif current and point is None and not _ends_before(line, current[-1]):
-            blocks[-1] = _written(current) + line
+            blocks[-1] = _format_points(current) + line
         else:
             blocks.append([point] if point else line)
     return _settled(blocks)
@@ -82,11 +82,11 @@ def _settled(blocks: list[str | list[_Point]]) -> list[str | list[_Point]]:
             before -= 1
         other = blocks[before] if 0 <= before < place - 1 else None
         if isinstance(block, list) and isinstance(other, list) and _same_list(block[0], other[-1]):
-            settled[before], settled[place] = _written(other), _written(block)
+            settled[before], settled[place] = _format_points(other), _format_points(block)
     return settled
 
 
-def _written(points: list[_Point]) -> str:
+def _format_points(points: list[_Point]) -> str:
     return "".join(point.indent + point.mark + point.body for point in points)
 
 

@@ -82,7 +82,7 @@ class CompositeJudge:
         return cls(where, kinds[0], config)
 
     @property
-    def written(self) -> Sequence[str | dict[str, Any]]:
+    def member_specs(self) -> Sequence[str | dict[str, Any]]:
         return self.config.jury or [self.config.of or ""]
 
     @property
@@ -92,8 +92,10 @@ class CompositeJudge:
 
     def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
         self._check_scale(scale)
-        parsed = [known[one] if isinstance(one, str) and one in known else parse(one) for one in self.written]
-        members = _disambiguate(self.written, parsed)
+        parsed = [
+            known[one] if isinstance(one, str) and one in known else parse(one) for one in self.member_specs
+        ]
+        members = _disambiguate(self.member_specs, parsed)
         for member in members:
             if sum(other.fingerprint("base") == member.fingerprint("base") for other in members) > 1:
                 raise ConfigError(
@@ -149,7 +151,7 @@ def address_of(given: Given, written: Mapping[str, str]) -> str | None:
     composite = None if isinstance(given, str) else CompositeJudge.of(given)
     if composite is None:
         return written.get(str(given))
-    members = [address_of(one, written) for one in composite.written]
+    members = [address_of(one, written) for one in composite.member_specs]
     known = [member for member in members if member is not None]
     if len(known) < len(members) or (composite.kind == JURY and any("&of=" in member for member in known)):
         return None
@@ -163,7 +165,7 @@ def with_known_names(judges: Sequence[Judge]) -> list[Judge]:
     names = {judge.fingerprint("base"): judge.name for judge in judges}
     renamed = [_rename_members(judge, names) for judge in judges]
     asked: dict[str, str] = {}
-    for one in (one for judge in renamed for one in judge.asked):
+    for one in (one for judge in renamed for one in judge.leaf_judges):
         if asked.setdefault(one.name, one.fingerprint("base")) != one.fingerprint("base"):
             raise ConfigError(f"two judges are named {one.name!r}: give each a 'name' of its own.")
     return renamed

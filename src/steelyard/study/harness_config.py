@@ -72,7 +72,7 @@ class _Section:
     def section(self, key: str) -> _Section:
         return _Section(self.take(key), f"{self._where}.{key}".lstrip("."))
 
-    def left(self) -> Iterator[str]:
+    def left_out_notes(self) -> Iterator[str]:
         for key, value in self._body.items():
             if key not in SILENT and value not in (None, {}, [], False):
                 instead = NOTES.get(key, "it has no counterpart")
@@ -128,7 +128,7 @@ def convert_config(config: Any, folder: Path, base: Path) -> tuple[dict[str, Any
     study |= {"review": True} if perturbation.take("use_HITL_process") else {}
     parts = [admin, dataset, perturbation, evaluation, synthetic, stability, whole]
     for part in [*parts, *([agents] if of_agents else [])]:
-        notes += part.left()
+        notes += part.left_out_notes()
     return study, notes
 
 
@@ -173,7 +173,7 @@ def _judges(
             judge["prompt"] = path
         else:
             notes.append(f"template {words}: not found near the configuration; the built-in prompt is used")
-        notes += one.left()
+        notes += one.left_out_notes()
         yield judge
 
 
@@ -267,6 +267,6 @@ def _editing(agents: _Section, notes: list[str]) -> dict[str, Any]:
         if model is not None:
             role = {"model": _model(model)} | ({} if temperature is None else {"temperature": temperature})
             editing[here] = role
-        notes += stage.left()
+        notes += stage.left_out_notes()
     agents.section("output")
     return {"editing": editing} if editing else {}

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 
-from steelyard.core.validation import checked, shown, takes_text, unknown_key
+from steelyard.core.validation import checked, format_value, takes_text, unknown_key
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options
 from steelyard.providers.provider import PROVIDERS, provider_info
@@ -28,7 +28,7 @@ class QueryValue(str):
 def judge_place(given: str | Mapping[str, Any]) -> str:
     """The judge by name or model; the query is left out, since an address in it may hold a secret."""
     title = given if isinstance(given, str) else given.get("name") or given.get("model")
-    return f"judge {shown(title.partition('?')[0] if isinstance(title, str) else title)}"
+    return f"judge {format_value(title.partition('?')[0] if isinstance(title, str) else title)}"
 
 
 def as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:

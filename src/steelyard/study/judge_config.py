@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json
-from steelyard.core.validation import Expected, checked, shown
+from steelyard.core.validation import Expected, checked, format_value
 from steelyard.errors import ConfigError, UsageError
 from steelyard.importing.replay import recorded_judge
 from steelyard.providers.options import Line, Name, Options
@@ -145,6 +145,6 @@ def _check_extra(extra: dict[str, Any], where: str) -> None:
         sound = False
     if not sound:
         raise ConfigError(
-            f"{where}: extra: found {shown(extra)}, expected values that JSON can hold "
+            f"{where}: extra: found {format_value(extra)}, expected values that JSON can hold "
             "(text, finite numbers, true, false, null, lists, mappings with text keys); quote dates."
         )

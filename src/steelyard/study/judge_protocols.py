@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.core.registry import Spec
-from steelyard.core.validation import Expected, checked, parse_map, shown
+from steelyard.core.validation import Expected, checked, format_value, parse_map
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options
 from steelyard.providers.provider_info import ProviderInfo
@@ -54,7 +54,7 @@ def answer_map(given: Mapping[Word, Word] | str, scale: Scale, where: str) -> di
         meaning = normalize(str(int(answer) if isinstance(answer, bool) else answer), scale)
         if meaning not in admissible:
             raise ConfigError(
-                f"{where}: {word!r} stands for {shown(answer)}, expected an answer of the scale "
+                f"{where}: {word!r} stands for {format_value(answer)}, expected an answer of the scale "
                 f"{scale_name(scale)!r} ({', '.join(admissible)}); correct it."
             )
         for each in SPELLINGS[word] if isinstance(word, bool) else (str(word),):
@@ -211,10 +211,12 @@ def text_or_file(value: str, folder: Path, where: str) -> str:
 def _reader(given: str | Mapping[str, str], where: str) -> Spec:
     if isinstance(given, str):
         if given not in TEXT_READERS:
-            raise ConfigError(f"{where}: unknown reader {shown(given)}; expected {_READER_FORMS}.")
+            raise ConfigError(f"{where}: unknown reader {format_value(given)}; expected {_READER_FORMS}.")
         return Spec(given)
     if len(given) != 1 or not set(given) <= set(_ARGUMENTS):
-        raise ConfigError(f"{where}: reader: found {shown(given)}, expected {_READER_FORMS}; correct it.")
+        raise ConfigError(
+            f"{where}: reader: found {format_value(given)}, expected {_READER_FORMS}; correct it."
+        )
     [(name, argument)] = given.items()
     spec = Spec(name, {_ARGUMENTS[name]: argument})
     try:

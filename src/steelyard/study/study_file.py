@@ -147,7 +147,7 @@ def build_study(
         parsed[number] = parse(given[number], known=known)
         known.setdefault(parsed[number].name, parsed[number])
     judges = _distinct([parsed[number] for number in range(len(given))], given)
-    for asked in (one for judge in judges for one in judge.asked):
+    for asked in (one for judge in judges for one in judge.leaf_judges):
         connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]

@@ -20,7 +20,7 @@ class Composed:
     calls: Ints
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def member_names(self) -> tuple[str, ...]:
         return tuple(one.name for one, _, _ in calls_behind(self.judge, "uv", 0))
 
 

@@ -78,15 +78,17 @@ class Judge:
         return made is not None and (made.both_orders or all(member.symmetric for member in made.members))
 
     @property
-    def asked(self) -> tuple[Judge, ...]:
+    def leaf_judges(self) -> tuple[Judge, ...]:
         """The judges that are really asked: this one, or those that it is made of, each once."""
         if self.composition is None:
             return (self,)
-        return tuple({one.name: one for member in self.composition.members for one in member.asked}.values())
+        return tuple(
+            {one.name: one for member in self.composition.members for one in member.leaf_judges}.values()
+        )
 
     def rests_on(self, name: str | None) -> bool:
         """Whether it is the judge of this name, or made of it."""
-        return name is not None and (self.name == name or any(one.name == name for one in self.asked))
+        return name is not None and (self.name == name or any(one.name == name for one in self.leaf_judges))
 
     def templates(self, protocol: str) -> tuple[tuple[str, PromptTemplate], ...]:
         """The parts of a protocol's prompt, each with its role."""

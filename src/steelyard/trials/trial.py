@@ -49,10 +49,10 @@ class Trial:
     _known: _Known = field(default=_Known(), init=False, compare=False, repr=False)
 
     @cached_property
-    def asked(self) -> Task:
+    def effective_task(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
         shown = self.stimulus
-        return _asked(self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale)
+        return _merge_task(self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale)
 
     @property
     def slot_texts(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class Trial:
         if shown is None or run is None or self._room is None or not found:
             return False
         before = fitted(unedited(run, found), self._room)
-        return before is not None and before.kept == shown.kept
+        return before is not None and before.text_after_notice == shown.text_after_notice
 
     @cached_property
     def _fitted(self) -> Fitted | None:
@@ -120,7 +120,9 @@ class Trial:
     def _render(self, texts: tuple[str, ...]) -> RenderedPrompt:
         shown = self.stimulus
         templates = self.judge.templates(self.protocol)
-        return render_prompt(templates, self.asked, PromptInputs(shown.request, texts, shown.reference or ""))
+        return render_prompt(
+            templates, self.effective_task, PromptInputs(shown.request, texts, shown.reference or "")
+        )
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -214,7 +216,7 @@ class Trial:
         return Presentation(
             messages=self.messages,
             slots=self._slots,
-            answers=self.asked.scale.answers,
+            answers=self.effective_task.scale.answers,
             decoding=self.decoding,
             wants=response_format(protocol.reader).wants,
             settings=protocol.settings,
@@ -238,7 +240,7 @@ def _with_known(trial: Trial, known: _Known) -> Trial:
 
 
 @lru_cache(maxsize=1024)
-def _asked(
+def _merge_task(
     task: Task, judge_rubric: str | None, instruction: str | None, rubric: str | None, scale: str | None
 ) -> Task:
     return Task(

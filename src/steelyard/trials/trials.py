@@ -96,12 +96,12 @@ class Trials(Sequence[Trial]):
         return [int(number) for number in asked[np.argsort(row[asked])]]
 
     @property
-    def asked(self) -> list[Trial]:
+    def distinct_trials(self) -> list[Trial]:
         return [self.questions[number] for number in self.numbers]
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
-        return tuple({asked.judge.name: asked.judge for asked in self.asked}.values())
+        return tuple({asked.judge.name: asked.judge for asked in self.distinct_trials}.values())
 
     def coded(self, value: Callable[[Trial], Value]) -> tuple[tuple[Value, ...], Ints]:
         """What is said of the questions of these trials: distinct values, and an index for each question.

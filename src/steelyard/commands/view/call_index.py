@@ -169,9 +169,9 @@ class CallIndex:
         calls, shown = self.calls, self.calls.shown
         keep: Mask = np.ones(len(calls), dtype=np.bool_)
         if wanted.judge:
-            keep = keep & _named(calls.judge, calls.judges, wanted.judge)
+            keep = keep & _rows_with_name(calls.judge, calls.judges, wanted.judge)
         if wanted.protocol:
-            keep = keep & _named(calls.protocol, calls.protocols, wanted.protocol)
+            keep = keep & _rows_with_name(calls.protocol, calls.protocols, wanted.protocol)
         if wanted.probe and wanted.probe in self.probes:
             keep = keep & self.run_calls.of_probe(wanted.probe, calls)
         for column, value in ((shown.kind, wanted.kind), (shown.stratum, wanted.stratum)):
@@ -240,7 +240,7 @@ class CallIndex:
         ]
 
 
-def _named(column: Ints, names: Sequence[str], name: str) -> Mask:
+def _rows_with_name(column: Ints, names: Sequence[str], name: str) -> Mask:
     return np.asarray(column == (list(names).index(name) if name in names else -1))
 
 

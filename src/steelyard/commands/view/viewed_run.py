@@ -64,7 +64,7 @@ class LoadedRun:
         return trials.find_all(np.array(numbers, dtype=np.int64)[place.reshape(-1)], calls.replicate)
 
     @property
-    def asked(self) -> Ints:
+    def call_rows(self) -> Ints:
         """Rows of the calls that were really made, no verdicts that others make; none in an import."""
         if self.plan is None:
             return NO_ROWS

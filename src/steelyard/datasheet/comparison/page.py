@@ -18,7 +18,7 @@ from steelyard.metrics.instrument.worth_estimates import WORTH
 
 def render(comparison: ComparisonSheet, home: str = "", datasheets: Sequence[str] = ()) -> str:
     """One document; in a viewer with the addresses of all runs and of both datasheets."""
-    shown = comparison.shown()
+    shown = comparison.escaped()
     return document(
         "comparison.html.j2",
         comparison=shown,

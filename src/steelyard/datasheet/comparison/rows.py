@@ -51,11 +51,13 @@ def probability(value: float | None) -> str:
 
 def dropped(row: Comparison) -> str:
     """`A 2 unreadable; B 3 not shown`, or nothing."""
-    sides = [(name, _told(side)) for name, side in (("A", row.dropped_first), ("B", row.dropped_second))]
+    sides = [
+        (name, _format_dropped(side)) for name, side in (("A", row.dropped_first), ("B", row.dropped_second))
+    ]
     return "; ".join(f"{name} {told}" for name, told in sides if told)
 
 
-def _told(side: Dropped) -> str:
+def _format_dropped(side: Dropped) -> str:
     counts = (
         ("not shown", side.not_shown),
         ("unreadable", side.unreadable),

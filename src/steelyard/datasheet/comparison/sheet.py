@@ -84,14 +84,14 @@ class ComparisonSheet:
         return f"<Comparison, {self.title}: {pluralize(len(self.defined), 'figure')}>"
 
     def _repr_html_(self) -> str:
-        shown = self.shown()
+        shown = self.escaped()
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in (*shown.answer(), shown.sentence()))
         return f"<h4>{escape(shown.title)}</h4>{said}"
 
     def dumps(self) -> str:
         return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def shown(self) -> ComparisonSheet:
+    def escaped(self) -> ComparisonSheet:
         names = ("judge", "model", "made", "folder", "stimulus_set")
         first, second = (escape_fields(side, *names) for side in (self.first, self.second))
         return replace(escape_fields(self, "stratum"), first=first, second=second)

@@ -29,7 +29,7 @@ _COLUMNS = (
 
 
 def render(comparison: ComparisonSheet, console: Console) -> None:
-    _ComparisonReport(comparison.shown(), console).show()
+    _ComparisonReport(comparison.escaped(), console).show()
 
 
 class _ComparisonReport(Printer):
@@ -75,11 +75,11 @@ class _ComparisonReport(Printer):
         for name in self.tests:
             table.add_column(name.replace("/", "/\n"), justify="right", no_wrap=True)
         table.add_column("finding", no_wrap=True)
-        for name, row in self._named():
+        for name, row in self._rows_with_names():
             table.add_row(self.text(name), *(self._cells(row) if row else ()))
         return table
 
-    def _named(self) -> Iterator[tuple[str, Comparison | None]]:
+    def _rows_with_names(self) -> Iterator[tuple[str, Comparison | None]]:
         """Rows with their names; those of one metric below its name, which has no figure itself."""
         for metric, together in groupby(self.sheet.asked_of_both, lambda row: row.metric):
             rows = list(together)
@@ -106,7 +106,7 @@ class _ComparisonReport(Printer):
             self.text(numbers.decimal(row.difference, signed=True), style),
             self.text(interval(row), style),
             *(self.text(tests[name], "dim") for name in self.tests),
-            self.text(MARKS.get(row.status or "", " ") + " " + _found(row), style),
+            self.text(MARKS.get(row.status or "", " ") + " " + _status_words(row), style),
         ]
 
     def _left_out(self) -> None:
@@ -135,7 +135,7 @@ class _ComparisonReport(Printer):
             self.line("detects: the difference that q would show in four comparisons of five", "dim")
 
 
-def _found(row: Comparison) -> str:
+def _status_words(row: Comparison) -> str:
     if row.status == CLEAR and row.differs:
         return f"{CLEAR}, differs"
     return f"{row.status}, {BEYOND}" if row.against_margin == BEYOND else row.status or ""

@@ -65,7 +65,7 @@ TEXT, REPLY = 800, 600
 def truncate(exhibit: FindingExample, text: int = TEXT, reply: int = REPLY) -> FindingExample:
     return replace(
         exhibit,
-        shown=tuple(_shown(each, text) for each in exhibit.shown),
+        shown=tuple(_truncate(each, text) for each in exhibit.shown),
         calls=tuple(_call(each, reply) for each in exhibit.calls),
     )
 
@@ -79,7 +79,7 @@ def truncate_text(text: str, limit: int) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _shown(shown: ExampleText, limit: int) -> ExampleText:
+def _truncate(shown: ExampleText, limit: int) -> ExampleText:
     texts = None if shown.texts is None else tuple(truncate_text(text, limit) for text in shown.texts)
     request = None if shown.request is None else truncate_text(shown.request, limit)
     return replace(

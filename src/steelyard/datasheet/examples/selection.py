@@ -280,7 +280,7 @@ def _by_steps(delta: float | None) -> str:
 
 def _wrong(case: CallGroup) -> str:
     each = "which counts" if case.wrong == 1 else "each of which counts"
-    return f"{_of_all(case.wrong, case)} {_did(case)}, {each} as {_named(case)}"
+    return f"{_of_all(case.wrong, case)} {_did(case)}, {each} as {_error_phrase(case)}"
 
 
 def _did(case: CallGroup) -> str:
@@ -289,7 +289,7 @@ def _did(case: CallGroup) -> str:
     return "named one" if isinstance(case.stimulus.expectation, NoPreference) else "did not name it"
 
 
-def _named(case: CallGroup) -> str:
+def _error_phrase(case: CallGroup) -> str:
     stimulus = case.stimulus
     if isinstance(stimulus.expectation, NoPreference):
         return "a preference where there is none"

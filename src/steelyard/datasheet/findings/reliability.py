@@ -44,7 +44,7 @@ def robustness(figures: JudgeEstimates) -> Answer | None:
     parts = [
         _listed(
             "its verdict is moved by",
-            (f"{probe_label(p)} ({_named(estimates[p])})" for p in words if words[p] == FLAGGED),
+            (f"{probe_label(p)} ({_name_and_figure(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
         _listed("too few items to decide:", (probe_label(p) for p in words if words[p] == INCONCLUSIVE)),
@@ -55,7 +55,7 @@ def robustness(figures: JudgeEstimates) -> Answer | None:
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
 
 
-def _named(estimate: Estimate) -> str:
+def _name_and_figure(estimate: Estimate) -> str:
     return f"{metric_named(estimate.metric).plain} {figure(estimate)}"
 
 
@@ -72,7 +72,7 @@ def repeatability(figures: JudgeEstimates) -> Answer | None:
         return undefined_answer(again)
     if nothing := constant_answer(figures, "so repeats can not differ"):
         return nothing
-    held = _held(figures, again)
+    held = _agreement_to_test(figures, again)
     sentence = (
         f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}"
     )
@@ -101,7 +101,7 @@ def _between_equals(figures: JudgeEstimates) -> Answer | None:
     )
 
 
-def _held(figures: JudgeEstimates, again: Estimate) -> Estimate:
+def _agreement_to_test(figures: JudgeEstimates, again: Estimate) -> Estimate:
     commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
     spread = figures.of_probe(ORIGINAL, ICC.id, protocol="base")
     beyond = figures.of_probe(ORIGINAL, FLEISS_KAPPA.id, protocol="base")
@@ -168,14 +168,14 @@ def _measure(estimate: Estimate) -> str:
     return f"{noun} {figure(estimate)}, margin {MARGIN:g}"
 
 
-def _said(estimate: Estimate, flagged: tuple[str, str], clear: str, unsure: str) -> str:
+def _phrase(estimate: Estimate, flagged: tuple[str, str], clear: str, unsure: str) -> str:
     """The words for a figure; flagged by its sign."""
     word = estimate.status or INCONCLUSIVE
     return {FLAGGED: flagged[(estimate.value or 0.0) < 0], CLEAR: clear}.get(word, unsure)
 
 
 def _padded(figures: JudgeEstimates, lean: Estimate) -> str:
-    phrase = _said(
+    phrase = _phrase(
         lean,
         ("prefers the text that is padded", "prefers the text that is not padded"),
         "is not swayed by padding",
@@ -187,7 +187,7 @@ def _padded(figures: JudgeEstimates, lean: Estimate) -> str:
 
 
 def _natural(figures: JudgeEstimates, lean: Estimate) -> str:
-    phrase = _said(
+    phrase = _phrase(
         lean,
         ("errs towards the longer of two texts", "errs towards the shorter of two texts"),
         "errs towards neither the longer nor the shorter of two texts",
@@ -204,7 +204,7 @@ def _natural(figures: JudgeEstimates, lean: Estimate) -> str:
 def _single(figures: JudgeEstimates, gap: Estimate) -> str:
     del figures
     return (
-        _said(
+        _phrase(
             gap,
             ("scores longer texts higher than shorter ones", "scores longer texts lower than shorter ones"),
             "scores longer and shorter texts alike",

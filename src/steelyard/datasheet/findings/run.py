@@ -116,12 +116,12 @@ def runs(figures: JudgeEstimates) -> Answer | None:
 
 def _rates(missed: Estimate | None, alarms: Estimate | None) -> Iterator[str]:
     if defined(missed):
-        yield f"passes {times(missed, 'call')} on runs that should fail, {_held(missed)}"
+        yield f"passes {times(missed, 'call')} on runs that should fail, {_rate_and_limit(missed)}"
     if defined(alarms):
-        yield f"fails {times(alarms, 'call')} on runs that should pass, {_held(alarms)}"
+        yield f"fails {times(alarms, 'call')} on runs that should pass, {_rate_and_limit(alarms)}"
 
 
-def _held(rate: Estimate) -> str:
+def _rate_and_limit(rate: Estimate) -> str:
     limit = metric_named(rate.metric).limit
     return f"{figure(rate)}{f', limit {limit.value:g}' if limit else ''}{more_calls(rate)}"
 

@@ -30,7 +30,7 @@ class NotebookSheet(Datasheet):
     folder: Path = field(default=Path())
 
     @classmethod
-    def shown(cls, sheet: Datasheet, folder: Path) -> NotebookSheet:
+    def for_notebook(cls, sheet: Datasheet, folder: Path) -> NotebookSheet:
         """The same datasheet, for a notebook."""
         return cls(**{each.name: getattr(sheet, each.name) for each in fields(Datasheet)}, folder=folder)
 

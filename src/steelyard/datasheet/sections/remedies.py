@@ -136,7 +136,7 @@ def _against(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
     merits = [each.estimate for each in cured.figures if each.estimate.metric == MERIT.id]
     refuted = next((merit for merit in merits if merit.status == FLAGGED), None)
     if refuted is not None:
-        return f"does not tell good from bad then, merit {_shown(refuted)}"
+        return f"does not tell good from bad then, merit {_format_figure(refuted)}"
     if not any(merit.status == CLEAR for merit in merits):
         return "whether it tells good from bad then is undecided"
     return ""
@@ -236,10 +236,10 @@ def _may_be_cured(datasheet: Datasheet, judge: str) -> bool:
 
 def _moved(estimate: Estimate, change: Change) -> str:
     if change.uncured is None:
-        return f"{figure_label(estimate)} {_shown(estimate)}"
+        return f"{figure_label(estimate)} {_format_figure(estimate)}"
     reach = f" {numbers.interval(estimate, change.uncured_interval)}" if change.uncured_interval else ""
     before = f"{numbers.spelled(estimate, change.uncured)}{reach}"
-    return f"{figure_label(estimate)} {before} → {_shown(estimate)}"
+    return f"{figure_label(estimate)} {before} → {_format_figure(estimate)}"
 
 
 def figure_label(estimate: Estimate) -> str:
@@ -272,14 +272,14 @@ def _cells(cured: MitigatedJudge, columns: Sequence[tuple[str, str]]) -> tuple[R
 def _cell(figure: MitigatedFigure) -> RemedyCell:
     change = figure.change
     if change is None or change.difference is None:
-        return RemedyCell(_shown(figure.estimate))
+        return RemedyCell(_format_figure(figure.estimate))
     interval = change.interval
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     reach = "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
-    return RemedyCell(_shown(figure.estimate), f"{_signed(change.difference)}{reach}")
+    return RemedyCell(_format_figure(figure.estimate), f"{_signed(change.difference)}{reach}")
 
 
-def _shown(estimate: Estimate) -> str:
+def _format_figure(estimate: Estimate) -> str:
     return "0 by construction" if holds_by_construction(estimate) else numbers.figure(estimate)
 
 

@@ -81,9 +81,9 @@ class RowBuilder:
         rows = [
             row for label, group in named for row in self.row(probe, metric, group, label=label, depth=depth)
         ]
-        yield from (replace(row, essential=self.seen(rows)) for row in rows)
+        yield from (replace(row, essential=self.any_nonzero(rows)) for row in rows)
 
-    def seen(self, rows: Iterable[FigureRow]) -> bool:
+    def any_nonzero(self, rows: Iterable[FigureRow]) -> bool:
         """True where a measured judge shows something other than zero."""
         cells = [row.cells.items() for row in rows]
         return any(cell.value for items in cells for name, cell in items if name in self.measured)

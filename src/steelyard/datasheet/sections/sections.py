@@ -204,7 +204,7 @@ def _failures(index: RowBuilder) -> Section:
                 words = probe if protocol == "base" else f"{probe}, {protocol}"
                 text = words if whole else f"{metric.name}, {words}"
                 split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
-        needed = not whole or index.seen(split)
+        needed = not whole or index.any_nonzero(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
     return Section(titles.FAILURES, "How many calls gave no verdict? They are never a score.", tuple(rows))
 

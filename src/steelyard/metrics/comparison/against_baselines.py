@@ -24,7 +24,7 @@ from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
-from steelyard.metrics.pairs.columns import Answer, collect, excluded, lost, readable, shown
+from steelyard.metrics.pairs.columns import Answer, collect, excluded, lost, readable, was_shown
 from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
@@ -112,7 +112,7 @@ def _outcomes_of_scores(
 def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
     pairs = collect(observations.filter(labelled=True))
-    asked = shown(pairs.calls).ravel()
+    asked = was_shown(pairs.calls).ravel()
     row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
     calls = pairs.calls.ravel()[asked]
     right = pairs.right.ravel()[asked].astype(np.float64)

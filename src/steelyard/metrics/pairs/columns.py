@@ -74,7 +74,7 @@ def lost(answers: Ints) -> Mask:
     return np.asarray((answers == Answer.UNREADABLE) | (answers == Answer.FAILED))
 
 
-def shown(answers: Ints) -> Mask:
+def was_shown(answers: Ints) -> Mask:
     return np.not_equal(answers, Answer.ABSENT)
 
 
@@ -235,7 +235,7 @@ def tally(
     per_cluster = by_cluster(pairs, trials)
     used = per_cluster > 0
     # Two calls that are one by construction count, and make nothing surer.
-    copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(shown(pairs.calls)))
+    copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(was_shown(pairs.calls)))
     return Tally(
         events=by_cluster(pairs, events)[used],
         trials=per_cluster[used],
@@ -254,7 +254,7 @@ def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
 
 def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
-    calls = count_calls(pairs, shown)
+    calls = count_calls(pairs, was_shown)
     ends = ((UNREADABLE_RATE, Answer.UNREADABLE), (FAILED_RATE, Answer.FAILED))
     return [
         proportion(

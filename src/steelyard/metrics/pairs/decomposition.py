@@ -20,7 +20,7 @@ from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Reason
 from steelyard.metrics.estimate_context import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, shown
+from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, was_shown
 
 SAME_QUALITY = ("same_subset",)
 """Kinds of pairs that are the same in quality and differ in nothing but words."""
@@ -170,7 +170,7 @@ def decompose(pairs: Pairs) -> Decomposition:
 
 @weak_cache
 def _in_both_orders(pairs: Pairs) -> Pairs:
-    return pairs.where(shown(pairs.u_first) & shown(pairs.v_first))
+    return pairs.where(was_shown(pairs.u_first) & was_shown(pairs.v_first))
 
 
 @weak_cache

@@ -130,7 +130,7 @@ def length_lean(
 
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
     rows, long = pairs.where(longer > 0), longer[longer > 0]
-    names_longer = np.equal(_named(rows), long[:, None])
+    names_longer = np.equal(_named_content(rows), long[:, None])
     counts = tally(rows, names_longer.sum(axis=1), decided(rows.calls).sum(axis=1))
     known = labelled[longer > 0] & (rows.better > 0)
     chance = float(np.mean(rows.better[known] == long[known])) if known.any() else None
@@ -145,14 +145,14 @@ def longer_of(pairs: Pairs, longer: Mapping[str, int]) -> Ints:
     return np.array([longer.get(pairs.names[pair], 0) for pair in pairs.pair], dtype=np.int64)
 
 
-def _named(pairs: Pairs) -> Ints:
+def _named_content(pairs: Pairs) -> Ints:
     """The content that each call names: 1 for u, 2 for v, 0 for neither."""
     return np.where(pairs.wins("u"), 1, np.where(pairs.wins("v"), 2, 0)).astype(np.int64)
 
 
 def _answers(pairs: Pairs, longer: Ints) -> Floats:
     """1 for each call that names the longer text, one half for neither."""
-    return np.where(neither(pairs.calls), 0.5, np.equal(_named(pairs), longer[:, None]))
+    return np.where(neither(pairs.calls), 0.5, np.equal(_named_content(pairs), longer[:, None]))
 
 
 def _bias(pairs: Pairs, longer: Ints, fill: float | None) -> DirectionalBias:

@@ -17,7 +17,7 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import estimate_word
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.pairs.columns import Answer, Pairs, shown
+from steelyard.metrics.pairs.columns import Answer, Pairs, was_shown
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import Span
@@ -48,7 +48,7 @@ class SlotCounts:
 
     @cached_property
     def calls(self) -> tuple[int, int]:
-        first, second = (int(shown(part.calls).sum()) for part in self.parts)
+        first, second = (int(was_shown(part.calls).sum()) for part in self.parts)
         return first, second
 
     @property

@@ -91,13 +91,13 @@ def subject(seen: Observations) -> Observations:
     Unchanged items where any has a label, else all labelled texts; of pairs those of the first such figure.
     """
     if seen.pointwise:
-        plain = _known(seen.filter(ORIGINAL))
-        return plain if len(plain) else _known(seen)
+        plain = _labelled_by_others(seen.filter(ORIGINAL))
+        return plain if len(plain) else _labelled_by_others(seen)
     aim = next((figure for figure in target_figures(seen) if figure.metric.labelled), None)
     return seen[:0] if aim is None else seen.filter(aim.probe)
 
 
-def _known(seen: Observations) -> Observations:
+def _labelled_by_others(seen: Observations) -> Observations:
     """The showings of single texts with a label that no judge among these has given."""
     own = distinct(seen.stimulus[seen.own_label])
     return seen.filter(calls=seen.shown.labelled[seen.stimulus] & ~np.isin(seen.stimulus, own))

@@ -24,11 +24,13 @@ from steelyard.core.content_hash import content_hash
 from steelyard.core.foreign_code import import_place
 from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.core.validation import shown
-from steelyard.errors import ConfigError, DataError, UnreadableError
+from steelyard.core.validation import format_value
+from steelyard.errors import ConfigError, UnreadableError
 from steelyard.providers.destination import Destination
 from steelyard.providers.function.call_outcome import outcome
 from steelyard.providers.function.code_hash import Fingerprint
+from steelyard.providers.function.frameworks.adapter import missing_field, reply_of
+from steelyard.providers.function.frameworks.known_frameworks import adapter_for, settings_of
 from steelyard.providers.function.request_meter import RequestMeter, metered
 from steelyard.providers.function.unrun_code import may_run, text_of
 from steelyard.providers.options import CallOptions, Line
@@ -67,7 +69,7 @@ def function_at(address: str) -> Function:
     function = _reached(_module(place, address), path)
     if function is None:
         raise ConfigError(f"judge python/{address}: no {path!r} in {place}; name a function that it defines.")
-    if not callable(function):
+    if not callable(function) and adapter_for(function) is None:
         kind = type(function).__name__
         raise ConfigError(f"judge python/{address}: found {kind}, expected a function; name another.")
     return function  # type: ignore[no-any-return]
@@ -110,6 +112,10 @@ class FunctionOptions(CallOptions):
     """What the hash of the code does not cover."""
     caveat: Line | None = None
     """What can not be measured from outside, where a framework hides or shuffles."""
+    threshold: float | None = None
+    """Score from which a framework's judge passes on a binary scale, where it has no threshold of its own."""
+    llm: Line | None = None
+    """Variable of the same file that holds the model of a Ragas metric."""
     unreadable: Line | None = None
     """Names of exceptions, with commas, that say that a reply could not be read."""
 
@@ -123,8 +129,10 @@ def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
 def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     """The options with the hash of the function's code, so that an edited function is another judge."""
     if may_run(model):
-        seen = Fingerprint(function_at(model))
-        return options.model_copy(update={"source": seen.hash, "unseen": seen.unseen})
+        judge = function_at(model)
+        adapter, seen = adapter_for(judge), Fingerprint(judge, settings_of)
+        caveat = None if adapter is None else adapter.caveat
+        return options.model_copy(update={"source": seen.hash, "unseen": seen.unseen, "caveat": caveat})
     text = text_of(model)
     code = None if text is None else {"source": text[0], "defaults": text[1], "closure": {}}
     return options.model_copy(update={"source": None if code is None else content_hash(code)})
@@ -140,7 +148,9 @@ class PythonFunction:
         protocols=asked_of_a_function,
         examples=(
             JudgeExample(
-                "python/MODULE:FUNCTION", "your own function (request, first, second) or (request, response)"
+                "python/MODULE:FUNCTION",
+                "your own function (request, first, second) or (request, response), or a judge of DeepEval, "
+                "Ragas, openevals, autoevals, Phoenix, MLflow or Inspect",
             ),
         ),
     )
@@ -154,10 +164,19 @@ class PythonFunction:
         if not may_run(judge.model):
             return
         self._function = function_at(judge.model)
-        self._fields = fields_of(self._function)
+        self._threshold = options.threshold
+        self._adapter = adapter_for(self._function, _variables(judge.model, options.llm))
+        self._fields = {} if self._adapter else fields_of(self._function)
         for protocol in judge.protocols.values():
             texts = int(protocol.settings.get("texts", 2))
-            _check_signature(self._function, texts, tuple(self._fields), judge.address)
+            if self._adapter is None:
+                _check_signature(self._function, texts, tuple(self._fields), judge.address)
+            elif texts != self._adapter.texts:
+                needed = "pairwise" if self._adapter.texts == 2 else "binary or a range such as 1-5"
+                raise ConfigError(
+                    f"judge {judge.address}: this {self._adapter.name} judge takes {self._adapter.texts} "
+                    f"text(s), the scale shows {texts}; choose the scale {needed}."
+                )
 
     @property
     def destination(self) -> Destination:
@@ -170,17 +189,25 @@ class PythonFunction:
         """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
-        slots, begun = presentation.slots, time.perf_counter()
-        extra = self._extra(slots)
+        begun = time.perf_counter()
         with metered() as meter:
             try:
-                reply = self._reply(await _call(self._function, (slots.request, *slots.texts), extra))
+                reply = await self._answer(presentation)
             except Exception as error:
-                found = outcome(error, meter, self._where, self._unreadable)
+                owned = self._adapter is not None
+                found = outcome(error, meter, self._where, self._unreadable, owned)
                 if not isinstance(found, Reply):
                     raise found from error
                 reply = found
         return _with_requests(reply, meter, time.perf_counter() - begun)
+
+    async def _answer(self, presentation: Presentation) -> Reply:
+        slots = presentation.slots
+        if self._adapter is None:
+            extra = self._extra(slots)
+            return self._reply(await _call(self._function, (slots.request, *slots.texts), extra))
+        words = self._judge.protocols["base"].reader.args.get("answers", {})
+        return reply_of(await self._adapter.grade(slots), presentation.answers, words, self._threshold)
 
     def _extra(self, slots: Slots) -> dict[str, Any]:
         """What the function asks for by name; a field without a default has to be in the data."""
@@ -202,7 +229,7 @@ class PythonFunction:
             number = float(answer)
         except (TypeError, ValueError, OverflowError):
             raise UnreadableError(
-                f"returned {shown(answer)} ({type(answer).__name__}), expected text or a number: "
+                f"returned {format_value(answer)} ({type(answer).__name__}), expected text or a number: "
                 "'1', '2', 'tie' or a score"
             ) from None
         if not math.isfinite(number):
@@ -210,11 +237,15 @@ class PythonFunction:
         return Reply(str(int(number)) if number.is_integer() else repr(number))
 
 
-def missing_field(where: str, name: str) -> DataError:
-    return DataError(
-        f"{where} needs {name!r}, and a text that it is shown has none; measure it on your data with "
-        f"--columns {name}=COLUMN, or give the parameter a default."
-    )
+def _variables(address: str, llm: str | None) -> Mapping[str, Any]:
+    """What the judge's own file holds under the name of a model; empty where no model is named."""
+    place, colon, _ = address.rpartition(":")
+    if llm is None or not colon:
+        return {}
+    found = getattr(_module(place, address), llm, None)
+    if found is None:
+        raise ConfigError(f"judge python/{address}: no {llm!r} in {place}; name a variable that it holds.")
+    return {"llm": found}
 
 
 def _with_requests(reply: Reply, meter: RequestMeter, seconds: float) -> Reply:

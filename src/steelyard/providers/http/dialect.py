@@ -30,28 +30,28 @@ class Quirks:
     """Thinks before it answers unless told otherwise, and its thoughts count against the token limit."""
 
 
-def _known(models: str, pattern: str, *refuses: str, thinks: bool = True) -> Quirks:
+def _quirks(models: str, pattern: str, *refuses: str, thinks: bool = True) -> Quirks:
     return Quirks(models, pattern, frozenset(refuses), thinks)
 
 
 TABLE = (
-    _known("gpt-5-chat", r"gpt-5-chat", "max_tokens", thinks=False),
-    _known("o1, o3, o4, gpt-5", r"(o[134]|gpt-5)(-|$)", "max_tokens", "temperature", "logprobs"),
-    _known("gpt-5.1 and later, gpt-latest", r"gpt-(5\.\d|[6-9]|latest)", "max_tokens"),
-    _known("gpt-oss", r"gpt-oss"),
-    _known("Claude Opus 4.7 and 4.8", r"claude-opus-4[-.][78]", "temperature", thinks=False),
-    _known(
+    _quirks("gpt-5-chat", r"gpt-5-chat", "max_tokens", thinks=False),
+    _quirks("o1, o3, o4, gpt-5", r"(o[134]|gpt-5)(-|$)", "max_tokens", "temperature", "logprobs"),
+    _quirks("gpt-5.1 and later, gpt-latest", r"gpt-(5\.\d|[6-9]|latest)", "max_tokens"),
+    _quirks("gpt-oss", r"gpt-oss"),
+    _quirks("Claude Opus 4.7 and 4.8", r"claude-opus-4[-.][78]", "temperature", thinks=False),
+    _quirks(
         "Claude 5 and later, the latest of a family, Claude Mythos",
         r"claude-(mythos|[a-z]+-(([5-9]|\d\d)([-.]|$)|latest))",
         "temperature",
     ),
-    _known(
+    _quirks(
         "Gemini 2.5 and later, the latest of a family", r"gemini-(2\.5|[3-9]|(pro|flash|flash-lite)-latest)"
     ),
-    _known("DeepSeek reasoner and R1", r"deepseek[-.](reasoner|r1)", "logprobs"),
-    _known("DeepSeek V4 and later", r"deepseek-(v[4-9]|flash|pro)"),
-    _known("Grok 3 mini, Grok 4 and later", r"grok-(3-mini|[4-9])"),
-    _known(
+    _quirks("DeepSeek reasoner and R1", r"deepseek[-.](reasoner|r1)", "logprobs"),
+    _quirks("DeepSeek V4 and later", r"deepseek-(v[4-9]|flash|pro)"),
+    _quirks("Grok 3 mini, Grok 4 and later", r"grok-(3-mini|[4-9])"),
+    _quirks(
         "Magistral, QwQ, Qwen 3, Kimi K2 Thinking, K2.5 and later, Kimi latest, GLM, MiniMax M",
         r"magistral|qwq|qwen-?3|kimi-(latest|k(2-thinking|2\.\d|[3-9]))|glm-(4\.\d|[5-9])|minimax-m\d",
     ),

@@ -41,7 +41,7 @@ class ProbeReport:
 
     @property
     def reasons(self) -> str:
-        return _counted(self.rejected)
+        return _format_counts(self.rejected)
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -77,7 +77,7 @@ class ProbeReport:
             parts.append(f"{sum(self.rejected.values())} rejected ({self.reasons})")
         if self.turned_down:
             tries = pluralize(sum(self.turned_down.values()), "attempt")
-            parts.append(f"{tries} rejected ({_counted(self.turned_down)})")
+            parts.append(f"{tries} rejected ({_format_counts(self.turned_down)})")
         sentence = f"{self.probe}: {', '.join(parts)}"
         return f"{sentence}; {self.levels}." if self.buckets else f"{sentence}."
 
@@ -99,5 +99,5 @@ class ProbeReport:
         return f"levels filled {spread} ({filled}), {missing} could not be filled"
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in counts.items())

@@ -82,7 +82,7 @@ class LabelMap:
         self._answers = scale.answers
         words = BINARY_WORDS if isinstance(scale, Binary) else {}
         own = {answer: answer for answer in self._answers} | words
-        self._known = own if labels is None else self._given(labels)
+        self._known = own if labels is None else self._read_labels(labels)
 
     def read(self, cell: Any, where: str, column: str) -> str | None:
         if is_missing(cell):
@@ -97,7 +97,7 @@ class LabelMap:
             )
         return answer
 
-    def _given(self, labels: Labels) -> dict[str, str]:
+    def _read_labels(self, labels: Labels) -> dict[str, str]:
         known: dict[str, str] = {}
         for label, meaning in labels.items():
             answer = str(int(meaning)) if isinstance(meaning, bool) else normal(meaning)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
-from steelyard.core.validation import checked, parse_map, shown
+from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, Scale
@@ -288,8 +288,8 @@ class _ItemRow:
             found = None
         if not isinstance(found, dict):
             raise DataError(
-                f"{self._where}: column {self._columns.metadata!r} holds {shown(text)}, expected a JSON "
-                "object; correct it, or leave metadata out."
+                f"{self._where}: column {self._columns.metadata!r} holds {format_value(text)}, expected a "
+                "JSON object; correct it, or leave metadata out."
             )
         return canonical_json(found)
 

@@ -26,7 +26,7 @@ class Fitted:
     messages: int = 0
 
     @property
-    def kept(self) -> str:
+    def text_after_notice(self) -> str:
         return self.text.partition(_GAP)[2] if self.cut else self.text
 
 
@@ -39,7 +39,7 @@ def fitted(transcript: Transcript, characters: int) -> Fitted | None:
     longest = max(len(whole), SHORTEST)
     for shorten in (_shortened_tools, _shortened):
         if _length(shorten(transcript, SHORTEST)) <= room:
-            return _told(shorten(transcript, _largest(shorten, transcript, room, longest)), whole, 0)
+            return _mark_cuts(shorten(transcript, _largest(shorten, transcript, room, longest)), whole, 0)
     return _without_middle(_shortened(transcript, SHORTEST), whole, room)
 
 
@@ -83,7 +83,7 @@ def _without_middle(messages: list[str], whole: str, room: int) -> Fitted | None
         if _length(_ends(messages, *grown)) > room:
             break
         head, tail = grown
-    return _told(_ends(messages, head, tail), whole, total - head - tail)
+    return _mark_cuts(_ends(messages, head, tail), whole, total - head - tail)
 
 
 def _ends(messages: list[str], head: int, tail: int) -> list[str]:
@@ -95,7 +95,7 @@ def _left_out(first: int, last: int) -> str:
     return f"[… messages {first} to {last} cut …]"
 
 
-def _told(messages: list[str], whole: str, left_out: int) -> Fitted:
+def _mark_cuts(messages: list[str], whole: str, left_out: int) -> Fitted:
     text = _GAP.join(messages)
     cut = max(1, len(whole) - len(text))
     also = f", {pluralize(left_out, 'whole message')} among them" if left_out else ""
