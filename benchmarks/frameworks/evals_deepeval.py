@@ -7,8 +7,12 @@ from deepeval.test_case import LLMTestCaseParams as P
 
 model = GPTModel(model="gpt-4o")
 params = [P.INPUT, P.ACTUAL_OUTPUT]
-correct = GEval(name="Correctness", evaluation_steps=["Is the answer right?"], evaluation_params=params, model=model)
-by_criteria = GEval(name="Correctness", criteria="Is the answer right?", evaluation_params=params, model=model)
+correct = GEval(
+    name="Correctness", evaluation_steps=["Is the answer right?"], evaluation_params=params, model=model
+)
+by_criteria = GEval(
+    name="Correctness", criteria="Is the answer right?", evaluation_params=params, model=model
+)
 by_reference = GEval(
     name="Correctness",
     evaluation_steps=["Compare with the expected output."],
@@ -17,6 +21,7 @@ by_reference = GEval(
 )
 node = BinaryJudgementNode(
     criteria="Is the answer right?",
+    evaluation_params=params,
     children=[VerdictNode(verdict=False, score=0), VerdictNode(verdict=True, score=10)],
 )
 graph = DAGMetric(name="Graph", dag=DeepAcyclicGraph(root_nodes=[node]), model=model, include_reason=False)

@@ -2,7 +2,7 @@
 
 from phoenix.evals import LLM, ClassificationEvaluator
 
-llm = LLM(provider="openai", model="gpt-4o", sync_client_kwargs={"max_retries": 0}, async_client_kwargs={"max_retries": 0})
+llm = LLM(provider="openai", model="gpt-4o")
 correct = ClassificationEvaluator(
     name="correct",
     llm=llm,

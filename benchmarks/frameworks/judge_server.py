@@ -1,14 +1,14 @@
 """A scripted model for every framework: right on all rows, or wrong in one way that it is told.
 
-It finds the answer in the prompt (`right answer` or `wrong answer`) and replies in the form that the request
-asks for: a JSON schema, a tool call, or text. MODE holds the way: ok, garbage, empty, truncated, off_scale,
-http400, http429, http500.
+It finds the answer in the prompt (a zebra is right, a horse is wrong) and replies in the form that the
+request asks for: a JSON schema, a tool call, or text. `mode` is ok, garbage, empty, truncated, off_scale,
+http400, http429 or http500.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator
 from typing import Any
 
 from servers import Answer, Received, fails, says, sends
@@ -25,7 +25,7 @@ class JudgeServer:
             return fails(int(self.mode[4:]), "scripted failure")
         body = request.body
         asked = json.dumps(body.get("messages") or body.get("input"))
-        right = "right answer" in re.sub(r"the right answer or", "", asked)
+        right = "zebra" in asked
         text = self._text(body, asked, right)
         finish = "stop"
         if self.mode == "garbage":
@@ -88,7 +88,21 @@ def _schema(body: dict[str, Any]) -> dict[str, Any] | None:
         schema = body["tools"][0].get("function", body["tools"][0]).get("parameters")
     if schema is None and "text" in body:
         schema = (body["text"].get("format") or {}).get("schema")
+    schema = schema or next(_in_words(body), None)
     return None if schema is None else _resolved(schema).get("properties")
+
+
+def _in_words(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema that stands in the text of a message."""
+    for message in body.get("messages") or ():
+        text = str(message.get("content"))
+        for start in (place for place, sign in enumerate(text) if sign == "{"):
+            try:
+                found, _ = json.JSONDecoder().raw_decode(text, start)
+            except ValueError:
+                continue
+            if isinstance(found, dict) and "properties" in found:
+                yield found
 
 
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:

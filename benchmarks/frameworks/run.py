@@ -1,6 +1,7 @@
 """Measure a framework's judge against a scripted model, as it is and in each way a reply can go wrong.
 
-    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py deepeval [--json FILE]
+    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py deepeval [FILE --json]
+    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py --table FILE…
 
 Exit code 1 where a judge that is right by construction is not 20 of 20 with a request for each call, where a
 failure became a grade, or where a changed prompt made no new call. Each framework has an environment of its
@@ -15,6 +16,7 @@ import os
 import re
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from judge_server import JudgeServer
 
 import steelyard
 from servers import ScriptedServer
+from steelyard.core.threads import run_in_lasting_loop
 from steelyard.errors import CallError, SteelyardError
 from steelyard.providers.function.python_function import PythonFunction
 from steelyard.study.judge_config import parse_judge
@@ -40,8 +43,8 @@ from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
 HERE = Path(__file__).parent
-QUERY = {"ragas": "?llm=llm&answers=pass=1,fail=0"}
-QUERY["ragas"] = "?llm=llm"
+QUERY = {"ragas": "?llm=llm"}
+DISTRIBUTION = {"inspect": "inspect_ai", "phoenix": "arize-phoenix-evals"}
 JUDGES = {
     "autoevals": ("correct", "by_reference"),
     "deepeval": ("correct", "by_criteria", "graph", "by_reference"),
@@ -63,7 +66,7 @@ PATIENCE = 15.0
 
 def write_rows(folder: Path) -> Path:
     rows = ["q,a,ref,ok"]
-    rows += [f"question {n},the {'right' if n % 2 else 'wrong'} answer {n},fact {n},{n % 2}" for n in range(20)]
+    rows += [f"question {n},{'zebra' if n % 2 else 'horse'} {n},fact {n},{n % 2}" for n in range(20)]
     (folder / "rows.csv").write_text("\n".join(rows))
     (folder / "rubric.md").write_text("Is the answer right?")
     return folder / "rows.csv"
@@ -76,7 +79,10 @@ def measured(framework: str, judge: str, server: ScriptedServer, folder: Path) -
     sheet = steelyard.measure(
         {"model": address, "name": judge, "concurrency": 16},
         probes=["format_invariance_1"],
-        data={"path": str(folder / "rows.csv"), "columns": dict(request="q", response="a", label="ok", reference="ref")},
+        data={
+            "path": str(folder / "rows.csv"),
+            "columns": {"request": "q", "response": "a", "label": "ok", "reference": "ref"},
+        },
         task={"scale": "binary", "rubric": str(folder / "rubric.md")},
         out=folder / judge,
     )
@@ -96,7 +102,7 @@ async def answered(framework: str, judge: str) -> str:
     address = f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
     scale = parse_scale("binary")
     made = parse_judge(address, Path(), scale)
-    slots = Slots("question 1", ("the right answer 1",), reference="fact 1")
+    slots = Slots("question 1", ("zebra 1",), reference="fact 1")
     shown = Presentation((), slots, scale.answers, Decoding())
     provider = PythonFunction(made)
     try:
@@ -114,6 +120,40 @@ async def answered(framework: str, judge: str) -> str:
     return f"GRADE {verdict}"
 
 
+async def alone(framework: str, judge: str) -> str:
+    """What the framework itself makes of the reply: a score that it hands on, or an exception."""
+    address = f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
+    provider = PythonFunction(parse_judge(address, Path(), parse_scale("binary")))
+    slots = Slots("question 1", ("zebra 1",), reference="fact 1")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            grade = await run_in_lasting_loop(provider._adapter.grade(slots))
+    except TimeoutError:
+        return f"still trying after {PATIENCE:g} s"
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+    return (
+        f"scores {grade.value:g}"
+        if isinstance(grade.value, float)
+        else f"hands on: {grade.value or grade.why}"
+    )
+
+
+def table(paths: list[str]) -> str:
+    """The behaviour of each framework as the guide shows it."""
+    lines = ["| framework | " + " | ".join(NAMES) + " |", "|---|" + "---|" * len(NAMES)]
+    for path in sorted(paths):
+        body = json.loads(Path(path).read_text())
+        cells = [
+            f"{row['alone']} ({row['requests']})" for mode, row in body["behaviour"].items() if mode in NAMES
+        ]
+        lines.append(f"| {body['framework']} {body['version']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+NAMES = ("garbage", "off_scale", "http500", "http429")
+
+
 def main(framework: str, target: str | None) -> int:
     os.chdir(HERE)
     behaviour, faults = {}, []
@@ -126,7 +166,11 @@ def main(framework: str, target: str | None) -> int:
             row = measured(framework, judge, server, Path(made))
             rows.append(row)
             extra = 1 if judge == "by_criteria" else 0
-            if row["right"] != "20/20" or row["requests"] != row["calls"] + extra or row["metered"] != row["requests"]:
+            if (
+                row["right"] != "20/20"
+                or row["requests"] != row["calls"] + extra
+                or row["metered"] != row["requests"]
+            ):
                 faults.append(f"{judge}: {row}")
             print(row, flush=True)
         judge = JUDGES[framework][0]
@@ -134,33 +178,52 @@ def main(framework: str, target: str | None) -> int:
             script.mode, before = mode, len(server.requests)
             said = asyncio.run(answered(framework, judge))
             behaviour[mode] = {"outcome": said, "requests": len(server.requests) - before}
+            behaviour[mode]["alone"] = asyncio.run(alone(framework, judge))
             print(mode, behaviour[mode], flush=True)
             if not said.startswith(ALLOWED.get(mode, ("unreadable",))):
                 faults.append(f"{mode}: {said}")
         script.mode = "ok"
-        faults += changed_prompt(framework, server, Path(made))
+        faults += changed_prompt(framework, Path(made))
     for fault in faults:
         print("FAULT", fault)
     if target:
-        Path(target).write_text(json.dumps({"framework": framework, "judges": rows, "behaviour": behaviour}, indent=1))
+        Path(target).write_text(
+            json.dumps(
+                {
+                    "framework": framework,
+                    "version": version(DISTRIBUTION.get(framework, framework)),
+                    "judges": rows,
+                }
+                | {"behaviour": behaviour},
+                indent=1,
+            )
+        )
     return 1 if faults else 0
 
 
-def changed_prompt(framework: str, server: ScriptedServer, folder: Path) -> list[str]:
+def changed_prompt(framework: str, folder: Path) -> list[str]:
     """Another prompt in the user's file is another judge; the same is the same one, read anew or not."""
     text = (HERE / f"evals_{framework}.py").read_text()
     prints = []
     for name, content in (("a", text), ("b", text), ("c", re.sub("Is the answer right", "Is it true", text))):
         place = folder / f"{name}.py"
         place.write_text(content)
-        made = parse_judge(f"python/{place}:{JUDGES[framework][0]}{QUERY.get(framework, '')}", Path(), parse_scale("binary"))
+        made = parse_judge(
+            f"python/{place}:{JUDGES[framework][0]}{QUERY.get(framework, '')}", Path(), parse_scale("binary")
+        )
         prints.append(made.options["source"])
-    told = {"same file, same judge": prints[0] == prints[1], "changed prompt, new judge": prints[0] != prints[2]}
+    told = {
+        "same file, same judge": prints[0] == prints[1],
+        "changed prompt, new judge": prints[0] != prints[2],
+    }
     if framework == "inspect":
         told.pop("changed prompt, new judge")
     return [name for name, kept in told.items() if not kept]
 
 
 if __name__ == "__main__":
+    if "--table" in sys.argv:
+        print(table(sys.argv[2:]))
+        sys.exit()
     names = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     sys.exit(main(names[0], names[1] if "--json" in sys.argv else None))

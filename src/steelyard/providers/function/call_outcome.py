@@ -57,7 +57,8 @@ def outcome(
     """
     for each in _chain(error):
         if isinstance(each, UnreadableError):
-            return Reply(str(each), finish=each.finish)
+            cut = owned and meter.last is not None and meter.last.truncated
+            return Reply(str(each), finish="length" if cut else each.finish)
         if isinstance(each, SteelyardError):
             return each
     names = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}

@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
@@ -23,7 +23,7 @@ from pydantic import Field
 from steelyard.core.content_hash import content_hash
 from steelyard.core.foreign_code import import_place
 from steelyard.core.registry import Spec
-from steelyard.core.threads import run_in_daemon_thread
+from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
 from steelyard.core.validation import format_value
 from steelyard.errors import ConfigError, UnreadableError
 from steelyard.providers.destination import Destination
@@ -192,7 +192,7 @@ class PythonFunction:
         begun = time.perf_counter()
         with metered() as meter:
             try:
-                reply = await self._answer(presentation)
+                reply = await self._answer(presentation, meter)
             except Exception as error:
                 owned = self._adapter is not None
                 found = outcome(error, meter, self._where, self._unreadable, owned)
@@ -201,13 +201,16 @@ class PythonFunction:
                 reply = found
         return _with_requests(reply, meter, time.perf_counter() - begun)
 
-    async def _answer(self, presentation: Presentation) -> Reply:
+    async def _answer(self, presentation: Presentation, meter: RequestMeter) -> Reply:
         slots = presentation.slots
         if self._adapter is None:
             extra = self._extra(slots)
             return self._reply(await _call(self._function, (slots.request, *slots.texts), extra))
         words = self._judge.protocols["base"].reader.args.get("answers", {})
-        return reply_of(await self._adapter.grade(slots), presentation.answers, words, self._threshold)
+        grade = await run_in_lasting_loop(self._adapter.grade(slots))
+        if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
+            raise UnreadableError(f"graded {grade.value} by a reply that the token limit cut off", "length")
+        return reply_of(grade, presentation.answers, words, self._threshold)
 
     def _extra(self, slots: Slots) -> dict[str, Any]:
         """What the function asks for by name; a field without a default has to be in the data."""
@@ -293,9 +296,13 @@ def _check_signature(function: Function, texts: int, fields: tuple[str, ...], ad
 
 async def _call(function: Function, arguments: tuple[str, ...], extra: Mapping[str, Any]) -> Any:
     if _is_async(function):
-        return await function(*arguments, **extra)
+        return await run_in_lasting_loop(function(*arguments, **extra))
     value = await run_in_daemon_thread(lambda: function(*arguments, **extra), "judge")
-    return await value if inspect.isawaitable(value) else value
+    return await run_in_lasting_loop(_awaited(value)) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
 
 
 @cache

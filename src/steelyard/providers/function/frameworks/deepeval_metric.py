@@ -113,18 +113,23 @@ class DeepEvalMetric(Adapter):
         )
 
 
-def _graph(dag: Any) -> Any:
-    """The words of a graph of decisions: what each node asks, and where it leads."""
+_NODE = (
+    *("criteria", "instructions", "label", "output_label", "verdict", "score", "evaluation_params"),
+    *("children", "child"),
+)
 
-    def node(each: Any, depth: int) -> Any:
-        if not depth or each is None or isinstance(each, (str, int, float, bool)):
+
+def _graph(dag: Any) -> Any:
+    """The words of a graph of decisions: what each node asks, of what, and where it leads."""
+
+    def walk(each: Any, depth: int) -> Any:
+        each = getattr(each, "value", each)
+        if each is None or isinstance(each, (str, int, float, bool)) or not depth:
             return each if isinstance(each, (str, int, float, bool)) else None
         if isinstance(each, (list, tuple)):
-            return [node(inner, depth - 1) for inner in each]
-        asked = {key: value for key, value in vars(each).items() if not key.startswith("_")}
-        return {key: node(value, depth - 1) for key, value in asked.items() if key in _NODE}
+            return [walk(inner, depth - 1) for inner in each]
+        return {
+            key: walk(getattr(each, key), depth - 1) for key in _NODE if getattr(each, key, None) is not None
+        }
 
-    return node(dag.root_nodes, 24)
-
-
-_NODE = ("criteria", "instructions", "label", "output_label", "verdict", "score", "children", "child")
+    return walk(dag.root_nodes, 24)
