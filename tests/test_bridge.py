@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from commands import Command
-from steelyard.estimation.bridge import Channel, offset, strata_p
+from steelyard.estimation.bridge import AnchorCounts, offset, strata_p
 
 
 def test_the_channel_by_hand() -> None:
     # 45 of 50 passes stay, 10 of 50 fails turn: r′ = .8·.9 + .2·.2; Wilson [.7864, .9565], [.1124, .3304].
-    figure = Channel((45, 50), (10, 50)).translate(0.8, 10**9)
+    figure = AnchorCounts((45, 50), (10, 50)).translate(0.8, 10**9)
     assert figure.value == pytest.approx(0.76)
     low = 0.76 - sqrt((0.8 * (0.9 - 0.7864)) ** 2 + (0.2 * (0.2 - 0.1124)) ** 2)
     high = 0.76 + sqrt((0.8 * (0.9565 - 0.9)) ** 2 + (0.2 * (0.3304 - 0.2)) ** 2)
@@ -23,14 +23,14 @@ def test_the_channel_by_hand() -> None:
 
 
 def test_few_items_of_the_history_add_chance() -> None:
-    channel = Channel((450, 500), (100, 500))
+    channel = AnchorCounts((450, 500), (100, 500))
     wide, narrow = (channel.translate(0.8, items).half_width or 0.0 for items in (50, 50_000))
     assert wide > 1.5 * narrow
 
 
 def test_the_same_judge_translates_to_itself() -> None:
     old = np.repeat([1.0, 0.0], [60, 40])
-    channel = Channel.of(old, old)
+    channel = AnchorCounts.of(old, old)
     assert (channel.kept, channel.turned) == ((60, 60), (0, 40))
     assert channel.translate(0.37, 100).value == pytest.approx(0.37)
     assert offset(old, old, np.arange(100)).value == 0
@@ -43,7 +43,7 @@ def test_intervals_of_translated_figures_cover() -> None:
         old = rng.random(2552) < 0.576
         new = rng.random(2552) < np.where(old, 0.6, 0.083)
         some = rng.permutation(2552)[:200]
-        channel = Channel.of(old[some].astype(float), new[some].astype(float))
+        channel = AnchorCounts.of(old[some].astype(float), new[some].astype(float))
         figure = channel.translate(float(old.mean()), 2552)
         assert figure.low is not None
         assert figure.high is not None

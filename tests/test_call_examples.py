@@ -17,7 +17,7 @@ from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.examples.selection import ExampleSelector
-from steelyard.datasheet.findings.findings import BEHIND, QUESTIONS, examples_behind
+from steelyard.datasheet.findings.findings import EXAMPLE_FILTERS, QUESTIONS, examples_behind
 from steelyard.verdicts.observations import Observations
 
 HOSTILE = "\x1b[2J \u202eevil </pre><script>alert(1)</script> ````` {{ 7*7 }}\n\n# heading " + "x" * 200_000
@@ -50,7 +50,7 @@ def sheet(folder: Path) -> Datasheet:
 
 
 def test_every_flagged_reading_has_its_calls_and_no_other_has(sheet: Datasheet) -> None:
-    flagged = {r.title for r in sheet.findings if r.status == "flagged" and r.title in BEHIND}
+    flagged = {r.title for r in sheet.findings if r.status == "flagged" and r.title in EXAMPLE_FILTERS}
     assert flagged, "the scripted judge should be flagged"
     shown = [exhibit.reading for exhibit in sheet.exhibits]
     assert set(shown) == flagged | {"Failures"}
@@ -118,7 +118,7 @@ def test_a_file_of_an_earlier_program_has_none(sheet: Datasheet) -> None:
 
 
 def test_every_question_either_rests_on_calls_or_is_known_not_to() -> None:
-    assert set(QUESTIONS) <= set(BEHIND) | WITHOUT
+    assert set(QUESTIONS) <= set(EXAMPLE_FILTERS) | WITHOUT
 
 
 def test_a_reading_without_calls_of_its_own_has_no_cases() -> None:

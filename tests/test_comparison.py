@@ -405,14 +405,14 @@ def test_a_difference_and_its_size_are_two_things() -> None:
     # In every task four pairs more of forty: beyond doubt a difference, and one of .10.
     small = row(compared(commits(4), commits(0), margin=0.2), "raw_false_preference")
     assert (small.status, small.differs, small.against_margin) == ("clear", True, "within")
-    assert small.said == "differ, within the margin"
+    assert small.conclusion_text == "differ, within the margin"
     large = row(compared(commits(20), commits(0), margin=0.2), "raw_false_preference")
     assert (large.status, large.differs, large.against_margin) == ("flagged", True, "beyond")
-    assert large.said == "differ by more than the margin"
+    assert large.conclusion_text == "differ by more than the margin"
     plain = row(compared(commits(4), commits(0)), "raw_false_preference")
-    assert (plain.status, plain.against_margin, plain.said) == ("flagged", None, "differ")
+    assert (plain.status, plain.against_margin, plain.conclusion_text) == ("flagged", None, "differ")
     same = row(compared(commits(4), commits(4)), "raw_false_preference")
-    assert (same.status, same.differs, same.said) == ("clear", False, "alike within the margin")
+    assert (same.status, same.differs, same.conclusion_text) == ("clear", False, "alike within the margin")
 
 
 @quiet

@@ -278,4 +278,4 @@ def test_two_questions_have_one_answer_in_words(
     differs: bool | None, against: str | None, words: str
 ) -> None:
     figure = row(rows_of((["11", "12"], ["tt", "12"])), "raw_false_preference")
-    assert replace(figure, differs=differs, against_margin=against).said == words
+    assert replace(figure, differs=differs, against_margin=against).conclusion_text == words

@@ -149,7 +149,7 @@ def test_three_facts_at_most() -> None:
 def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
     verdict = judged({"Sensitivity": "clear", "Natural pairs": "undefined"})
     assert (verdict.word, verdict.so) == (NO_FAULT, "What is undecided may still hide a fault.")
-    assert verdict.facts[-1].sentence.startswith("whether it favours a slot cannot be told: ")
+    assert verdict.facts[-1].sentence.startswith("these data cannot show whether it favours a slot: ")
 
 
 def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
@@ -239,7 +239,7 @@ def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> Non
         if line.startswith("## ")
     }  # fmt: skip
     assert {rule.name for rule in FAULTS} | {reason.title for reason in REASONS_OF_NO_MERIT} <= headings
-    assert len({(rule.title, rule.gravity, rule.when) for rule in FAULTS}) == len(FAULTS)
+    assert len({(rule.title, rule.severity, rule.when) for rule in FAULTS}) == len(FAULTS)
 
 
 def test_what_a_rule_brings_comes_after_it() -> None:

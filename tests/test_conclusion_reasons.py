@@ -24,7 +24,7 @@ from steelyard.datasheet.conclusions.reasons import (
     same_answer,
     sentence,
 )
-from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Gravity, guide_to
+from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Severity, guide_to
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.sections.key_figures import KeyFigure
 from steelyard.datasheet.words import titles
@@ -103,7 +103,7 @@ def test_gravest_first(words: dict[str, str]) -> None:
     verdict = judged(words)
     flagged = [title for title, word in words.items() if word == "flagged"]
     rank = {
-        title: min(rule.gravity for rule in FAULTS if rule.title == title and rule.when is None)
+        title: min(rule.severity for rule in FAULTS if rule.title == title and rule.when is None)
         for title in flagged
     }
     gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
@@ -124,7 +124,7 @@ def test_every_rule_leads_to_its_heading() -> None:
     for rule in FAULTS:
         assert guide_to(rule.title) == f"{GUIDE}#{rule.title.lower().replace(' ', '-')}"
         assert rule.remedy.endswith(".")
-        assert rule.gravity in Gravity
+        assert rule.severity in Severity
 
 
 # What has to hold beside a flag.

@@ -13,7 +13,7 @@ import pytest
 from commands import Command
 from docs_pages import ROOT
 from planted_frames import PlantedWorld
-from steelyard.commands.estimate import benjamini_hochberg
+from steelyard.metrics.multiplicity import benjamini_hochberg
 from test_estimation import SUPPORT
 
 SHARED = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"

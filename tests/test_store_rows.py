@@ -278,9 +278,9 @@ def test_replies_move_to_other_trials_all_or_none(tmp_path: Path) -> None:
             raise RuntimeError("half way")
 
         with pytest.raises(RuntimeError, match="half way"):
-            store.refile(moves())
+            store.move_replies(moves())
         assert store.answered() == {first.key}
-        store.refile(zip((first, second), renamed, strict=True))
+        store.move_replies(zip((first, second), renamed, strict=True))
         assert store.answered() == {renamed[0].key}
         assert store.replies()[renamed[0].key].attempts == 3
         assert store.failures().keys() == {renamed[1].key}

@@ -119,7 +119,7 @@ def test_worths_are_adjusted_over_cues_and_open_ends_give_no_difference() -> Non
     padding, bullets, typos = compare_worths(first, second)
     assert padding.p < 0.05 < padding.q
     assert padding.status == "inconclusive"
-    assert (bullets.status, bullets.said) == ("clear", "alike within the margin")
+    assert (bullets.status, bullets.conclusion_text) == ("clear", "alike within the margin")
     assert typos.difference is None
     assert compare_worths(first[:1], second[1:]) == []
 

@@ -103,7 +103,7 @@ def text_of(reply: Reply) -> str | Rejection:
     match = None if reply.finish in WITHHELD else _TEXT.search(words)
     if match is None:
         missing = Rejection("no text", "the reply held no text between <text> and </text>")
-        return _lack(reply, words, missing)
+        return _rejection_for(reply, words, missing)
     text = match[1].strip()
     return text or Rejection("empty", "there was nothing between <text> and </text>")
 
@@ -115,7 +115,7 @@ def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejec
         missing = Rejection(
             "unreadable reply", "the reply held no plan: one JSON object with steps was expected"
         )
-        return _lack(reply, words, missing)
+        return _rejection_for(reply, words, missing)
     return parse_plan(body, transcript, most)
 
 
@@ -125,7 +125,7 @@ def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
     calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
     if text is None and not calls:
         missing = Rejection("no text", "the reply held neither words nor arguments between their marks")
-        return _lack(reply, words, missing)
+        return _rejection_for(reply, words, missing)
     arguments: dict[str, Any] = {}
     for name, body in calls:
         try:
@@ -140,7 +140,7 @@ def _marked(reply: Reply) -> str:
     return _SPOKEN_OF.sub(" ", without_reasoning(reply.text))
 
 
-def _lack(reply: Reply, words: str, otherwise: Rejection) -> Rejection:
+def _rejection_for(reply: Reply, words: str, otherwise: Rejection) -> Rejection:
     if reply.finish in WITHHELD:
         return Rejection("author refused", f"the provider reported {reply.finish!r}")
     if reply.finish == "length":

@@ -33,7 +33,8 @@ def doctor(people: tuple[str, ...], **options: Any) -> None:
     correction, ranking. Of a wide table -j and --people name the columns of judges and people.
 
     With a study, or with -j and other arguments of `measure`, every judge gets one real call under each of
-    its protocols. The output shows the reply, how it was parsed its cost and, for an error, what to change.
+    its protocols. The output shows the reply, how it was parsed, what it cost and, after an
+    error, what to change.
     """
     from rich.console import Console
 
@@ -45,13 +46,15 @@ def doctor(people: tuple[str, ...], **options: Any) -> None:
         return
     findings = list(machine_checks())
     _print_table(console, findings)
-    broken = [(each.subject, each.found, each.exit_code) for each in findings if each.state == "broken"]
+    broken = [
+        (f"{each.subject}: {each.found}", each.exit_code) for each in findings if each.state == "broken"
+    ]
     for check in _judges(options):
         _print_check(console, check)
         if check.fault is not None:
-            broken.append((check.subject, check.fault, check.exit_code))
-    for subject, fault, _ in broken[:1]:
-        print_error(f"{subject}: {fault}")
+            broken.append((check.sentence, check.exit_code))
+    for sentence, _ in broken[:1]:
+        print_error(sentence)
     sys.exit(max((code for *_, code in broken), default=0))
 
 

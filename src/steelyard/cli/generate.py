@@ -13,7 +13,7 @@ from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 
 
-@click.command(short_help="Generate stimuli with a model; call no judge.")
+@click.command(short_help="Generate stimuli with a model; calls no judge.")
 @study_options
 @yes_option
 @option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier", "by judge", "by people")
 
 
-@click.command(short_help="Rank systems with the judge's error inside.")
+@click.command(short_help="Rank systems, with intervals that include the judge's error.")
 @rating_options
 @option(
     "--design",

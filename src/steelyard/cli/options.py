@@ -131,7 +131,11 @@ _STUDY_OPTIONS: tuple[Decorator, ...] = (
         help="Prompt template file, or 'paper' for the published prompt.",
     ),
     option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
-    option("--scale", metavar="SCALE", help="Scale: pairwise, binary or a range such as 1-6 [from probes]."),
+    option(
+        "--scale",
+        metavar="SCALE",
+        help="Scale: pairwise, binary or a range such as 1-6; own data need it [from probes].",
+    ),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),
@@ -186,7 +190,9 @@ until_option = option(
 
 
 yes_option = option(
-    "--yes", is_flag=True, help="Let a study file send any variable as a key to any address, without asking."
+    "--yes",
+    is_flag=True,
+    help="Do not ask before a study file sends a variable of yours as a key to a foreign address.",
 )
 
 

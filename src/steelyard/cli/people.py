@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     type=NOT_NEGATIVE,
     default=0.15,
     metavar="SHARE",
-    help="How much worse than a person a judge may be, for what it saves.",
+    help="Largest gap to a person that a judge may have.",
 )
 @option(
     "--level",

@@ -60,12 +60,13 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from steelyard.commands.measure import remaining_profiles
     from steelyard.run_folder.resume import require_same_study
     from steelyard.runner.planner import make_plan, plan_rows
+    from steelyard.runner.record import submitted
 
     sizes, folder = _sizes(options, calls=False)
     done: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
-            done = store.answered()
+            done = store.answered() | submitted(store)
     looks: list[tuple[str, list[PlanRow]]] = []
     for profile in remaining_profiles(folder):
         study = sizes(profile)

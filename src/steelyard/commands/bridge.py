@@ -14,7 +14,7 @@ from steelyard.commands.judged_items import Subject, choose_judge, judged_items
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
-from steelyard.estimation.bridge import Channel, offset, strata_p
+from steelyard.estimation.bridge import AnchorCounts, offset, strata_p
 from steelyard.estimation.frame import Figure
 from steelyard.importing.ratings import RatingsTable
 from steelyard.tasks.sources.cells import is_missing, plain_text
@@ -72,7 +72,7 @@ class BridgeReport:
     margin: float
     shift: Figure
     """Mean of new less old on the anchors."""
-    channel: Channel | None
+    channel: AnchorCounts | None
     strata_p: float | None
     translations: tuple[Translation, ...]
     anchors_needed: int | None
@@ -139,7 +139,7 @@ def bridge(
     widest = max(each.figure.half_width or 0.0 for each in made)
     verdict, reason = _verdict(shift, widest, margin, apart=apart and not history)
     needed = ceil(len(anchors.old) * (widest / margin) ** 2) if widest > margin else None
-    channel = Channel.of(anchors.old, anchors.new) if anchors.binary else None
+    channel = AnchorCounts.of(anchors.old, anchors.new) if anchors.binary else None
     known = ~np.isnan(anchors.people)
     people = None
     if known.any():
@@ -185,7 +185,7 @@ def _translate(where: str, anchors: Anchors, row: HistoryRow, *, by_stratum: boo
     if by_stratum and row.stratum:
         anchors = anchors.of_stratum(row.stratum)
     if anchors.binary and len(anchors.old):
-        channel = Channel.of(anchors.old, anchors.new)
+        channel = AnchorCounts.of(anchors.old, anchors.new)
         if not channel.is_complete:
             raise DataError(
                 f"{where}: the anchors hold one verdict of the old judge alone, expected passes and fails; "

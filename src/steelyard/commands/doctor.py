@@ -79,6 +79,12 @@ class JudgeCheck:
     def subject(self) -> str:
         return f"judge {self.judge}: protocol {self.protocol}" if self.protocol else f"judge {self.judge}"
 
+    @property
+    def sentence(self) -> str:
+        """The fault with its subject, which the provider's own message may name already."""
+        fault = self.fault or ""
+        return fault if fault.startswith(f"judge {self.judge} ") else f"{self.subject}: {fault}"
+
 
 def check_judge(text: str) -> Iterator[JudgeCheck]:
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -36,6 +35,7 @@ from steelyard.estimation.frame import Figure, Frame, clustered_variance
 from steelyard.estimation.post_stratified import MOST_LEVELS
 from steelyard.estimation.rogan_gladen import rogan_gladen, separates
 from steelyard.importing.ratings import HUMAN, RatingsTable
+from steelyard.metrics.multiplicity import benjamini_hochberg
 from steelyard.metrics.stats.distributions import normal_probability
 
 SCHEMA = "steelyard.estimate/1"
@@ -328,18 +328,6 @@ def _strata(
         made.append(StratumRow(name, part.size, part.labels, mean, figure, p))
     adjusted = benjamini_hochberg([row.p for row in made])
     return tuple(StratumRow(**{**vars(row), "p": p}) for row, p in zip(made, adjusted, strict=True))
-
-
-def benjamini_hochberg(values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p values; what has none keeps none."""
-    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
-    adjusted: list[float | None] = [None] * len(values)
-    least = 1.0
-    for rank in range(len(known), 0, -1):
-        p, place = known[rank - 1]
-        least = min(least, p * len(known) / rank)
-        adjusted[place] = least
-    return adjusted
 
 
 def _quantity(table: RatingsTable, subject: Subject, frame: Frame) -> str:

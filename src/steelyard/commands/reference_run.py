@@ -85,7 +85,7 @@ def _ask_reference(study: Study, items: list[Item], runner: Runner) -> dict[str,
         for item, trial in zip(items, trials, strict=True)
         if isinstance(verdict := verdicts.get(trial.key), Decided)
     }
-    store.refile(
+    store.move_replies(
         (trial, reference_trial(study, replace(item, label=labels[item.id])))
         for item, trial in zip(items, trials, strict=True)
         if item.id in labels

@@ -70,7 +70,7 @@ def joined(parts: Iterable[Part], most: int) -> list[Part]:
     done: list[Part] = []
     for group, codes in groups:
         part = coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
-        together = _together(done[-1], part, most) if done else None
+        together = _merge_parts(done[-1], part, most) if done else None
         if together:
             done[-1] = together
         else:
@@ -78,7 +78,7 @@ def joined(parts: Iterable[Part], most: int) -> list[Part]:
     return done
 
 
-def _together(first: Part, second: Part, most: int) -> Part | None:
+def _merge_parts(first: Part, second: Part, most: int) -> Part | None:
     (before, code), (after, other) = first, second
     if len(after) == 1:
         return [f"{word}{after[0]}" for word in before], code

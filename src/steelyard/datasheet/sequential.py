@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT, TOO_LITTLE, Conclusion
 from steelyard.datasheet.conclusions.conclude import NO_SERVER, UNDEFINED, conclusions_of
-from steelyard.datasheet.conclusions.rules import FAULTS, Gravity
+from steelyard.datasheet.conclusions.rules import FAULTS, Severity
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
@@ -37,7 +37,7 @@ from steelyard.verdicts.observations import Observations
 
 ERROR = ALPHA / len(PROFILES)
 """Error that is spent on one look."""
-GRAVE = tuple(dict.fromkeys(rule.title for rule in FAULTS if rule.gravity == Gravity.BIASED))
+GRAVE = tuple(dict.fromkeys(rule.title for rule in FAULTS if rule.severity == Severity.BIASED))
 """Titles of what could draw answers away from quality."""
 
 

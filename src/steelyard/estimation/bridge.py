@@ -21,7 +21,7 @@ PERMUTATIONS = 2000
 
 
 @dataclass(frozen=True)
-class Channel:
+class AnchorCounts:
     """Counts of anchors: passes of the new judge among those that the old one passed, and failed."""
 
     kept: tuple[int, int]
@@ -30,7 +30,7 @@ class Channel:
     """The same where the old one failed."""
 
     @classmethod
-    def of(cls, old: Floats, new: Floats) -> Channel:
+    def of(cls, old: Floats, new: Floats) -> AnchorCounts:
         passed, failed = new[old == 1], new[old == 0]
         return cls((int(passed.sum()), len(passed)), (int(failed.sum()), len(failed)))
 

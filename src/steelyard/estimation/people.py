@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
 from steelyard.estimation.frame import Figure, t_figure
+from steelyard.metrics.multiplicity import benjamini_yekutieli
 from steelyard.metrics.stats.agreement import alpha, unit_coincidences
 from steelyard.metrics.stats.cluster_mean import ClusterMean, jackknife
 from steelyard.metrics.stats.distributions import t_probability
@@ -22,7 +23,6 @@ from steelyard.metrics.stats.intervals import AGREEMENT
 
 FEWEST_ITEMS = 30
 """Items of an annotator, below which the test leaves the annotator out."""
-RATE = 0.05
 
 
 def krippendorff(votes: Floats, clusters: Ints, level: str) -> Figure:
@@ -92,16 +92,6 @@ def _p_below(values: Floats, limit: float) -> float:
     if spread == 0:
         return 0.0 if values.mean() < limit else 1.0
     return t_probability((float(values.mean()) - limit) / (spread / sqrt(len(values))), len(values) - 1)
-
-
-def benjamini_yekutieli(values: list[float]) -> list[bool]:
-    """Which hypotheses are rejected at a false discovery rate of .05, however they depend."""
-    count = len(values)
-    harmonic = sum(1 / rank for rank in range(1, count + 1))
-    ranked = sorted(values)
-    within = [p for rank, p in enumerate(ranked, start=1) if p <= RATE * rank / (count * harmonic)]
-    limit = max(within, default=-1.0)
-    return [p <= limit for p in values]
 
 
 def mean_over_tasks(values: Floats, clusters: Ints) -> Figure:

@@ -24,7 +24,7 @@ _STEPS = 10
 
 @dataclass(frozen=True, eq=False)
 class SystemScores:
-    """SystemScores of systems, one row for each comparison or item; NaN where a system did not take part."""
+    """Scores of systems, one row for each comparison or item; NaN where a system did not take part."""
 
     values: Floats
     """Rows × systems."""

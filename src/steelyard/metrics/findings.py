@@ -63,7 +63,7 @@ def _span_word(interval: Span, allowed: Span) -> str:
 
 def estimate_word(estimate: Estimate, allowed: Span) -> str:
     """The word for a figure that must stay within `allowed`: the one rule of the datasheet and the gate."""
-    reach = _reach(estimate)
+    reach = _interval_with_missing(estimate)
     word = INCONCLUSIVE if reach is None else _span_word(reach, allowed)
     size = _score_size(estimate)
     if word == INCONCLUSIVE or size is None or estimate.probe == WHOLE_RUN:
@@ -148,7 +148,7 @@ def _limits(allowed: Span) -> list[Limit]:
     return [Limit(value, side) for value, side in sides if isfinite(value)]
 
 
-def _reach(estimate: Estimate) -> Span | None:
+def _interval_with_missing(estimate: Estimate) -> Span | None:
     """The recommended interval over every way in which the missing verdicts could have come out."""
     interval, value = estimate.interval, estimate.value
     if interval is None or value is None:
@@ -296,7 +296,7 @@ def calls_total(estimate: Estimate, allowed: Span) -> int | None:
     What is added are more clusters like these, or units where there is one cluster. None where the value lies
     on a limit, or where nothing is known.
     """
-    if _reach(estimate) is None:
+    if _interval_with_missing(estimate) is None:
         return None
     open_sides = (
         limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == INCONCLUSIVE

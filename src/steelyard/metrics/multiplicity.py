@@ -1,4 +1,4 @@
-"""Multiplicity adjustment: multiple testing with the family-wise error rate held at 5 %.
+"""Multiplicity adjustment: multiple testing with the family-wise error, or the false discovery rate, at 5 %.
 
 A family is the set of tests that were declared together before the data. Each test holds its own error of
 .05; a judge without any fault would be flagged by one of three tests in a sheet of eight. Four adjustments
@@ -11,6 +11,9 @@ keep that to one sheet in twenty:
 - `JointSignFlip` compares many figures of two judges under the same sign flips (a step-down maximum, after
   Westfall and Young). Figures that share calls move together under the flips, as they do in the data, so
   nothing is lost by asking many of them.
+
+`estimate` and `people` list one row per stratum or person. There the false discovery rate is held instead:
+by Benjamini and Hochberg for strata, by Benjamini and Yekutieli where the tests depend on one another.
 """
 
 from __future__ import annotations
@@ -85,6 +88,28 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, p_values[index] * (count - rank))
         adjusted[index] = min(1.0, largest)
     return adjusted
+
+
+def benjamini_hochberg(values: Sequence[float | None]) -> list[float | None]:
+    """Adjusted p values; what has none keeps none."""
+    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    adjusted: list[float | None] = [None] * len(values)
+    least = 1.0
+    for rank in range(len(known), 0, -1):
+        p, place = known[rank - 1]
+        least = min(least, p * len(known) / rank)
+        adjusted[place] = least
+    return adjusted
+
+
+def benjamini_yekutieli(values: list[float]) -> list[bool]:
+    """Which hypotheses are rejected at a false discovery rate of .05, however they depend."""
+    count = len(values)
+    harmonic = sum(1 / rank for rank in range(1, count + 1))
+    ranked = sorted(values)
+    within = [p for rank, p in enumerate(ranked, start=1) if p <= ALPHA * rank / (count * harmonic)]
+    limit = max(within, default=-1.0)
+    return [p <= limit for p in values]
 
 
 def adjust_estimates(

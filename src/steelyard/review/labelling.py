@@ -65,7 +65,7 @@ class LabelSession:
             raise
 
     def _load_draw(self, size: int | None, seed: int) -> Draw:
-        noted = self.log.noted(DRAW)
+        noted = self.log.get_meta(DRAW)
         if noted is not None:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
             if size is not None and size != len(kept.items):
@@ -78,7 +78,7 @@ class LabelSession:
         count = len(names) if size is None else min(size, len(names))
         chosen = rng_for(seed, "labels").sample(names, count)
         fresh = Draw(tuple(sorted(chosen)), count / len(names), len(names), seed)
-        self.log.note(DRAW, {"items": fresh.items, "odds": fresh.odds, "of": fresh.of, "seed": seed})
+        self.log.set_meta(DRAW, {"items": fresh.items, "odds": fresh.odds, "of": fresh.of, "seed": seed})
         return fresh
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class ReviewSession:
         ) = None
         try:
             if reviewers is not None:
-                self.log.note(REQUIRED, reviewers)
+                self.log.set_meta(REQUIRED, reviewers)
             self._import_manual_edits()
         except BaseException:
             self.log.close()
@@ -139,7 +139,7 @@ class ReviewSession:
         file = self.folder.stimuli
         state = file.stat() if file.exists() else None
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
-        return written, stamp, self.log.position[1], bool(self.log.noted(REVIEWED))
+        return written, stamp, self.log.position[1], bool(self.log.get_meta(REVIEWED))
 
     def _read(self) -> dict[str, ReviewItem]:
         held = {each.id: each for each in self._file()}
@@ -162,7 +162,7 @@ class ReviewSession:
 
     def _waits(self, held: Iterable[Stimulus]) -> bool:
         """Whether the study waits for people: said by its author's run, or to be seen in its file."""
-        said = self.log.noted(REVIEWED)
+        said = self.log.get_meta(REVIEWED)
         return bool(said) or any(each.lineage.review in REVIEWS[:3] for each in held)
 
     def statuses(self, items: Mapping[str, ReviewItem]) -> Mapping[str, ReviewStatus]:
@@ -193,7 +193,7 @@ class ReviewSession:
 
     @property
     def task(self) -> dict[str, str]:
-        noted = self.log.noted(TASK)
+        noted = self.log.get_meta(TASK)
         if noted is None and self.folder.study.exists():
             noted = task_words(load_snapshot(self.folder.study).task)
         return {"instruction": "", "rubric": "", **(noted or {})}

@@ -130,7 +130,7 @@ def open_log(folder: RunFolder) -> closing[ReviewLog]:
 
 
 def required_of(log: ReviewLog) -> int:
-    return int(log.noted(REQUIRED) or 1)
+    return int(log.get_meta(REQUIRED) or 1)
 
 
 def apply_review(
@@ -261,9 +261,9 @@ def task_words(task: Task) -> dict[str, str]:
 def start_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
     """Say before the first text that people will look, what the judges are asked, and what the authors."""
     with open_log(folder) as log:
-        log.note(TASK, task_words(task))
-        log.note(TEMPLATES, dict(templates or {}))
-        log.note(REVIEWED, True)
+        log.set_meta(TASK, task_words(task))
+        log.set_meta(TEMPLATES, dict(templates or {}))
+        log.set_meta(REVIEWED, True)
 
 
 def add_arrival(folder: RunFolder, originals: Mapping[str, Stimulus], text: AuthoredStimulus) -> None:

@@ -63,7 +63,7 @@ def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None)
         arms = list(_by_protocol(trials, changed))
         record = RunRecord(store)
         if all(_is_unreadable(arm, record, most) for arm in arms):
-            store.refile(list(_moves(arms, changed, record, store)))
+            store.move_replies(list(_moves(arms, changed, record, store)))
             save_snapshot(folder.study, corrected)
 
 

@@ -193,7 +193,7 @@ class BatchRunner:
                     await self._run_all(
                         [self._submit(part) for part in parts[: 1 if self._is_limited else None]]
                     )
-                    self._run.control.budget.owe(self.open_cost)
+                    self._run.control.budget.add_pending_cost(self.open_cost)
             if self._over_limit and not self._run.stopped.is_set():
                 await self._on_enqueued_limit()
 
@@ -409,7 +409,7 @@ class BatchJudgeRun(JudgeRun):
         waiting = {key for row in self._unsettled() for key in row.keys}
         submitted = (call for call in queue.trials if call.key not in stored and call_id(call.key) in waiting)
         self._submitted_cost = sum(max_batch_cost(self.price, call) for call in submitted)
-        control.budget.set_aside(self._submitted_cost)
+        control.budget.reserve_submitted(self._submitted_cost)
 
     async def execute(self) -> None:
         """As one by one; at the end nobody waits for batches that stay open."""
@@ -421,7 +421,7 @@ class BatchJudgeRun(JudgeRun):
     async def _release(self, remaining: float) -> None:
         """End the reservation for submitted calls; `remaining` is left to a later run."""
         submitted, self._submitted_cost = self._submitted_cost, 0.0
-        self.control.budget.owe(remaining)
+        self.control.budget.add_pending_cost(remaining)
         await self.control.budget.release(submitted)
 
     def _connect(self) -> Provider:

@@ -64,11 +64,11 @@ class Budget:
         finally:
             await self.release(sum(each[:many]))
 
-    def set_aside(self, most: float) -> None:
+    def reserve_submitted(self, most: float) -> None:
         """Reserve what calls that were submitted before can cost, whatever the budget says."""
         self._reserved += most
 
-    def owe(self, most: float) -> None:
+    def add_pending_cost(self, most: float) -> None:
         """Count what calls that stay in batches after this run can cost; nobody waits for it."""
         self._owed += most
 

@@ -85,15 +85,15 @@ class Costs:
         for judge in answers.calls.judges:
             mine = np.flatnonzero(answers.calls.of_judge(judge.name)[rows])
             price = price_of(judge)
-            ways = _ways(answers, rows[mine], price)
-            _, first, way = np.unique(ways, return_index=True, return_inverse=True)
+            classes = _price_classes(answers, rows[mine], price)
+            _, first, way = np.unique(classes, return_index=True, return_inverse=True)
             priced = [_cost(price, answers, row) for row in rows[mine][first].tolist()]
             columns = np.array(priced, dtype=np.float64).reshape(-1, 3)[way.reshape(-1)].T
             costs.dollars[mine], costs.known[mine], costs.estimated[mine] = columns
         return costs
 
 
-def _ways(answers: Answers, rows: Ints, price: Price | None) -> Ints:
+def _price_classes(answers: Answers, rows: Ints, price: Price | None) -> Ints:
     """A number for what the price of each call depends on; lengths matter where tokens were not counted."""
     usages = answers.usages.values
     bare = price is None or price.free
@@ -108,8 +108,8 @@ def _ways(answers: Answers, rows: Ints, price: Price | None) -> Ints:
     letters = np.where(no_output[usage], answers.letters[rows], np.minimum(answers.letters[rows], 1))
     question = np.where(no_input[usage], answers.calls.question[rows] + 1, 0)
     number = usage * (int(letters.max(initial=0)) + 1) + letters
-    ways: Ints = number * (int(question.max(initial=0)) + 1) + question
-    return ways
+    classes: Ints = number * (int(question.max(initial=0)) + 1) + question
+    return classes
 
 
 def _cost(price: Price | None, answers: Answers, row: int) -> tuple[float, bool, bool]:

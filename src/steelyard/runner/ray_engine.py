@@ -49,7 +49,7 @@ class Cluster:
             if not ray.is_initialized():
                 address = self._address or os.environ.get("RAY_ADDRESS") or None
                 try:
-                    await _look(address)
+                    await _check_reachable(address)
                     await _start(ray, address)
                 except Exception as error:  # Ray has errors of many kinds, and none of them is a cluster
                     reason = " ".join(str(error).split())[:200].rstrip(".")
@@ -62,7 +62,7 @@ class Cluster:
         return ray
 
 
-async def _look(address: str | None) -> None:
+async def _check_reachable(address: str | None) -> None:
     parts = urlsplit(address if address and "://" in address else f"//{address or ''}")
     if parts.hostname and parts.port:
         try:
@@ -198,11 +198,13 @@ class RemoteProvider:
         for start in range(0, len(gathered), each):
             worker = self._workers[self._turn % len(self._workers)]
             self._turn += 1
-            shard = asyncio.create_task(self._travel(worker, gathered[start : start + each]))
+            shard = asyncio.create_task(self._send_to_worker(worker, gathered[start : start + each]))
             self._shards.add(shard)
             shard.add_done_callback(self._shards.discard)
 
-    async def _travel(self, worker: Any, calls: Sequence[tuple[Presentation, asyncio.Future[Reply]]]) -> None:
+    async def _send_to_worker(
+        self, worker: Any, calls: Sequence[tuple[Presentation, asyncio.Future[Reply]]]
+    ) -> None:
         lost: Exception | None = None
         try:
             stream = worker.answer.options(num_returns="streaming").remote([asked for asked, _ in calls])

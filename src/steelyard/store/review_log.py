@@ -237,10 +237,10 @@ class ReviewLog:
 
     # Settings
 
-    def note(self, key: str, value: Any) -> None:
+    def set_meta(self, key: str, value: Any) -> None:
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
-    def noted(self, key: str) -> Any:
+    def get_meta(self, key: str) -> Any:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else None

@@ -121,7 +121,7 @@ class RunStore:
             plan.replace_plan(self._reader, planned)
             self._reader.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (study,))
 
-    def refile(self, moves: Iterable[tuple[Trial, Trial]]) -> None:
+    def move_replies(self, moves: Iterable[tuple[Trial, Trial]]) -> None:
         """Put replies and failures under other trials with the same prompt; all of them, or none."""
         with self._store_errors(), transaction(self._reader):
             for old, new in moves:

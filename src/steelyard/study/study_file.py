@@ -175,7 +175,7 @@ def build_study(
         source=None if config.data is None else data_source(config.data, folder),
         reference=None if reference is None else reference.judge,
         writers=None if roles is None else roles.settings(),
-        kept={} if config.data is None else config.data.kept(folder, task.scale),
+        kept={} if config.data is None else config.data.kept_columns_by_item(folder, task.scale),
         kit=kit,
     )
     study.build_probes()  # refuses probes that do not fit the scale

@@ -78,14 +78,14 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     ]
     for probe in idle:
         if probe.name in named:
-            raise ConfigError(f"probe {probe.name!r}: {_lack(probe, study)}; leave the probe out.")
+            raise ConfigError(f"probe {probe.name!r}: {_unmet_needs(probe, study)}; leave the probe out.")
     names = {probe.name for probe in idle}
     kept = tuple(spec for spec in study.probes if spec.name not in names)
-    notes = [f"{probe.name} was left out: it {_lack(probe, study)}." for probe in idle]
+    notes = [f"{probe.name} was left out: it {_unmet_needs(probe, study)}." for probe in idle]
     return replace(study, probes=kept, notes=(*study.notes, *notes)) if idle else study
 
 
-def _lack(probe: Probe, study: Study) -> str:
+def _unmet_needs(probe: Probe, study: Study) -> str:
     needs = needs_of(probe) or "items that its edit can be made to"
     return f"needs {needs}, and none of the {pluralize(len(study.items), 'item')} has what it needs"
 

@@ -117,7 +117,7 @@ class DataConfig(BaseModel):
             preparation=Preparation.of(self.preprocess or ()),
         )
 
-    def kept(self, folder: Path, scale: Scale) -> dict[str, dict[str, str]]:
+    def kept_columns_by_item(self, folder: Path, scale: Scale) -> dict[str, dict[str, str]]:
         """What the columns to keep hold, by the item of their row; empty cells are left out."""
         if not self.keep:
             return {}

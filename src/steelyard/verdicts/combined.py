@@ -30,7 +30,7 @@ def any_both_orders(seen: Observations) -> bool:
 @weak_cache
 def _in_both_orders(seen: Observations) -> Ints:
     """Numbers of the rows of each pair and repeat that was shown in both orders (pairs × 2)."""
-    return _together([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
+    return _group_rows([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
 
 
 def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = False) -> Observations:
@@ -41,7 +41,7 @@ def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = Fals
     if int(seen.replicate.max(initial=0)) < size - 1:
         return seen[:0]
     block = seen.replicate // size
-    rows = _together([seen.judge, seen.protocol, seen.stimulus, seen.order, block], seen.replicate, size)
+    rows = _group_rows([seen.judge, seen.protocol, seen.stimulus, seen.order, block], seen.replicate, size)
     if spread:
         rows = np.concatenate([np.roll(rows, -turn, axis=1) for turn in range(size)])
         return _vote(seen, rows, rule).in_order()
@@ -53,7 +53,7 @@ def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str)
     """Showings that all of these judges were asked, each one verdict of a judge of this name."""
     jury = seen.filter(calls=np.isin(seen.judge, [seen.judges.index(member) for member in members]))
     keys = [jury.protocol, jury.stimulus, jury.replicate, jury.order]
-    voted = _vote(jury, _together(keys, jury.judge, len(members)), rule)
+    voted = _vote(jury, _group_rows(keys, jury.judge, len(members)), rule)
     return replace(voted, judges=(name,), judge=np.zeros(len(voted), dtype=np.int64)).in_order()
 
 
@@ -71,7 +71,7 @@ def shared(first: Observations, second: Observations) -> tuple[Observations, Obs
     return first.filter(calls=np.isin(keys[0], keys[1])), second.filter(calls=np.isin(keys[1], keys[0]))
 
 
-def _together(keys: Sequence[Ints], within: Ints, size: int) -> Ints:
+def _group_rows(keys: Sequence[Ints], within: Ints, size: int) -> Ints:
     """Numbers of rows that share all keys, (groups × size) in the order of `within`; whole groups only."""
     order = in_order([*keys, within])
     columns = np.stack([np.asarray(key)[order] for key in keys])

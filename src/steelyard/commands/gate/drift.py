@@ -134,6 +134,6 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         value=row.difference,
         low=row.intervals[0].low,
         high=row.intervals[0].high,
-        reason=f"{row.said} (q {probability(row.q)}); smallest detectable drift {detectable}, "
+        reason=f"{row.conclusion_text} (q {probability(row.q)}); smallest detectable drift {detectable}, "
         f"{pluralize(row.n_shared, row.unit)}",
     )

@@ -326,7 +326,7 @@ class _CallSelector:
             keep &= basis.only(calls, self.estimate.group)
         if "slot" in self.estimate.group and self.metric.labelled:
             keep &= self._better_in(int(self.estimate.group["slot"]))
-        return self._together(keep)
+        return self._with_whole_groups(keep)
 
     def _judges(self) -> Mask:
         """Judges that the figure is of: one, those that its condition names, or all that were measured."""
@@ -393,7 +393,7 @@ class _CallSelector:
         place = np.where(calls.order == 1, 3 - better, better)
         return np.asarray((better > 0) & (place == slot))
 
-    def _together(self, keep: Mask) -> Mask:
+    def _with_whole_groups(self, keep: Mask) -> Mask:
         """Only calls whose pair has all its orders among those that count, where the figure is of pairs."""
         if not self.metric.basis.whole:
             return keep

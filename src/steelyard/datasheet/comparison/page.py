@@ -42,7 +42,7 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
     drawn = [row for row in rows if row.difference is not None and row.intervals and row.metric != WORTH.id]
     if not drawn:
         return ""
-    reach = _reach(drawn, margin)
+    reach = _axis_extent(drawn, margin)
     values = {
         label(row): f"{numbers.decimal(row.difference or 0.0, signed=True)} {interval(row)}" for row in drawn
     }
@@ -71,7 +71,7 @@ def _row(row: Comparison, text: str) -> IntervalRow:
     return IntervalRow(label(row), row.difference, outer, role, shape, inner=inner, text=text)
 
 
-def _reach(rows: Sequence[Comparison], margin: float) -> float:
+def _axis_extent(rows: Sequence[Comparison], margin: float) -> float:
     """Half the width of the axis: symmetric, wide enough for every value; for every interval up to 1."""
     ends = [
         abs(end) for row in rows for end in (row.intervals[0].low, row.intervals[0].high) if end is not None

@@ -53,10 +53,10 @@ UNDEFINED = "undefined"
 PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
-NO_GROUND = "Neither trust nor blame it on these data."
+NO_GROUND = "These data are too few for a decision."
 STILL_UNKNOWN = (
-    "Do not use it yet: a fault is shown, and whether it can judge at all is not. Mend the fault, or measure "
-    "more."
+    "Do not use it yet: it has a fault, and these data do not show whether it can judge. "
+    "Fix the fault, or measure more."
 )
 UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
 UNKNOWN = "Unknown"
@@ -103,8 +103,8 @@ class JudgeEvidence:
         if self._word(titles.MERIT) == FLAGGED:
             return self._without_merit()
         faults = self._faults()
-        told = {rule.name for rule in faults}
-        flagged = [*(self._fact(rule.name, rule, told) for rule in faults), *plugin_reasons(self.figures)]
+        known = {rule.name for rule in faults}
+        flagged = [*(self._fact(rule.name, rule, known) for rule in faults), *plugin_reasons(self.figures)]
         if not self._merit_is_shown():
             facts = [*flagged[: MOST_FACTS - 1], *self._partial(), self._undecided_merit(), *self._open()]
             return self._conclusion(TOO_LITTLE, facts, self._no_ground(flagged))
@@ -157,19 +157,19 @@ class JudgeEvidence:
             brought = any(rule.title in cause.brings or rule.title == cause.title for cause in causes)
             if self._applies(rule) and not brought:
                 causes.append(rule)
-        return sorted(causes, key=lambda rule: rule.gravity)
+        return sorted(causes, key=lambda rule: rule.severity)
 
     def _applies(self, rule: Rule) -> bool:
         return self._word(rule.title) == FLAGGED and (rule.when is None or rule.when(self.figures))
 
-    def _fact(self, name: str, rule: Rule | None = None, told: Collection[str] = ()) -> ConclusionReason:
-        """What was found under a name, with the flagged findings that it brings and that are not told."""
+    def _fact(self, name: str, rule: Rule | None = None, known: Collection[str] = ()) -> ConclusionReason:
+        """What was found under a name, with the flagged findings that it brings beyond those in `known`."""
         title = name if rule is None else rule.title
         brings = () if rule is None else rule.brings
-        say = CAUSES.get(name) if name != title else None
-        found = (say(self.figures) if say else None) or sentence(self.findings[title], self.figures)
+        describe = CAUSES.get(name) if name != title else None
+        found = (describe(self.figures) if describe else None) or sentence(self.findings[title], self.figures)
         explained = tuple(
-            other for other in brings if other != name and other not in told and self._word(other) == FLAGGED
+            other for other in brings if other != name and other not in known and self._word(other) == FLAGGED
         )
         return ConclusionReason(name, found, guide_to(name), explained)
 
@@ -177,7 +177,7 @@ class JudgeEvidence:
         """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
         right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
         known = [ConclusionReason(title, sentence(self.findings[title], self.figures)) for title in right]
-        undecided = [*self._untold(), *self._open()]
+        undecided = [*self._undecidable_slot_bias(), *self._open()]
         facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
         if self.unfinished is not None:
             return self._conclusion(TOO_LITTLE, facts, NO_GROUND)
@@ -238,12 +238,16 @@ class JudgeEvidence:
         listed = ", ".join(title.lower() for title in undecided)
         return [ConclusionReason("Undecided", f"too few data to decide: {listed}")] if listed else []
 
-    def _untold(self) -> list[ConclusionReason]:
+    def _undecidable_slot_bias(self) -> list[ConclusionReason]:
         """That a bias of pairs cannot be told from these data, as where each was asked in one order."""
         hidden = self.findings.get(titles.NATURAL_PAIRS)
         if hidden is None or hidden.status != UNDEFINED:
             return []
-        return [ConclusionReason("Undecided", f"whether it favours a slot cannot be told: {hidden.sentence}")]
+        return [
+            ConclusionReason(
+                "Undecided", f"these data cannot show whether it favours a slot: {hidden.sentence}"
+            )
+        ]
 
     def _undecided(self, title: str) -> bool:
         return self._word(title) == INCONCLUSIVE

@@ -189,7 +189,7 @@ def mostly_lost(figures: JudgeEstimates) -> bool:
     return _share(figures, FAILED_RATE.id) + _share(figures, UNREADABLE_RATE.id) > HALF
 
 
-def rather_failed(figures: JudgeEstimates) -> bool:
+def more_failed_than_unreadable(figures: JudgeEstimates) -> bool:
     """True where more calls brought no reply than one that could not be read."""
     return _share(figures, FAILED_RATE.id) > _share(figures, UNREADABLE_RATE.id)
 

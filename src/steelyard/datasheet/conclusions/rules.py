@@ -16,12 +16,12 @@ from enum import IntEnum
 
 from steelyard.datasheet.conclusions.reasons import (
     merit_is_reversed,
+    more_failed_than_unreadable,
     mostly_ties,
     never_right,
     never_ties,
     only_empty_texts,
     prefers_at_random,
-    rather_failed,
     same_answer,
 )
 from steelyard.datasheet.estimate_index import JudgeEstimates
@@ -48,7 +48,7 @@ BY_SLOT = (
 )
 
 
-class Gravity(IntEnum):
+class Severity(IntEnum):
     BIASED = 1
     """Something beside quality draws the answers."""
     IMPRECISE = 2
@@ -58,7 +58,7 @@ class Gravity(IntEnum):
 @dataclass(frozen=True)
 class Rule:
     title: str
-    gravity: Gravity
+    severity: Severity
     remedy: str
     brings: tuple[str, ...] = ()
     """Titles that are flagged with it and expected of it."""
@@ -107,7 +107,7 @@ UNREADABLE = _READABLE
 FAULTS = (
     Rule(
         titles.POSITION,
-        Gravity.BIASED,
+        Severity.BIASED,
         _BOTH_ORDERS,
         (
             titles.NATURAL_PAIRS,
@@ -121,66 +121,66 @@ FAULTS = (
         instead=_AVERAGE,
     ),
     Rule(
-        titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY), instead=_AVERAGE
+        titles.NATURAL_PAIRS, Severity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY), instead=_AVERAGE
     ),
     Rule(
         titles.ACCURACY,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Use its order and not its scores, or say in the rubric what earns each score, with examples.",
         when=never_right,
     ),
     Rule(
         titles.LENGTH,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",
         (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
     ),
     Rule(
         titles.CUES,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Say in the rubric that what is named does not count, take it out of the texts before they are "
         "judged, and measure again.",
     ),
     Rule(
         titles.LENIENCY,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias.",
         (titles.DARK_CURRENT, titles.ACCURACY),
     ),
     Rule(
         titles.SURFACE,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Ask for a tie unless the rubric decides, and count a preference that is not shown twice as none.",
         (titles.SENSITIVITY, titles.REPEATABILITY),
     ),
     Rule(
         titles.RUNS,
-        Gravity.IMPRECISE,
+        Severity.IMPRECISE,
         "Have it name, for each claim of the agent, the message that bears it out before it scores; give it "
         "less to read at once, or take a stronger model.",
         (titles.ACCURACY,),
     ),
     Rule(
         titles.ROBUSTNESS,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
         (titles.ACCURACY, titles.DARK_CURRENT),
     ),
     Rule(
         titles.REPEATABILITY,
-        Gravity.IMPRECISE,
+        Severity.IMPRECISE,
         _STEADY,
         (titles.DARK_CURRENT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
         instead="Set the temperature to 0, or take a stronger model.",
     ),
     Rule(
         titles.STRATA,
-        Gravity.IMPRECISE,
+        Severity.IMPRECISE,
         "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
     ),
     Rule(
         titles.DARK_CURRENT,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Say in the prompt that a tie is allowed, and show one; or ask in both orders and count a "
         "disagreement as a tie.",
         (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
@@ -190,7 +190,7 @@ FAULTS = (
     ),
     Rule(
         titles.DARK_CURRENT,
-        Gravity.IMPRECISE,
+        Severity.IMPRECISE,
         f"{_BOTH_ORDERS[:-1]}, or take the majority of three calls.",
         (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
         prefers_at_random,
@@ -199,28 +199,28 @@ FAULTS = (
     ),
     Rule(
         titles.DARK_CURRENT,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
         when=only_empty_texts,
     ),
     Rule(
         titles.DARK_CURRENT,
-        Gravity.BIASED,
+        Severity.BIASED,
         "Say in the prompt how to answer where there is nothing to judge, with an example.",
     ),
     Rule(
         titles.SENSITIVITY,
-        Gravity.IMPRECISE,
+        Severity.IMPRECISE,
         "Use it for differences that it sees, or sharpen the rubric or take a stronger model.",
     ),
     Rule(
         titles.ACCURACY,
-        Gravity.IMPRECISE,
+        Severity.IMPRECISE,
         "Sharpen the rubric, or take a stronger model; both show on the same rows.",
     ),
-    Rule(titles.NOISE, Gravity.BIASED, _BOTH_ORDERS),
-    Rule(titles.FAILURES, Gravity.IMPRECISE, _ASK_AGAIN, when=rather_failed),
-    Rule(titles.FAILURES, Gravity.IMPRECISE, _READABLE),
+    Rule(titles.NOISE, Severity.BIASED, _BOTH_ORDERS),
+    Rule(titles.FAILURES, Severity.IMPRECISE, _ASK_AGAIN, when=more_failed_than_unreadable),
+    Rule(titles.FAILURES, Severity.IMPRECISE, _READABLE),
 )
 """Readings that are faults where they are flagged, causes before what they bring; the first that applies to a
-title counts, and where gravity is equal the order here decides."""
+title counts, and where severity is equal the order here decides."""

@@ -37,6 +37,7 @@ from steelyard.metrics.instrument.crossing import TRADEOFF
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 from steelyard.metrics.pairs.length import FILLER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.run.strata import STRATUM_GAP
@@ -62,11 +63,11 @@ def findings_of(
 def _answers(figures: JudgeEstimates, title: str) -> list[Finding]:
     answer = QUESTIONS[title](figures)
     base = [] if answer is None else [Finding(figures.judge, title, *answer)]
-    return [*base, *_elsewhere(figures, title)]
+    return [*base, *_other_protocols(figures, title)]
 
 
-def _elsewhere(figures: JudgeEstimates, title: str) -> Iterator[Finding]:
-    for elsewhere, metric, question in ELSEWHERE.get(title, ()):
+def _other_protocols(figures: JudgeEstimates, title: str) -> Iterator[Finding]:
+    for elsewhere, metric, question in OTHER_PROTOCOLS.get(title, ()):
         for protocol in figures.protocols(metric.id):
             answer = None if protocol == "base" else question(figures, protocol)
             if answer is not None:
@@ -101,47 +102,52 @@ QUESTIONS: dict[str, Callable[[JudgeEstimates], Answer | None]] = {
     titles.FAILURES: failures,
 }
 
-ELSEWHERE: dict[str, Sequence[tuple[str, Metric, Callable[[JudgeEstimates, str], Answer | None]]]] = {
+OTHER_PROTOCOLS: dict[str, Sequence[tuple[str, Metric, Callable[[JudgeEstimates, str], Answer | None]]]] = {
     titles.INSTRUMENT: [(titles.RESOLUTION, RESOLUTION_RATIO, resolution)],
     titles.NATURAL_PAIRS: [(titles.NATURAL_PAIRS, ORDER_CONSISTENCY, natural)],
 }
 """After which question each protocol other than base is asked about: title, metric, answer."""
 
 
+CUE_METRICS = (WORTH.id, CUE_SHIFT.id)
 MOVED = (EXCESS_FLIP.id, INVARIANCE.id)
 """Metrics by which an edit is found to move verdicts."""
 
 
 @dataclass(frozen=True)
-class Behind:
+class ExampleFilter:
     outcome: str
     among: Callable[[StimulusColumns], Mask]
     unlike: str | None = None
-    """ExampleSelector of this outcome belong to another reading."""
+    """Examples of this outcome belong to another reading."""
 
 
 def _natural(shown: StimulusColumns) -> Mask:
     return np.asarray(shown.kind == NATURAL)
 
 
-BEHIND: dict[str, Behind] = {
-    titles.MERIT: Behind(
+EXAMPLE_FILTERS: dict[str, ExampleFilter] = {
+    titles.MERIT: ExampleFilter(
         WRONG, lambda shown: (shown.delta > 0) | shown.original | shown.run | _natural(shown)
     ),
-    titles.DARK_CURRENT: Behind(WRONG, lambda shown: shown.probe == "vacuum"),
-    titles.POSITION: Behind(POSITIONAL, lambda shown: shown.delta == 0),
-    titles.NOISE: Behind(FLIP, lambda shown: shown.paired),
-    titles.SURFACE: Behind(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
-    titles.SENSITIVITY: Behind(WRONG, lambda shown: shown.delta == 1),
-    titles.NATURAL_PAIRS: Behind(POSITIONAL, _natural),
-    titles.ACCURACY: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
-    titles.LENIENCY: Behind(WRONG, lambda shown: shown.original),
-    titles.LENGTH: Behind(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)),
-    titles.CUES: Behind(WRONG, lambda shown: shown.delta > 0),
-    titles.STRATA: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
-    titles.RUNS: Behind(WRONG, lambda shown: shown.run),
-    titles.ROBUSTNESS: Behind(FLIP, lambda shown: ~shown.original & ~shown.paired),
-    titles.REPEATABILITY: Behind(FLIP, lambda shown: shown.original),
+    titles.DARK_CURRENT: ExampleFilter(WRONG, lambda shown: shown.probe == "vacuum"),
+    titles.POSITION: ExampleFilter(POSITIONAL, lambda shown: shown.delta == 0),
+    titles.NOISE: ExampleFilter(FLIP, lambda shown: shown.paired),
+    titles.SURFACE: ExampleFilter(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
+    titles.SENSITIVITY: ExampleFilter(WRONG, lambda shown: shown.delta == 1),
+    titles.NATURAL_PAIRS: ExampleFilter(POSITIONAL, _natural),
+    titles.ACCURACY: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown)),
+    titles.LENIENCY: ExampleFilter(WRONG, lambda shown: shown.original),
+    titles.LENGTH: ExampleFilter(
+        WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)
+    ),
+    titles.CUES: ExampleFilter(
+        WRONG, lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired)
+    ),
+    titles.STRATA: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown)),
+    titles.RUNS: ExampleFilter(WRONG, lambda shown: shown.run),
+    titles.ROBUSTNESS: ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired),
+    titles.REPEATABILITY: ExampleFilter(FLIP, lambda shown: shown.original),
 }
 """By the title of the reading; the others rest on no calls of their own."""
 
@@ -150,7 +156,7 @@ def examples_behind(
     finding: Finding, cases: ExampleSelector, estimates: Iterable[Estimate], limit: int, seed: int
 ) -> list[CallGroup]:
     """At most so many cases behind a finding, most telling first; none for one without calls of its own."""
-    behind = BEHIND.get(finding.title)
+    behind = EXAMPLE_FILTERS.get(finding.title)
     if behind is None:
         return []
     calls = cases.observations
@@ -158,7 +164,7 @@ def examples_behind(
     among = among & ((calls.shown.probe == TRADEOFF) == (finding.title == titles.CUES))
     flagged = [estimate for estimate in estimates if estimate.status == FLAGGED]
     if finding.title == titles.CUES:
-        kinds = {str(estimate.group["cue"]) for estimate in flagged if estimate.metric == WORTH.id}
+        kinds = {str(estimate.group["cue"]) for estimate in flagged if estimate.metric in CUE_METRICS}
         among = among & np.isin(calls.shown.kind, sorted(kinds))
     if finding.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}

@@ -11,7 +11,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, reason, times
 from steelyard.metrics.basis import LARGE_STEPS
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
-from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.merit import LADDER
@@ -152,9 +152,12 @@ def _beside(figures: JudgeEstimates, probe: str, gain: Estimate | None) -> str:
     error = figures.of_probe(probe, MAE.id, protocol="base") if levels else None
     off = f"{figure(error)} levels off, " if defined(error) else ""
     nearer, further = ("nearer", "further off") if levels else ("better", "worse")
-    phrases = {CLEAR: f"{nearer} than {rival(gain)} by", FLAGGED: f"{further} than {rival(gain)} by"}
+    phrases = {
+        CLEAR: f"{nearer} than {best_baseline_name(gain)} by",
+        FLAGGED: f"{further} than {best_baseline_name(gain)} by",
+    }
     beat = "not shown to be nearer than" if levels else "not shown to beat"
-    return f"{off}{phrases.get(gain.status or '', f'{beat} {rival(gain)}:')} {figure(gain)}"
+    return f"{off}{phrases.get(gain.status or '', f'{beat} {best_baseline_name(gain)}:')} {figure(gain)}"
 
 
 def _beyond_chance(kappa: Estimate | None) -> str:

@@ -39,7 +39,7 @@ BEYOND_FULL = (
 ON_LIMIT = "it lies on the limit, so no number of calls would decide"
 FAR = 100_000
 """Calls that nobody makes to tell a figure from its limit."""
-WHENCE = "a larger profile, or {} of your own"
+MORE_DATA_SOURCES = "a larger profile, or {} of your own"
 
 
 def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
@@ -67,12 +67,15 @@ def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str
     single = clusters < 2
     price = pluralize(round_up(calls), "call")
     if not made or estimate.probe == WHOLE_RUN or (single and estimate.probe in BUILT_IN):
-        return f"about {pluralize(round_up(calls), 'more call')} ({WHENCE.format('rows')}) {CHANCE}"
+        return (
+            f"about {pluralize(round_up(calls), 'more call')} ({MORE_DATA_SOURCES.format('rows')}) {CHANCE}"
+        )
     if _built_in(estimate):
         return _in_profiles(estimate, made + calls)
     count = round_up(-(-calls * (estimate.n_units if single else clusters) // made))
     if of_agents or estimate.probe == RUNS:
-        return f"about {pluralize(count, 'more run')} of agents ({WHENCE.format('runs')}; {price}) {CHANCE}"
+        source = MORE_DATA_SOURCES.format("runs")
+        return f"about {pluralize(count, 'more run')} of agents ({source}; {price}) {CHANCE}"
     return f"about {pluralize(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
 
 

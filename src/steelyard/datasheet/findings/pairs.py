@@ -91,7 +91,7 @@ def noise(figures: JudgeEstimates) -> Answer | None:
     return (
         excess.status or "measured",
         f"{phrase}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
-        f"{more_calls(excess)}; whether one slot gains is told under Position",
+        f"{more_calls(excess)}; see Position for whether one slot gains",
     )
 
 

@@ -64,7 +64,7 @@ def render(datasheet: Datasheet) -> str:
         *_remedies(summary),
         *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
-        *_together(summary),
+        *_multi_judge_tables(summary),
         *_instruments(sheet),
         *_notes(summary),
         *_methods(sheet),
@@ -263,7 +263,7 @@ def _baselines(summary: Summary) -> Iterator[str]:
     yield table(header, [_row(summary, row, summary.baselines) for row in summary.headlines])
 
 
-def _together(summary: Summary) -> Iterator[str]:
+def _multi_judge_tables(summary: Summary) -> Iterator[str]:
     tables = multi_judge_tables(summary)
     if tables or single_judge_note(summary):
         yield f"## {MULTI_JUDGE_TITLE}"

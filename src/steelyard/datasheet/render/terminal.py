@@ -52,7 +52,7 @@ class _TerminalReport(Opening):
         self._sentences()
         self._authored()
         self._baselines()
-        self._together()
+        self._multi_judge_tables()
         self._legend()
 
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
@@ -156,7 +156,7 @@ class _TerminalReport(Opening):
                 table.add_row(name, *(Text(cell.plain, "dim") for cell in cells))
             self.console.print(table)
 
-    def _together(self) -> None:
+    def _multi_judge_tables(self) -> None:
         for shown in multi_judge_tables(self.summary, short=True):
             self.console.print()
             self.line(shown.title, "bold")
@@ -182,7 +182,7 @@ class _TerminalReport(Opening):
             named = (f"{plain} ({term})" for plain, term in self.terms.items())
             self.line(f"Terms: {', '.join(named)}.", "dim")
         self.line("value [95 % interval] count/total · ! flagged · ? inconclusive", "dim")
-        self.line("deff: design effect, by how much clusters inflate the variance", "dim")
+        self.line("deff: design effect, the factor by which clusters change the variance", "dim")
 
 
 def _packed(parts: Iterable[Text], width: int) -> Text:

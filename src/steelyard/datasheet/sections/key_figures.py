@@ -127,7 +127,7 @@ def key_figures(summary: Summary, judge: str) -> list[KeyFigure]:
     """Merit first, then what is beyond its limit, then what is undecided; in reading order."""
     every = _candidates(summary, judge)
     merit = [each for each in every if each.estimate.metric == MERIT.id]
-    others = sorted((each for each in every if each not in merit), key=_gravity)
+    others = sorted((each for each in every if each not in merit), key=_severity)
     chosen = [*merit[:2], *others][:MOST]
     return [*merit[:2], *(each for each in every if each in chosen and each not in merit)]
 
@@ -162,7 +162,7 @@ def _address(figure: KeyFigure) -> tuple[str, str]:
     return figure.estimate.probe, figure.estimate.metric
 
 
-def _gravity(figure: KeyFigure) -> int:
+def _severity(figure: KeyFigure) -> int:
     """Flagged figures and how often the judge is right first, then what is undecided; lost calls last."""
     status, metric = figure.estimate.status or CLEAR, figure.estimate.metric
     if status == FLAGGED or metric in _HOW_RIGHT:
@@ -181,7 +181,7 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
             continue
         place = f"{estimate.probe} {estimate.metric}" if estimate.metric == MERIT.id else estimate.metric
         known = chosen.get(place)
-        if known is None or _graver(estimate, known):
+        if known is None or _more_severe(estimate, known):
             chosen[place] = estimate
     rates = [chosen.get(metric) for metric in _LOST]
     if all(rate is not None and not rate.numerator for rate in rates):
@@ -193,16 +193,16 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
     ]
 
 
-def _graver(estimate: Estimate, known: Estimate) -> bool:
+def _more_severe(estimate: Estimate, known: Estimate) -> bool:
     """A pooled figure comes before its parts; of figures of several probes or cues the worst is shown."""
     if "cue" in estimate.group and "cue" in known.group:
-        return _cue_gravity(estimate) < _cue_gravity(known)
+        return _cue_severity(estimate) < _cue_severity(known)
     if estimate.probe == known.probe:
         return len(estimate.group) < len(known.group)
     return _GRAVITY.index(estimate.status or CLEAR) < _GRAVITY.index(known.status or CLEAR)
 
 
-def _cue_gravity(estimate: Estimate) -> tuple[int, float]:
+def _cue_severity(estimate: Estimate) -> tuple[int, float]:
     return _GRAVITY.index(estimate.status or CLEAR), -abs(estimate.value or 0.0)
 
 

@@ -165,7 +165,7 @@ IN_WORDS = {
 }
 
 
-def rival(gain: Estimate) -> str:
+def best_baseline_name(gain: Estimate) -> str:
     return "the best rule that reads nothing" if gain.rival is None else IN_WORDS.get(gain.rival, gain.rival)
 
 

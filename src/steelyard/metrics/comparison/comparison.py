@@ -68,7 +68,7 @@ class Comparison:
     """What its own test would have shown, before it is corrected."""
 
     @property
-    def said(self) -> str:
+    def conclusion_text(self) -> str:
         if self.differs:
             return {WITHIN: "differ, within the margin", BEYOND: "differ by more than the margin"}.get(
                 self.against_margin or "", "differ"

@@ -71,7 +71,7 @@ def reaches(
     ends, opened = _search(patterns, best, chart, held, up, np.repeat(targets.ravel(), 2))
     ends, opened = ends.reshape(len(which), -1), opened.reshape(len(which), -1)
     natural = [bool(NATURAL[name]) and chart is PLAIN for name in which]
-    return [_reach(*parts) for parts in zip(natural, ends, opened, strict=True)]
+    return [_open_limits(*parts) for parts in zip(natural, ends, opened, strict=True)]
 
 
 def held_at(
@@ -101,7 +101,7 @@ def held_at(
     return fit(patterns, weights, shifts, held, 1e-5, 80, chart, goal).take(again)
 
 
-def _reach(natural: bool, ends: Floats, opened: Mask) -> ProfileLimits:
+def _open_limits(natural: bool, ends: Floats, opened: Mask) -> ProfileLimits:
     """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
 
     def end(place: int) -> float | None:

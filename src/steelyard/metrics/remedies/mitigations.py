@@ -17,7 +17,13 @@ from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.remedies.jury_selection import JURY, NEEDS, SIZE, choose_jury_of_three, jury_of
-from steelyard.metrics.remedies.targets import Change, TargetFigure, change, once, target_figures
+from steelyard.metrics.remedies.targets import (
+    Change,
+    TargetFigure,
+    change,
+    count_mirrored_once,
+    target_figures,
+)
 from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import POSITIVE
@@ -245,7 +251,9 @@ def _mitigated_figures(
         rows = figure.columns(after)
         if figure.units(rows) > MOST * figure.units(figure.columns(base)):
             context = _context(judge, figure.probe, figure.group, remedy.id, seed)
-            estimate = figure.estimate(context, once(rows, figure) if remedy.symmetric else rows)
+            estimate = figure.estimate(
+                context, count_mirrored_once(rows, figure) if remedy.symmetric else rows
+            )
             figures.append(MitigatedFigure(estimate, change(figure, base, spread, before)))
     return figures
 

@@ -72,7 +72,7 @@ def target_figures(seen: Observations) -> Iterator[TargetFigure]:
     return (figure for figure in every if len(figure.columns(seen)))
 
 
-def once(pairs: Pairs, figure: TargetFigure) -> Pairs:
+def count_mirrored_once(pairs: Pairs, figure: TargetFigure) -> Pairs:
     """The same pairs, where both orders have one verdict by construction: it counts once among calls."""
     if not figure.share:
         return replace(pairs, mirrored=True)

@@ -24,7 +24,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.invariance import compare_items, unmoved
+from steelyard.metrics.scores.invariance import compare_items, same_verdict_expected
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
@@ -69,7 +69,7 @@ def accuracy_column(scores: Scores) -> ShareColumn:
 
 def invariance_column(scores: Scores) -> ShareColumn:
     """Comparisons with the unchanged item that give the same verdict, item by item."""
-    compared = compare_items(unmoved(scores, keep_label=True))
+    compared = compare_items(same_verdict_expected(scores, keep_label=True))
     cluster = np.zeros(len(scores.items), dtype=np.int64)
     cluster[scores.item] = scores.cluster
     made = compared.made > 0

@@ -67,7 +67,7 @@ class Comparisons:
     unit: Ints
 
 
-def unmoved(scores: Scores, *, keep_label: bool) -> Scores:
+def same_verdict_expected(scores: Scores, *, keep_label: bool) -> Scores:
     """The unchanged items, and the edits that ask for the same verdict.
 
     These are edits without an expected verdict and, of probes that `keep_label`, those that expect the label
@@ -98,11 +98,11 @@ def compare_items(scores: Scores) -> Comparisons:
 def invariance_estimates(
     context: EstimateContext, scores: Scores, *, keep_label: bool = True
 ) -> list[Estimate]:
-    """`invariance` and `excess_flip` of the edits that keep the label, see `unmoved`.
+    """`invariance` and `excess_flip` of the edits that keep the label, see `same_verdict_expected`.
 
     Nothing where no edit does, or where the probe compares with no unchanged item.
     """
-    kept = unmoved(scores, keep_label=keep_label)
+    kept = same_verdict_expected(scores, keep_label=keep_label)
     if np.all(kept.original) or not np.any(kept.original):
         return []
     comparisons = compare_items(kept)

@@ -24,9 +24,9 @@ from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.leniency import item_means
 from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.stats.cluster_mean import left_out, left_out_error, without_spread
+from steelyard.metrics.stats.cluster_mean import clustered_t_p, left_out, left_out_error
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.distributions import t_probability, t_quantile
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.sample_size import POWER, smallest_sufficient
 
@@ -167,9 +167,7 @@ class Halves:
         return columns
 
     def _t_p(self) -> float:
-        if self.error <= _ROUNDING:
-            return without_spread(self.value, self.clusters)
-        return 2 * t_probability(-abs(self.value) / self.error, self.clusters - 1)
+        return clustered_t_p(self.value, self.error, self.clusters)
 
     def _permutation_p(self, seed: int) -> float:
         generator = np.random.default_rng(seed)

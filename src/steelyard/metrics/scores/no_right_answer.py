@@ -12,7 +12,7 @@ from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateCo
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join, sampling_notes
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.probe import probe_scores, untold
+from steelyard.metrics.scores.probe import probe_scores, undefined_without_texts
 from steelyard.metrics.scores.repeats import (
     FLEISS_KAPPA,
     FLIP_RATE,
@@ -114,7 +114,7 @@ METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABL
 def border_estimates(context: EstimateContext, observations: Iterable[Observation]) -> list[Estimate]:
     scores = probe_scores(context.probe, context.protocol, observations)
     if not len(scores):
-        return untold(context, SELF_AGREEMENT)
+        return undefined_without_texts(context, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)
     agreement, *others = stability(context, border)
     compared = len(plain) and np.any(border.readable)

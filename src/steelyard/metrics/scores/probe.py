@@ -35,7 +35,7 @@ from steelyard.metrics.scores.invariance import (
     compare_items,
     invariance,
     invariance_estimates,
-    unmoved,
+    same_verdict_expected,
 )
 from steelyard.metrics.scores.repeats import (
     FLEISS_KAPPA,
@@ -123,7 +123,7 @@ def pointwise_estimates(
     """
     scores = probe_scores(context.probe, context.protocol, observations, unchanged=unchanged)
     if not unchanged and not len(scores):
-        return untold(context, ACCURACY)
+        return undefined_without_texts(context, ACCURACY)
     edits = scores.where(~scores.original)
     subject = edits if len(edits) else scores
     plain = scores.where(scores.original)
@@ -146,7 +146,7 @@ def pointwise_estimates(
     ]
 
 
-def untold(context: EstimateContext, metric: Metric) -> list[Estimate]:
+def undefined_without_texts(context: EstimateContext, metric: Metric) -> list[Estimate]:
     return [context.undefined(name, NO_TEXTS) for name in (metric, UNREADABLE_RATE, FAILED_RATE)]
 
 
@@ -191,7 +191,7 @@ def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) 
         here = context.for_subgroup(level=step(float(strength)))
         edits = scores.strength == strength
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
-        kept = unmoved(scores.where(scores.original | edits), keep_label=keep_label)
+        kept = same_verdict_expected(scores.where(scores.original | edits), keep_label=keep_label)
         if np.any(kept.original) and np.any(~kept.original):
             same.append(invariance(here, compare_items(kept)))
     return right + same

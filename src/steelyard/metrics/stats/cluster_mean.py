@@ -125,7 +125,7 @@ class ClusterMean:
     def p(self) -> float:
         """Two-sided p of a mean of zero: by t, or by flipping signs where units do not differ."""
         if self.even:
-            return without_spread(self.mean, self.units)
+            return _sign_flip_p(self.mean, self.units)
         return 2 * t_probability(-abs(self.mean) / self.error, self.units - 1)
 
     @property
@@ -134,8 +134,14 @@ class ClusterMean:
         return None if self.even else detectable_errors(self.units - 1) * self.error
 
 
-def without_spread(value: float, units: int) -> float:
-    """Two-sided p of no effect where all units show the same one: by flipping their signs."""
+def clustered_t_p(value: float, error: float, units: int) -> float:
+    """Two-sided p of no effect: by t, or by flipping signs where all units show the same effect."""
+    if error <= _ROUNDING:
+        return _sign_flip_p(value, units)
+    return 2 * t_probability(-abs(value) / error, units - 1)
+
+
+def _sign_flip_p(value: float, units: int) -> float:
     return float(2.0 ** (1 - units)) if abs(value) > _ROUNDING else 1.0
 
 

@@ -18,9 +18,9 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.stats.cluster_mean import ClusterMean, left_out, left_out_error, without_spread
+from steelyard.metrics.stats.cluster_mean import ClusterMean, clustered_t_p, left_out, left_out_error
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.distributions import t_probability, t_quantile
+from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import Span, clipped, score
 from steelyard.metrics.stats.sample_size import ALPHA, POWER, detectable_errors, smallest_sufficient
 from steelyard.metrics.stats.significance import barnard
@@ -98,10 +98,10 @@ class DirectionalBias:
         if not np.any(np.abs(self.distance) > _ROUNDING):
             return 1.0
         if self.units > _MANY_UNITS:
-            return self._student()
+            return self._t_p()
         few = self.units <= _FEW_UNITS and bool(np.all((self.answer == 0) | (self.answer == 1)))
         exact = self._exact() if few else self._dealt(seed)
-        return max(exact, self._student()) if self.clusters < self.units else exact
+        return max(exact, self._t_p()) if self.clusters < self.units else exact
 
     @property
     def distance(self) -> Floats:
@@ -188,10 +188,8 @@ class DirectionalBias:
         size = mean.effective_size(share * (1 - share)) * clusters / self.clusters
         return share, score(share, size, t_quantile(probability, max(1, clusters - 1)))
 
-    def _student(self) -> float:
-        if self.error <= _ROUNDING:
-            return without_spread(self.value, self.clusters)
-        return 2 * t_probability(-abs(self.value) / self.error, self.clusters - 1)
+    def _t_p(self) -> float:
+        return clustered_t_p(self.value, self.error, self.clusters)
 
     def _exact(self) -> float:
         ups, downs, evens = (

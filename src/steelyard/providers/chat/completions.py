@@ -158,7 +158,7 @@ _UNKNOWN_URL = re.compile("unexpected endpoint or method", re.I)
 class ChatCompletions(HttpProvider):
     server: ClassVar[ServerDefaults] = OPENAI
     info: ClassVar[ProviderInfo] = ProviderInfo(options=ThinkingOptions, thinking_tokens=thinking_tokens)
-    protocol = "chat-completions"
+    body_format = "chat-completions"
     fields = FIELDS
 
     def request_url(self) -> URL:

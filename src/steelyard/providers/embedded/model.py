@@ -42,7 +42,7 @@ class TransformerLayer:
 
 
 @dataclass(frozen=True)
-class Past:
+class KvCache:
     """Keys and values of the tokens a layer has read, as (shared head, token, size)."""
 
     keys: Array
@@ -50,7 +50,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Places:
+class RotaryPositions:
     cosine: Array
     """Of each place's rotary angles."""
     sine: Array
@@ -58,7 +58,7 @@ class Places:
     """(token, any token so far): true where the second comes later and must not be seen."""
 
     @classmethod
-    def after(cls, before: int, count: int, shape: Shape) -> Places:
+    def after(cls, before: int, count: int, shape: Shape) -> RotaryPositions:
         places = np.arange(before, before + count)[:, None]
         speeds = shape.rope_base ** (-np.arange(0, shape.head_size, 2) / shape.head_size)
         angles = places * speeds
@@ -67,12 +67,12 @@ class Places:
 
 
 def run_layer(
-    layer: TransformerLayer, shape: Shape, stream: Array, places: Places, past: Past | None
-) -> tuple[Array, Past]:
+    layer: TransformerLayer, shape: Shape, stream: Array, places: RotaryPositions, past: KvCache | None
+) -> tuple[Array, KvCache]:
     mixed = normed(stream, layer.attention_norm, shape.epsilon) @ layer.query_key_value.T
     heads = mixed.reshape(len(stream), -1, shape.head_size).transpose(1, 0, 2)
     query, key, value = np.split(heads, [shape.heads, shape.heads + shape.shared_heads])
-    context = _joined(past, Past(_rotated(key, places), value))
+    context = _joined(past, KvCache(_rotated(key, places), value))
     stream = stream + _attention(_rotated(query, places), context, places) @ layer.attention_out.T
     return stream + _mlp(layer, normed(stream, layer.mlp_norm, shape.epsilon)), context
 
@@ -87,16 +87,16 @@ def log_softmax(logits: Array) -> Array:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
-def _joined(past: Past | None, present: Past) -> Past:
+def _joined(past: KvCache | None, present: KvCache) -> KvCache:
     if past is None:
         return present
-    return Past(
+    return KvCache(
         np.concatenate([past.keys, present.keys], axis=1),
         np.concatenate([past.values, present.values], axis=1),
     )
 
 
-def _attention(query: Array, read: Past, places: Places) -> Array:
+def _attention(query: Array, read: KvCache, places: RotaryPositions) -> Array:
     heads, count, size = query.shape
     shared, total, _ = read.keys.shape
     scores = query.reshape(shared, -1, size) @ read.keys.transpose(0, 2, 1) * np.float32(size**-0.5)
@@ -107,7 +107,7 @@ def _attention(query: Array, read: Past, places: Places) -> Array:
     return np.asarray(seen.transpose(1, 0, 2).reshape(count, -1))
 
 
-def _rotated(heads: Array, places: Places) -> Array:
+def _rotated(heads: Array, places: RotaryPositions) -> Array:
     """Rotary position embedding on neighbouring pairs, as GGUF files of the Llama type order them."""
     even, odd = heads[..., 0::2], heads[..., 1::2]
     pairs = [even * places.cosine - odd * places.sine, even * places.sine + odd * places.cosine]
@@ -122,7 +122,7 @@ def _mlp(layer: TransformerLayer, stream: Array) -> Array:
 
 Stage: TypeAlias = tuple[int, ...]
 """Tokens that are read together."""
-Memory: TypeAlias = tuple[Past, ...]
+Memory: TypeAlias = tuple[KvCache, ...]
 """What each layer keeps of the tokens read so far."""
 
 _LOGIT_ROWS = 128
@@ -157,7 +157,7 @@ class LanguageModel:
 
     def read(self, tokens: Stage, before: Memory = ()) -> tuple[Array, Memory]:
         stream = self._embedding[np.asarray(tokens)]
-        places = Places.after(length(before), len(tokens), self.shape)
+        places = RotaryPositions.after(length(before), len(tokens), self.shape)
         memory = []
         for number, layer in enumerate(self._layers):
             past = before[number] if before else None

@@ -61,11 +61,11 @@ class HttpResponse:
 
 
 class HttpClient:
-    def __init__(self, endpoint: Endpoint, where: str, protocol: str) -> None:
-        """`where` begins every message; `protocol` names what a body should have been."""
+    def __init__(self, endpoint: Endpoint, where: str, body_format: str) -> None:
+        """`where` begins every message; `body_format` names what a body should have been."""
         self.endpoint = endpoint
         self.where = where
-        self._protocol = protocol
+        self._body_format = body_format
         self._redactor = Redactor()
         self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
         self._headers: Mapping[str, str] | None = None
@@ -215,7 +215,7 @@ class HttpClient:
     def malformed_response(self, finding: str) -> TransientError:
         return TransientError(
             "garbled_reply",
-            f"{self.where}: found {finding}, expected a {self._protocol} JSON object; try again.",
+            f"{self.where}: found {finding}, expected a {self._body_format} JSON object; try again.",
         )
 
     def _check_encoding(self, encoding: str) -> None:

@@ -33,7 +33,7 @@ UNKNOWN_ROOM = ROOM["medium"]
 class HttpProvider(ABC):
     info: ClassVar[ProviderInfo]
     server: ClassVar[ServerDefaults]
-    protocol: ClassVar[str]
+    body_format: ClassVar[str]
     fields: ClassVar[tuple[RequestField, ...]]
     temperature_with_thinking: ClassVar[bool] = True
 
@@ -47,7 +47,9 @@ class HttpProvider(ABC):
             )
         self.judge = judge
         endpoint = Endpoint.for_judge(judge, self.server_for(judge))
-        self.client = HttpClient(endpoint, f"judge {judge.address} at {endpoint.display_url}", self.protocol)
+        self.client = HttpClient(
+            endpoint, f"judge {judge.address} at {endpoint.display_url}", self.body_format
+        )
         self._thinking_tokens = thinking_tokens(judge.model, judge.options)
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""

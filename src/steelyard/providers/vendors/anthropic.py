@@ -55,7 +55,7 @@ class AnthropicOptions(ThinkingOptions):
 
 class Anthropic(HttpProvider):
     server = ANTHROPIC
-    protocol = "messages"
+    body_format = "messages"
     temperature_with_thinking = False
     info = ProviderInfo(
         options=AnthropicOptions,

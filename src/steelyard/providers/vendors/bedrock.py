@@ -118,7 +118,7 @@ class BedrockOptions(ThinkingOptions):
 
 
 class Bedrock(HttpProvider):
-    protocol = "Converse"
+    body_format = "Converse"
     temperature_with_thinking = False
     info = ProviderInfo(
         options=BedrockOptions,

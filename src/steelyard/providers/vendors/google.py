@@ -49,7 +49,7 @@ class GoogleOptions(ThinkingOptions):
 
 class Google(HttpProvider):
     server = GOOGLE
-    protocol = "generateContent"
+    body_format = "generateContent"
     info = ProviderInfo(
         options=GoogleOptions,
         thinking_tokens=thinking_tokens,

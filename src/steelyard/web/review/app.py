@@ -107,7 +107,7 @@ class ReviewPages:
         )
 
     def templates(self, request: Request) -> Response:
-        return page(request, "review_templates.html.j2", templates=self.session.log.noted(TEMPLATES) or {})
+        return page(request, "review_templates.html.j2", templates=self.session.log.get_meta(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
         del request

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import inf
 from statistics import fmean
 
 from steelyard.datasheet.render.html.drawing.svg import Box
@@ -43,12 +45,24 @@ def place_labels(
     frame = Box(0, -LINE, width + 12, height + 4)
     labels: list[PlacedLabel] = []
     for x, y, text in points:
-        options = list(_candidates(x, y, text, radius))
-        best = min(range(len(options)), key=lambda n: (_cost(options[n][1], taken, frame), n))
-        label, box = options[best]
+        label, box = _best(_candidates(x, y, text, radius), taken, frame)
         taken += [box, box, box]
         labels.append(label)
     return labels
+
+
+def _best(
+    candidates: Iterator[tuple[PlacedLabel, Box]], taken: Sequence[Box], frame: Box
+) -> tuple[PlacedLabel, Box]:
+    """The first of those that cover least; one that covers nothing ends the search."""
+    best, least = next(candidates), inf
+    for candidate in chain([best], candidates):
+        cost = _cost(candidate[1], taken, frame)
+        if cost < least:
+            best, least = candidate, cost
+        if not least:
+            break
+    return best
 
 
 def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
