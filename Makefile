@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # Tests start the program hundreds of times: let Python keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test calibrate check format docs pictures setup clean
+.PHONY: demo test test-frameworks calibrate check format docs pictures setup clean
 
 setup: $(READY_DEV)
 
@@ -29,6 +29,25 @@ demo: $(READY)
 
 test: check
 	$(BIN)/python -m pytest
+
+# One environment for each framework: their pins exclude each other.
+FRAMEWORKS := autoevals deepeval inspect mlflow openevals phoenix ragas
+FRAMEWORK_BIN = .venv-frameworks/$*/bin
+requirements-autoevals := autoevals openai
+requirements-deepeval := deepeval
+requirements-inspect := inspect-ai openai
+requirements-mlflow := mlflow openai
+requirements-openevals := openevals langchain-openai
+requirements-phoenix := arize-phoenix-evals openai
+requirements-ragas := ragas 'langchain-community<0.4'
+
+test-frameworks: $(FRAMEWORKS:%=.venv-frameworks/%.json)
+	PYTHONPATH=src:tests .venv-frameworks/autoevals/bin/python benchmarks/frameworks/run.py --table $^
+
+.venv-frameworks/%.json: $(wildcard src/steelyard/providers/function/*.py src/steelyard/providers/function/*/*.py)
+	@test -d .venv-frameworks/$* || $(PYTHON) -m venv .venv-frameworks/$*
+	@$(FRAMEWORK_BIN)/python -m pip install --quiet --disable-pip-version-check . $(requirements-$*)
+	PYTHONPATH=src:tests $(FRAMEWORK_BIN)/python benchmarks/frameworks/run.py $* $@ --json
 
 calibrate: $(READY_DEV)
 	$(BIN)/python -m pytest -m calibrate

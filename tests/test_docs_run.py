@@ -50,6 +50,7 @@ NOT_TRIED = {
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
     ("docs/guides/quickstart.md", "~/.bashrc"): "lines of shells' own files; test_completion has a bash",
     ("docs/guides/use-a-cluster.md", "head$"): "several machines; tests/test_ray_engine.py has two nodes",
+    ("docs/guides/frameworks.md", "steelyard measure"): "benchmarks/frameworks measures the judges of each",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
     ("docs/guides/teach-with-planted-judges.md", "X = s ·"): "a model, in symbols",
     (

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import threading
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from textwrap import dedent
@@ -24,11 +25,11 @@ from steelyard.errors import (
     UnknownNameError,
     UsageError,
 )
+from steelyard.providers.function.code_hash import code_hash
 from steelyard.providers.function.python_function import (
     PythonFunction,
     address_of,
     asked_of_a_function,
-    code_hash,
     function_at,
 )
 from steelyard.runner.limits import RunLimits
@@ -188,7 +189,9 @@ def test_an_async_function_and_one_that_returns_an_awaitable_are_awaited() -> No
 
 def test_a_reply_passes_as_it_is_with_its_tokens() -> None:
     reply = Reply("1", usage=Usage(10, 2), served_model="m")
-    assert ask(lambda request, first, second: reply) is reply
+    told = ask(lambda request, first, second: reply)
+    assert replace(told, latency_ms=0.0) == reply
+    assert told.latency_ms > 0
 
 
 def raising(error: BaseException) -> object:
@@ -218,14 +221,26 @@ def test_what_a_function_raises_is_a_failure_of_the_call(
     assert failure.value.reason == reason
 
 
-def test_an_answer_that_is_neither_text_nor_number_is_a_failure() -> None:
-    with pytest.raises(PermanentError, match="the function returned dict") as failure:
-        ask(lambda request, first, second: {"winner": "1"})
-    assert failure.value.reason == "returned dict instead of text or a number"
+@pytest.mark.parametrize(
+    ("answer", "text", "finish"),
+    [
+        ({"winner": "1"}, "returned {'winner': '1'} (dict), expected text or a number", "unreadable"),
+        (steelyard.Unreadable("the model declined"), "the model declined", "unreadable"),
+        (float("nan"), "nan", "off_scale"),
+        (float("-inf"), "-inf", "off_scale"),
+    ],
+)
+def test_an_answer_that_is_no_verdict_is_unreadable_and_shown(answer: object, text: str, finish: str) -> None:
+    reply = ask(lambda request, first, second: answer)
+    assert reply.finish == finish
+    assert reply.text.startswith(text)
 
 
 def test_a_function_that_fails_every_call_has_no_figure(here: Path) -> None:
-    with pytest.raises(RunError, match="no readable verdict in 12 calls \\(raised KeyError: 12\\)"):
+    stopped = (
+        r"stopped after 8 calls under protocol base, which all failed; the last: .* raised KeyError: 'x'"
+    )
+    with pytest.raises(RunError, match=stopped):
         steelyard.measure({"model": raising(KeyError("x")), "name": "broken"}, probes=["vacuum"], out="run")
     sheet = Path("run/datasheet.json")
     assert not sheet.exists() or all(
@@ -474,7 +489,7 @@ def test_a_function_that_returns_something_else_is_told_what_it_returned(here: P
     def wrong(request: str, first: str, second: str) -> dict[str, str]:
         return {"winner": "1"}
 
-    message = r"returned dict instead of text or a number: 12\), no figure defined; .* correct the judge"
+    message = r"stopped after 8 replies .*\(no answer 8\); replied 'returned \{'winner': '1'\} \(dict\).*"
     with pytest.raises(SteelyardError, match=message):
         steelyard.measure(wrong, probes=["vacuum"])
 

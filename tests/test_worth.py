@@ -13,13 +13,12 @@ from calibration.worth import WEAK as WEAKER
 from planted_pairs import CUE, STANDARD, simulate, simulate_cue
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.instrument.crossing import CROSSING, TOO_LITTLE, crossing, crossing_limits
+from steelyard.metrics.instrument.crossing import CROSSING, TOO_LITTLE, crossing, crossing_limits, line_limits
 from steelyard.metrics.instrument.estimates import ALIKE
 from steelyard.metrics.instrument.likelihood import pattern_scores, rows_of
 from steelyard.metrics.instrument.worth import CueModel, PositionModel
 from steelyard.metrics.instrument.worth_estimates import (
     BLIND,
-    DISAGREE,
     FAULT,
     WORTH,
     compared,
@@ -136,7 +135,7 @@ def figure(metric, value, low, high, censored=None):
 
 def test_the_note_tells_where_the_two_ways_disagree():
     worth = figure(WORTH, 1.0, 0.6, 1.4)
-    assert DISAGREE in compared(worth, figure(CROSSING, 2.0, 1.6, 2.4)).note
+    assert compared(worth, figure(CROSSING, 2.0, 1.6, 2.4)).crossing == 2.0
     assert compared(worth, figure(CROSSING, 1.3, 1.2, 1.5)) == worth
     assert compared(worth, figure(CROSSING, 2.0, None, 2.4)) == worth
     assert compared(figure(WORTH, -1.0, -1.4, -0.6), figure(CROSSING, 0.0, None, 0.2, "left")).note is None
@@ -196,7 +195,7 @@ def test_limits_of_a_crossing_point_are_where_the_preference_may_be_even():
     table = np.zeros((20, 2, 2))
     table[:10, 1, 0] = table[10:, 1, 1] = 1
     table[:1, 0, 0] = table[10:19, 0, 1] = 1
-    low, high = crossing_limits(np.array([0.0, 1.0]), table)
+    low, high = line_limits(np.array([0.0, 1.0]), table)
     places = np.linspace(0, 1, 51)
     error = np.sqrt(0.95 * 0.9 / 81 * ((1 - places) ** 2 + places**2))
     even = places[np.abs(places * 0.8 - 0.4) <= 2.093 * error]
@@ -252,3 +251,15 @@ def test_families_of_cues_over_clusters_that_differ(planted, worth):
     assert min(tally.coverage, tally.crossing_coverage) >= 0.93
     if worth <= FAULT:
         assert tally.flagged <= 0.05
+
+
+@pytest.mark.parametrize("worth", [0.25, 0.8, 2.4])
+def test_crossing_points_of_very_steep_judges_cover_the_whole_step(worth):
+    steep = Parameters(resolution=12, position_bias=0.4)
+    assert count_crossings(steep, worth, range(30)).crossing_coverage >= 0.93
+
+
+def test_limits_between_two_neighbouring_steps_are_these_steps():
+    # Every cluster turns between steps 1 and 2: where, nobody knows.
+    table = np.tile(np.array([[0.0, 0.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]), (8, 1, 1))
+    assert crossing_limits(np.array([0.0, 1.0, 2.0, 3.0]), table) == (1.0, 2.0)

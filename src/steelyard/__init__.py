@@ -16,7 +16,7 @@ from steelyard.version import __version__
 if TYPE_CHECKING:
     from steelyard.api import compare, gate, load, measure, plan, report
     from steelyard.datasheet.datasheet import Datasheet
-    from steelyard.errors import SteelyardError
+    from steelyard.errors import SteelyardError, Unreadable
     from steelyard.inspect_logs.scorer import inspect_scorer
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.probes.probe import Design, Probe, Showing
@@ -42,6 +42,7 @@ __all__ = [
     "Showing",
     "SteelyardError",
     "Stimulus",
+    "Unreadable",
     "__version__",
     "compare",
     "gate",
@@ -55,7 +56,7 @@ __all__ = [
 _HOMES = {
     "steelyard.api": ("compare", "gate", "load", "measure", "plan", "report"),
     "steelyard.datasheet.datasheet": ("Datasheet",),
-    "steelyard.errors": ("SteelyardError",),
+    "steelyard.errors": ("SteelyardError", "Unreadable"),
     "steelyard.inspect_logs.scorer": ("inspect_scorer",),
     "steelyard.metrics.estimate": ("Estimate", "Interval"),
     "steelyard.probes.probe": ("Design", "Probe", "Showing"),

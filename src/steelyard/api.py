@@ -22,6 +22,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
+from steelyard.providers.function.frameworks.known_frameworks import adapter_for
 from steelyard.providers.function.python_function import judge_model
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import RunFolder
@@ -205,8 +206,8 @@ def _judge_spec(judge: JudgeLike) -> str | dict[str, Any]:
         body["of"] = _judge_spec(body["of"])
     if isinstance(body.get("jury"), (list, tuple)):
         body["jury"] = [_judge_spec(member) for member in body["jury"]]
-    function = body.get("model")
-    if not callable(function):
+    function: Any = body.get("model")
+    if not callable(function) and adapter_for(function) is None:
         if isinstance(judge, Mapping):
             return body
         kind = type(judge).__name__

@@ -14,6 +14,7 @@
     │   ├── PreflightError        the first replies of a judge cannot be parsed
     │   ├── InterruptedRunError   Ctrl-C
     │   └── StoreError            the run file cannot be read or written
+    ├── UnreadableError       a Python judge came to no verdict; public as `steelyard.Unreadable`
     ├── CertificateError      exit 3: a certificate has expired or does not fit
     └── CallError             one call failed; the runner decides what becomes of it
         ├── TransientError        worth another try (429, 5xx, timeout, dropped connection)
@@ -89,6 +90,19 @@ class CertificateError(SteelyardError):
     """A certificate has expired, or does not speak for the judge at hand."""
 
     exit_code = 3
+
+
+class UnreadableError(SteelyardError):
+    """The judge replied, and its reply holds no verdict: for a Python judge to raise or return."""
+
+    def __init__(self, why: str = "", finish: str = "unreadable") -> None:
+        super().__init__(why)
+        self.finish = finish
+        """How the reply ended, as in `Reply.finish`."""
+
+
+Unreadable = UnreadableError
+"""The name that people write."""
 
 
 class CallError(SteelyardError):

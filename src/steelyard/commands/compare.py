@@ -22,8 +22,8 @@ from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.instrument.crossing import TRADEOFF
-from steelyard.metrics.instrument.worth_estimates import worth_estimates
 from steelyard.probes.probe_metadata import metrics_of, reading_order
+from steelyard.probes.tradeoff import cue_estimates
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunCoverage, RunRecord
@@ -179,7 +179,7 @@ def _worths(
         here = rows.filter(protocol="base", stimuli=np.isin(names, sorted(shared)))
         if not len(here.filter(TRADEOFF)):
             return []
-        sides.append(worth_estimates(EstimateContext.for_protocol("", TRADEOFF, "base", 0), here))
+        sides.append(cue_estimates(EstimateContext.for_protocol("", TRADEOFF, "base", 0), here))
     return compare_worths(*sides)
 
 

@@ -1,12 +1,14 @@
-"""A thread that does not keep the program from ending, awaited from an event loop."""
+"""Daemon threads, which do not keep the program from ending: one per piece of work, and one event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TypeVar
+from contextvars import copy_context
+from functools import cache
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -15,6 +17,7 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
     """What the work returns or raises; whoever stops waiting leaves the thread to itself."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
+    context = copy_context()
 
     def settle(result: Result | None, error: Exception | None) -> None:
         if future.done():  # nobody waits any longer
@@ -28,7 +31,7 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
         result: Result | None = None
         error: Exception | None = None
         try:
-            result = work()
+            result = context.run(work)
         except Exception as raised:
             # A future takes no StopIteration.
             error = RuntimeError(repr(raised)) if isinstance(raised, StopIteration) else raised
@@ -39,3 +42,18 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return await future
+
+
+async def run_in_lasting_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """What a coroutine returns or raises, in an event loop that lives as long as the process.
+
+    Clients keep connections of the loop that they were first used in; in a later loop these are dead.
+    """
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _lasting_loop()))
+
+
+@cache
+def _lasting_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="event loop", daemon=True).start()
+    return loop

@@ -159,7 +159,8 @@ class Datasheet:
 
     def caveats(self, judge: str) -> list[str]:
         """What a reader must know of how a judge was asked, in sentences."""
-        return [told for told in (self.refused(judge), self.shortened(judge)) if told]
+        told = (self.refused(judge), self.shortened(judge), *self.facts.notes.get(judge, ()))
+        return [each for each in told if each]
 
     def shortened(self, judge: str) -> str | None:
         """What a judge did not get to read of runs longer than its context; None where it read all."""

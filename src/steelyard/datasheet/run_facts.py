@@ -127,6 +127,8 @@ class RunFacts:
     """Judge to the sampling fields that its server would not take, with the calls made without."""
     shortened: Mapping[str, Shortened] = field(default_factory=dict)
     """Judge to what was cut from runs of agents to fit what it can read."""
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Judge to what else a reader must know of its calls, in sentences without a full stop."""
     calls: int = 0
     """Calls of judges that have a reply."""
     dollars: float | None = 0.0

@@ -73,7 +73,7 @@ class Estimate:
     """Where inconclusive: calls of this design in all that would decide, if the value stayed as it is; None
     where no number of calls would."""
     reading: str | None = None
-    """What several tests together allow one to say, in a word."""
+    """What several tests together allow one to say, or what a shift is a change of, in a word."""
     p: float | None = None
     """Of the test that the finding rests on, where it rests on one."""
     p_corrected: float | None = None
@@ -90,6 +90,8 @@ class Estimate:
     """True where a word is withheld that the verdicts at hand alone would give."""
     row_events: tuple[int, int] | None = None
     """Rows all of whose calls show the event, and rows some of whose do, where rows have several calls."""
+    crossing: float | None = None
+    """Of the worth of a cue: the crossing point, where neither figure lies in the other's interval."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
@@ -146,6 +148,7 @@ _WHERE_SET: dict[str, object] = {
     "high_fails": False,
     "missing_decides": False,
     "row_events": None,
+    "crossing": None,
 }
 """Fields that `datasheet.json` has only where they are set, and what they hold otherwise."""
 

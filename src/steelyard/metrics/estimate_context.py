@@ -49,6 +49,7 @@ class EstimateFields(TypedDict, total=False):
     high_fails: bool
     missing_decides: bool
     row_events: tuple[int, int] | None
+    crossing: float | None
 
 
 @dataclass(frozen=True)

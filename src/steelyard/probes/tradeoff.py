@@ -8,18 +8,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from steelyard.core.arrays import distinct
+from steelyard.core.foreign_code import may_run_code
+from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.crossing import CROSSING
+from steelyard.metrics.instrument.level_worth import single_text_estimates
 from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
 from steelyard.metrics.pairs.columns import collect, missing_rates
 from steelyard.metrics.pairs.cue_shift import CUE_SHIFT, shift_estimates
 from steelyard.probes import ladder
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
 from steelyard.stimuli.allocation import Kind
-from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_pair, own_cue
+from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_pair, cued_text, own_cue
+from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
@@ -50,15 +54,19 @@ class Tradeoff:
     title = "What outweighs quality"
     question = "How many steps of quality is a cue worth, such as padding or a claim of authority?"
     metrics = (WORTH, CROSSING, CUE_SHIFT, UNREADABLE_RATE, FAILED_RATE)
-    forms = (PAIRWISE,)
+    forms = (PAIRWISE, POINTWISE)
 
     def __init__(self, cues: Sequence[str | Mapping[str, str]] | None = None) -> None:
         """`cues` are names of the table, or cues of your own; without them the profile chooses."""
         self.cues = None if cues is None else _cues(cues)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """The ladder, which says what a step is, and the pairs of each cue; of data, its own pairs."""
+        """The ladder, which says what a step is, and the pairs of each cue; of data, its pairs or texts."""
         del protocols
+        self._refuse_idle(design)
+        if design.form == POINTWISE:
+            yield from pointwise(self.texts(design), "base", design.replicates)
+            return
         if design.items:
             plain = [natural_pair(item, NATURAL_PROBE) for item in design.items]
             cued = [
@@ -68,6 +76,21 @@ class Tradeoff:
             return
         yield from ladder.arm(design, "base")
         yield from both_orders(self.pairs(design), "base", design.replicates)
+
+    def texts(self, design: Design) -> Iterable[Stimulus]:
+        """Every single text as it is and with each cue; one that no cue changes is not shown."""
+        for item, original in zip(design.items, design.originals, strict=True):
+            cued = [cued_text(item, design.task, cue, design.seed) for cue in self._chosen(design)]
+            changed = [stimulus for stimulus in cued if stimulus is not None]
+            yield from (original, *changed) if changed else ()
+
+    def _refuse_idle(self, design: Design) -> None:
+        """A cue of the study that changes no text has no worth, and its calls would be paid for nothing."""
+        texts = [item.responses[-1] for item in design.items]
+        texts = texts or [compose(each, design.seed)[0].prefix(ELEMENTS) for each in design.catalogue]
+        for cue in self._chosen(design) if may_run_code() else ():
+            if cue.name not in CUES and all(cue.apply(text, rng_for(design.seed)) == text for text in texts):
+                raise ConfigError(f"{_WHERE}: {cue.name!r} changes no text; mend it, or leave it out.")
 
     def _chosen(self, design: Design) -> tuple[Cue, ...]:
         return self.cues or tuple(CUES.values())[: CUES_OF[design.profile]]
@@ -80,13 +103,19 @@ class Tradeoff:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        rows = observations.filter(protocol="base")
-        mine = rows.filter(PROBE)
-        if not len(mine) or not np.isnan(mine.shown.delta[mine.stimulus]).all():
-            return worth_estimates(context, rows)
-        cues = list(dict.fromkeys(str(kind) for kind in mine.shown.kind[distinct(mine.stimulus)].tolist()))
-        shifts = shift_estimates(context, rows, PROBE, cues)
-        return [*shifts, *missing_rates(context, collect(mine))]
+        return cue_estimates(context, observations.filter(protocol="base"))
+
+
+def cue_estimates(context: EstimateContext, rows: Observations) -> list[Estimate]:
+    """Worths in steps, or of single texts in levels; of pairs without steps the shift."""
+    mine = rows.filter(PROBE)
+    cues = list(dict.fromkeys(str(kind) for kind in mine.shown.kind[distinct(mine.stimulus)].tolist()))
+    if mine.pointwise:
+        return single_text_estimates(context, rows, PROBE, cues)
+    if not len(mine) or not np.isnan(mine.shown.delta[mine.stimulus]).all():
+        return worth_estimates(context, rows)
+    shifts = shift_estimates(context, rows, PROBE, cues)
+    return [*shifts, *missing_rates(context, collect(mine))]
 
 
 def _cues(given: object) -> tuple[Cue, ...]:

@@ -56,6 +56,8 @@ class ProviderInfo:
     """Uses all cores of this machine, so judges of this provider run one after the other."""
     uses_prompt: bool = True
     """Answers what the prompt says; others answer by the texts alone."""
+    is_code: bool = False
+    """Runs a function of the user's: it has a preflight and an answer map, and no prompt."""
     can_write: bool = True
     """Writes text, so that it can be an author or a validator."""
     can_compare: bool = True
@@ -97,6 +99,11 @@ class ProviderInfo:
     """What else has to be in place: weights, packages."""
     models: Mapping[str, ProviderInfo] = field(default_factory=dict)
     """Information about models that differ from the rest."""
+
+    @property
+    def is_read(self) -> bool:
+        """Its replies are words that may be unreadable, so it has a preflight and an answer map."""
+        return self.uses_prompt or self.is_code
 
     def for_model(self, model: str) -> ProviderInfo:
         return self.models.get(model, self)

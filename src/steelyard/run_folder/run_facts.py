@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
+from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.datasheet.run_facts import Shortened
@@ -58,6 +59,7 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
         **_costs(answers, mine, lost_cost(answers.calls, record.store)),
         **_rejected(answers, mine),
         **_shortened(calls),
+        **_notes(answers, mine),
         **_rows(plan),
         **_authoring_facts(record.authoring),
     }
@@ -148,6 +150,49 @@ def _shortened(calls: Trials) -> dict[str, Any]:
             characters, messages = sum(made.cut for made in cut), sum(made.messages for made in cut)
             found[judge] = asdict(Shortened(len(cut), len(mine), characters, messages))
     return {"shortened": found} if found else {}
+
+
+def _notes(answers: Answers, mine: Ints) -> dict[str, Any]:
+    """What a reader must know of judges that are code: hidden requests, caches, parts that nobody can see."""
+    asked = {judge.name: judge for judge in answers.calls.judges}
+    requests = np.array([usage.requests for usage in answers.usages.values] or [0], dtype=np.int64)
+    notes = {}
+    for name, rows in _by_judge(answers, mine):
+        options = asked[name].options
+        told = [*_request_notes(requests[answers.usage[rows]]), *_cache_note(answers, rows)]
+        told += [options["caveat"]] if "caveat" in options else []
+        told += [f"its fingerprint does not cover {options['unseen']}"] if "unseen" in options else []
+        if told and asked[name].provider == "python":
+            notes[name] = told
+    return {"notes": notes} if notes else {}
+
+
+def _request_notes(requests: Ints) -> Iterator[str]:
+    made, calls, silent = int(requests.sum()), len(requests), int((requests == 0).sum())
+    if made > calls:
+        yield (
+            f"{made:,} requests for {pluralize(calls, 'call')}: it tries again inside, or asks more than "
+            "once; replies that it rejected are paid for, and do not count as unreadable"
+        )
+    if made and silent:
+        yield (
+            f"{silent:,} of {pluralize(calls, 'call')} made no request: a cache answered, and agreement "
+            "between repeats says nothing of the model"
+        )
+
+
+SLOW, INSTANT = 50.0, 5.0
+"""Milliseconds: a first call at least this slow whose repeats all take less than that was cached."""
+
+
+def _cache_note(answers: Answers, rows: Ints) -> Iterator[str]:
+    repeat = answers.calls.replicate[rows] > 0
+    first, again = answers.latency_ms[rows[~repeat]], answers.latency_ms[rows[repeat]]
+    if len(first) and len(again) and np.median(first) >= SLOW and again.max() < INSTANT:
+        yield (
+            f"repeats took {again.max():.1f} ms at most, first calls {np.median(first):,.0f} ms: a cache "
+            "answered, and agreement between repeats says nothing of the model"
+        )
 
 
 def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:

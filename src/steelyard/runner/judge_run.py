@@ -59,7 +59,7 @@ class JudgeQueue:
 
     @property
     def preflight_trials(self) -> Sequence[Trial]:
-        if not model_info(self.judge.address).uses_prompt or self.judge.baseline:
+        if not model_info(self.judge.address).is_read or self.judge.baseline:
             return ()
         if isinstance(self.trials, Trials):
             return self.trials
@@ -253,6 +253,8 @@ class JudgeRun:
                 raise
             except PermanentError as error:
                 await self.save_failure(call, [*errors, error])
+                if model_info(self.judge.address).is_code and (stop := self._preflight.fail(call, error)):
+                    self.abort_judge(stop)
                 return
             except TransientError as error:
                 # With its frames it would hold this list, and bodies of replies, until the next collection.

@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.core.content_hash import HashIndex
 from steelyard.core.text import pluralize
-from steelyard.errors import PreflightError
+from steelyard.errors import PermanentError, PreflightError
 from steelyard.runner.record import StoredReplies, keys_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
@@ -36,6 +36,7 @@ class ProtocolPreflight:
     in_flight: int = 0
     replies: list[tuple[Trial, Reply]] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    failures: int = 0
 
     @property
     def readable(self) -> int:
@@ -116,6 +117,19 @@ class Preflight:
             return None
         check.record(call, reply, verdict)
         return self._error(call.protocol)
+
+    def fail(self, call: Call, error: PermanentError) -> PreflightError | None:
+        """A call of the user's own code failed for good: as many as a preflight has, without a reply, do."""
+        check = None if self.passed else self._protocols.get(call.protocol)
+        if check is None or check.verdicts:
+            return None
+        check.failures += 1
+        if check.failures < check.size:
+            return None
+        return PreflightError(
+            f"judge {self._judge.name}: stopped after {pluralize(check.size, 'call')} under protocol "
+            f"{call.protocol}, which all failed; the last: {error}"
+        )
 
     def _error(self, protocol: str) -> PreflightError | None:
         check = self._protocols[protocol]

@@ -31,7 +31,11 @@ from steelyard.sequential.decision import (
     side_of,
     write_decisions,
 )
+from steelyard.stimuli.cues import CUES
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.study.study import Study
+from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations
@@ -118,9 +122,13 @@ def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) 
             if repeat and rule.form == POINTWISE:
                 continue  # further calls on a row say nothing of other rows
             units.setdefault((trial.stimulus.id, repeat), []).append(trial)
+    if rule.cue is not None and rule.form == POINTWISE:
+        units = _level_pairs(units, rule, plan.study.seed)
     if not units:
         lack = (
-            "no row of the data has a label to compare the figure with; map one."
+            f"no row of an ordinal scale has a label {rule.limit:g} above that of another; take fewer levels."
+            if rule.cue is not None and rule.form == POINTWISE
+            else "no row of the data has a label to compare the figure with; map one."
             if rule.form != BUILT_IN and rule.figure.labelled
             else f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
             if rule.delta is None
@@ -130,6 +138,41 @@ def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) 
     names = sorted(units)
     order = rng_for(plan.study.seed, "decide").sample(names, len(names))
     return [tuple(units[name]) for name in order[:cap]]
+
+
+def _level_pairs(
+    single: dict[tuple[str, int], list[Trial]], rule: DecisionRule, seed: int
+) -> dict[tuple[str, int], list[Trial]]:
+    """Rows in pairs, each row in one: the text with the cue, and one labelled as many levels better without.
+
+    Where the cue is an error, it stands on the better one. Chance matches the rows.
+    """
+    plain: dict[tuple[str, int], list[list[Trial]]] = {}
+    cued: dict[str, list[Trial]] = {}
+    for _, trials in sorted(single.items()):
+        shown = trials[0].stimulus
+        if shown.kind != ORIGINAL:
+            cued[shown.lineage.parent] = trials
+        elif isinstance(shown.expectation, Label):
+            answers = parse_scale(shown.scale or "").answers
+            level = int(shown.expectation.value)
+            worse = shown.failing == answers[-1]
+            plain.setdefault((shown.scale or "", -level if worse else level), []).append(trials)
+    chance, used = rng_for(seed, "decide", "levels"), set[str]()
+    pairs: dict[tuple[str, int], list[Trial]] = {}
+    for scale, level in sorted(plain):
+        both = [plain.get((scale, place), []) for place in (level, level + int(rule.limit))]
+        free = [
+            [row for row in chance.sample(rows, len(rows)) if row[0].stimulus.lineage.parent not in used]
+            for rows in both
+        ]
+        for lower, higher in zip(*free, strict=False):
+            carrier, other = (higher, lower) if CUES[rule.cue or ""].on_better else (lower, higher)
+            names = [row[0].stimulus.lineage.parent for row in (carrier, other)]
+            if names[0] in cued:
+                used |= set(names)
+                pairs["/".join(names), 0] = [*cued[names[0]], *other]
+    return pairs
 
 
 def join_study(study: Study, folder: RunFolder) -> Study:

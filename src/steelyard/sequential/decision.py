@@ -37,6 +37,7 @@ FORM = re.compile(
     r"\s*(?P<metric>\w+)\s*(?:@\s*delta\s*=\s*(?P<delta>[0-9.]+)\s*)?(?:@\s*cue\s*=\s*(?P<cue>\w+)\s*)?"
     r"(?P<side>[<>])\s*(?P<limit>[0-9.eE+-]+)\s*"
 )
+BINARY = "binary"
 EVEN = 0.5
 """Preference at the step that a cue is worth."""
 
@@ -45,7 +46,9 @@ EVEN = 0.5
 class DecisionRule:
     """`dark_current<0.1`, `target_sensitivity@delta=1>0.8`, `cue_worth@cue=padding<1`.
 
-    A cue is worth less than a step where the worse text, which has it, wins less than even at that step.
+    A cue is worth less than a step where the worse text, which has it, wins less than even at that step. Of
+    single texts it is worth less than a level where a text with it outscores one that is labelled a level
+    higher in less than half of the comparisons, an equal score counted half.
     """
 
     metric: str
@@ -55,7 +58,7 @@ class DecisionRule:
     form: str = BUILT_IN
     """Whose stimuli are drawn: the catalogue's pairs, or pairs or single texts of the user's data."""
     cue: str | None = None
-    """The cue whose worth is asked for, in steps; `limit` is a step at which its pairs are drawn."""
+    """The cue whose worth is asked for; `limit` is the step, or the levels, at which pairs are drawn."""
 
     def __str__(self) -> str:
         step = "" if self.delta is None else f"@delta={self.delta:g}"
@@ -77,9 +80,12 @@ class DecisionRule:
 
     @property
     def noun(self) -> str:
-        return "row" if self.form == POINTWISE else "pair"
+        return "row" if self.form == POINTWISE and self.cue is None else "pair"
 
     def concerns(self, stimulus: Stimulus) -> bool:
+        if self.cue is not None and self.form == POINTWISE:
+            mine = stimulus.kind == ORIGINAL or (stimulus.probe, stimulus.kind) == (TRADEOFF, self.cue)
+            return mine and stimulus.labelled and stimulus.scale != BINARY
         if self.cue is not None:
             return (stimulus.probe, stimulus.kind, stimulus.delta) == (TRADEOFF, self.cue, self.limit)
         figure = self.figure
@@ -94,6 +100,11 @@ class DecisionRule:
         """What each complete pair or call contributes: its event, or the share of its calls with it."""
         if isinstance(columns, Pairs) and self.cue is not None:
             return np.asarray(np.where(neither(columns.calls), EVEN, columns.wins("v")).mean(axis=1))
+        if isinstance(columns, Scores) and self.cue is not None:
+            upward = columns.with_pass_high
+            cued, plain = upward.score[~upward.original], upward.score[upward.original]
+            lifted = (cued[:, None] > plain) + EVEN * (cued[:, None] == plain)
+            return np.asarray(1 - lifted if CUES[self.cue].on_better else lifted)
         events = self.figure.events(columns).astype(np.float64)
         return np.asarray(events.reshape(len(columns), -1).mean(axis=1))
 
@@ -147,12 +158,15 @@ def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
 
 def _worth_rule(match: re.Match[str], form: str, wrong: Callable[[str], ConfigError]) -> DecisionRule:
     cue, limit = match["cue"], _number(match["limit"])
-    if form != BUILT_IN or match["delta"] is not None or cue not in CUES:
+    if form == PAIRWISE or match["delta"] is not None or cue not in CUES:
         example = f"write {WORTH.id}@cue=padding<1, with one of {', '.join(CUES)}"
-        raise wrong(f"{WORTH.id} belongs to a cue of {SAMPLED_FROM[BUILT_IN]}; {example}")
-    if limit not in (1.0, 2.0, 3.0, 5.0):
+        whose = f"{SAMPLED_FROM[BUILT_IN]}, or of {SAMPLED_FROM[POINTWISE]}"
+        raise wrong(f"{WORTH.id} belongs to a cue of {whose}; {example}")
+    if form == POINTWISE and (limit is None or limit < 1 or limit != int(limit)):
+        raise wrong(f"found the limit {match['limit']}, expected whole levels of the scale, such as 1")
+    if form == BUILT_IN and limit not in (1.0, 2.0, 3.0, 5.0):
         raise wrong(f"found the limit {match['limit']}, expected a step that is shown: 1, 2, 3 or 5")
-    return DecisionRule(WORTH.id, match["side"], limit, cue=cue)
+    return DecisionRule(WORTH.id, match["side"], limit or 0.0, form=form, cue=cue)
 
 
 def _number(text: str) -> float | None:

@@ -17,10 +17,12 @@ from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
 from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.natural import natural_pair
+from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.stimuli.text_edits import AUTHORITIES, CROWDS, typos
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.item import Item
+from steelyard.tasks.task import Task
 
 PROBE = "tradeoff"
 SENTENCE_END = re.compile(r"(?<=\.)\s+")
@@ -192,6 +194,18 @@ def cued_item(item: Item, cue: Cue, seed: int) -> Stimulus:
         expectation=Unknown(),
         lineage=replace(pair.lineage, edit=f"response 2: {cue.says}"),
     )
+
+
+def cued_text(item: Item, task: Task, cue: Cue, seed: int) -> Stimulus | None:
+    """A single text with the cue, whose label stays; None where the cue changes nothing.
+
+    Where no code may run, as in a plan, what a function would change is not known, and every text counts.
+    """
+    text = cue.apply(item.responses[0], rng_for(seed, PROBE, cue.name, item.id))
+    if text == item.responses[0] and may_run_code():
+        return None
+    cued = edited_stimulus(item, task, PROBE, 0, text, cue.says)
+    return replace(cued, id=f"{item.id}/{PROBE}/{cue.name}", kind=cue.name)
 
 
 def cued_pair(checklist: Checklist, cue: Cue, low: int, high: int, seed: int) -> Stimulus:

@@ -31,6 +31,8 @@ def natural_pair(item: Item, probe: str) -> Stimulus:
         lineage=Lineage(parent=item.id, edit="none", author="source"),
         rubric=item.rubric,
         reference=item.reference,
+        context=item.context,
+        metadata=item.metadata,
         instruction=item.instruction,
         authors=item.authors,
     )

@@ -29,6 +29,8 @@ def original_of(item: Item, task: Task) -> Stimulus:
         lineage=Lineage(parent=item.id, edit="none", author="source"),
         rubric=item.rubric,
         reference=item.reference,
+        context=item.context,
+        metadata=item.metadata,
         instruction=item.instruction,
         scale=scale_name(item.scale or task.scale),
         authors=item.authors,

@@ -41,7 +41,10 @@ RECORDED = "recorded"
 """Author of a text that was judged elsewhere, and is not known here."""
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
 
-ADDITIONS = ("instruction", "scale", "level", "authors", "failing", "transcript", "changes", "recorded")
+ADDITIONS = (
+    *("instruction", "scale", "level", "authors", "failing", "transcript", "changes", "recorded"),
+    *("context", "metadata"),
+)
 """Fields that are left out where they say nothing: pairs have the hash they had without them."""
 
 
@@ -87,6 +90,10 @@ class Stimulus:
     """What an edit changed in the run, message by message; None for a run as it is."""
     recorded: RecordedText | None = None
     """What is known of a text that is not at hand; None where it is."""
+    context: str | None = None
+    """What the text was to rest on; only judges that ask for it by name see it."""
+    metadata: str | None = None
+    """A JSON object of the data's owner; only judges that ask for it by name see it."""
 
     @cached_property
     def hash(self) -> str:

@@ -62,11 +62,12 @@ def reply_body(reply: Reply) -> str:
 def _usage_body(usage: Usage) -> str:
     billed = "" if usage.billed is None else f'"billed":{_value(usage.billed)},'
     dollars = "" if usage.dollars is None else f'"dollars":{_value(usage.dollars)},'
+    requests = f'"requests":{usage.requests},' if usage.requests else ""
     return (
         f'{{"batched":{_value(usage.batched)},{billed}"cache_write_tokens":{_value(usage.cache_write_tokens)},'
         f'"cached_tokens":{_value(usage.cached_tokens)},{dollars}"input_tokens":{_value(usage.input_tokens)},'
         f'"output_tokens":{_value(usage.output_tokens)},"reasoning_tokens":{_value(usage.reasoning_tokens)},'
-        f'"type":"Usage"}}'
+        f'{requests}"type":"Usage"}}'
     )
 
 

@@ -53,8 +53,9 @@ def parse_judge(
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
-    `prompt` is the template of a judge that is prompted and brings none of its own, `answers` its map;
-    `known` are judges that others can be made of by their names; `transcripts` says that runs are judged.
+    `prompt` is the template of a judge that is prompted and brings none of its own, `answers` the map of
+    one that is prompted or a function; `known` are judges that others can be made of by their names;
+    `transcripts` says that runs are judged.
     """
     composite = CompositeJudge.of(given)
     if composite is not None:
@@ -83,7 +84,7 @@ def parse_judge(
     if prompt is not None and info.uses_prompt and "prompt" not in config.model_fields_set:
         named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
-    if answers is not None and info.uses_prompt and "answers" not in config.model_fields_set:
+    if answers is not None and info.is_read and "answers" not in config.model_fields_set:
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = info.complete_options(model, options)

@@ -173,7 +173,7 @@ class ProtocolMaker:
             reader = _reader(change.reader, self.where)
             reader = Spec(reader.name, {**answers, **reader.args})
         if change.answers is not None:
-            if not self.info.uses_prompt:
+            if not self.info.is_read:
                 raise ConfigError(
                     f"{self.where}: key 'answers' changes nothing in a judge that is not prompted."
                 )

@@ -9,7 +9,7 @@ from steelyard.core.content_hash import plain
 from steelyard.tasks.scale import Binary, Scale
 from steelyard.tasks.transcripts.transcript import Transcript
 
-ADDITIONS = ("transcript", "failing")
+ADDITIONS = ("transcript", "failing", "context", "metadata")
 """Fields that are left out of the content where they say nothing: items have the hash they had without."""
 
 
@@ -36,6 +36,11 @@ class Item:
 
     failing: str | None = None
     """Answer on the scale that says that the response breaks the rubric; None where nobody has said."""
+
+    context: str | None = None
+    """What the response was to rest on, such as retrieved passages; for judges that ask for it by name."""
+    metadata: str | None = None
+    """A JSON object of the user's own, for judges that ask for it by name."""
 
     @property
     def passing(self) -> str | None:

@@ -27,6 +27,10 @@ class Slots:
 
     request: str
     texts: tuple[str, ...]
+    reference: str | None = None
+    context: str | None = None
+    metadata: str | None = None
+    """JSON as the data has it."""
 
 
 @dataclass(frozen=True)

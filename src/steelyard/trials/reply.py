@@ -27,6 +27,8 @@ class Usage:
     """Dollars that the server says it charged; None where it does not say."""
     dollars: float | None = None
     """Dollars by the price at the moment of the call; None where none was known, or all is free."""
+    requests: int = 0
+    """HTTP requests that a Python judge made for the verdict; 0 where there were none, or nobody counted."""
 
     @property
     def prompt(self) -> Usage:
@@ -72,6 +74,7 @@ class CommonUsage(Usage):
             sum(usage.reasoning_tokens for usage in used),
             sum(usage.cache_write_tokens for usage in used),
             bool(used) and all(usage.batched for usage in used),
+            requests=sum(usage.requests for usage in used),
             calls=every,
         )
 
@@ -109,7 +112,9 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     """Token counts."""
     finish: str = "stop"
-    """`stop`, `length` (truncated), `refusal`, `filter`, or `other`: for a reason that nobody knows."""
+    """`stop`, `length` (truncated), `refusal`, `filter`, or `other`: for a reason that nobody knows.
+
+    A Python judge may say itself that there is no verdict: `unreadable`, or `off_scale`."""
     served_model: str | None = None
     """The model the server says it used."""
     effective: Mapping[str, Any] = field(default_factory=dict)

@@ -197,6 +197,11 @@ class Trial:
             replace(self), _Known(self.prompt_hash, self.unseeded_prompt_hash, self._known.key)
         )
 
+    @property
+    def _slots(self) -> Slots:
+        shown = self.stimulus
+        return Slots(shown.request, self.slot_texts, shown.reference, shown.context, shown.metadata)
+
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
         if self.judge.context is not None and self.overflows:
@@ -210,7 +215,7 @@ class Trial:
         protocol = self.judge.protocols[self.protocol]
         return Presentation(
             messages=self.messages,
-            slots=Slots(self.stimulus.request, self.slot_texts),
+            slots=self._slots,
             answers=self.effective_task.scale.answers,
             decoding=self.decoding,
             wants=response_format(protocol.reader).wants,

@@ -79,6 +79,8 @@ def advice(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
 
 def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
     """What to try: the reader that can read most of the replies, or what their reason asks for."""
+    if all(reply.finish in ("unreadable", "off_scale") for reply in replies):
+        return "correct the function, or say what its words mean with answers"
     replies = [replace(reply, text=reply.text[-MAX_PARSED:]) for reply in replies]
     attempts = _attempts(reader, scale, replies)
     counts = [(_readable(spec, scale, replies), words) for spec, words in attempts]

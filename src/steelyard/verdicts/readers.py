@@ -61,8 +61,8 @@ class _TextReader(_Mapped):
     """The rules that all readers of text share."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        if reply.finish in _REFUSED:
-            return Unreadable(REFUSAL)
+        if reply.finish in NO_VERDICT:
+            return Unreadable(NO_VERDICT[reply.finish])
         text = without_reasoning(reply.text)
         cut = _CUT.get(reply.finish)
         verdict = self._read(text, scale, cut=cut is not None) if text.strip() else Unreadable(EMPTY)
@@ -143,8 +143,8 @@ class LogprobReader(_Mapped):
     """The admissible answer with the highest log-probability."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
-        if reply.finish in _REFUSED:
-            return Unreadable(REFUSAL)
+        if reply.finish in NO_VERDICT:
+            return Unreadable(NO_VERDICT[reply.finish])
         if not reply.logprobs:
             return Unreadable(NO_LOGPROBS)
         best: dict[Verdict, float] = {}
@@ -224,7 +224,8 @@ def json_key(scale: Scale) -> str:
 _LITERAL = r'"{}"\s*:\s*(?:True|False)(?=\s*[,}}])'
 """A truth value as Python writes it, under a key; JSON has it in lower case."""
 
-_REFUSED = frozenset({"refusal", "filter"})
+NO_VERDICT = {"refusal": REFUSAL, "filter": REFUSAL, "unreadable": NO_ANSWER, "off_scale": OFF_SCALE}
+"""Why a reply is none to be read, by how it ended."""
 _CUT = {"length": TRUNCATED, "other": BROKEN_OFF}
 """Why an answer may be no whole one, by how it ended."""
 

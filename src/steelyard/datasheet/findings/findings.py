@@ -37,6 +37,7 @@ from steelyard.metrics.instrument.crossing import TRADEOFF
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 from steelyard.metrics.pairs.length import FILLER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.run.strata import STRATUM_GAP
@@ -108,6 +109,7 @@ OTHER_PROTOCOLS: dict[str, Sequence[tuple[str, Metric, Callable[[JudgeEstimates,
 """After which question each protocol other than base is asked about: title, metric, answer."""
 
 
+CUE_METRICS = (WORTH.id, CUE_SHIFT.id)
 MOVED = (EXCESS_FLIP.id, INVARIANCE.id)
 """Metrics by which an edit is found to move verdicts."""
 
@@ -139,7 +141,9 @@ EXAMPLE_FILTERS: dict[str, ExampleFilter] = {
     titles.LENGTH: ExampleFilter(
         WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)
     ),
-    titles.CUES: ExampleFilter(WRONG, lambda shown: shown.delta > 0),
+    titles.CUES: ExampleFilter(
+        WRONG, lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired)
+    ),
     titles.STRATA: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown)),
     titles.RUNS: ExampleFilter(WRONG, lambda shown: shown.run),
     titles.ROBUSTNESS: ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired),
@@ -160,7 +164,7 @@ def examples_behind(
     among = among & ((calls.shown.probe == TRADEOFF) == (finding.title == titles.CUES))
     flagged = [estimate for estimate in estimates if estimate.status == FLAGGED]
     if finding.title == titles.CUES:
-        kinds = {str(estimate.group["cue"]) for estimate in flagged if estimate.metric == WORTH.id}
+        kinds = {str(estimate.group["cue"]) for estimate in flagged if estimate.metric in CUE_METRICS}
         among = among & np.isin(calls.shown.kind, sorted(kinds))
     if finding.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}

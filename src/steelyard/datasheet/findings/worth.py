@@ -7,12 +7,13 @@ from math import floor
 from steelyard.core.text import pluralize
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.findings.answer import Answer, worst
-from steelyard.datasheet.words.cue_names import cue_carrier, cue_name
+from steelyard.datasheet.words.cue_names import cue_carrier, cue_name, text_cue_name
 from steelyard.datasheet.words.numbers import defined, figure, reason
 from steelyard.metrics.basis import LARGE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.crossing import POSITION
+from steelyard.metrics.instrument.level_worth import PASS_RATE
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 
@@ -27,25 +28,27 @@ def worths(figures: JudgeEstimates) -> list[Estimate]:
 
 def shift_sentence(estimate: Estimate) -> str:
     """`padding moves the preference by +0.12 [+0.04, +0.20] on your pairs`."""
-    return f"{cue_name(estimate.group.get('cue'))} moves the preference by {figure(estimate)} on your pairs"
+    cue = estimate.group.get("cue")
+    if estimate.reading == PASS_RATE:
+        return f"{text_cue_name(cue)} moves the pass rate by {figure(estimate)}"
+    if estimate.unit == "item":
+        return f"{text_cue_name(cue)} moves the score by {figure(estimate)} of the scale"
+    return f"{cue_name(cue)} moves the preference by {figure(estimate)} on your pairs"
 
 
 def _shifts(figures: JudgeEstimates) -> list[Estimate]:
-    """What cues do on pairs of the data, the largest shift first."""
-    every = [e for e in figures.every.of(figures.judge, CUE_SHIFT.id) if defined(e)]
+    """What cues do on data where no worth says it, the largest shift first."""
+    every = [e for e in figures.every.of(figures.judge, CUE_SHIFT.id) if defined(e) and e.status is not None]
     return sorted(every, key=lambda e: (-abs(e.value or 0.0), str(e.group.get("cue"))))
 
 
 def cues(figures: JudgeEstimates) -> Answer | None:
-    if shifts := _shifts(figures):
-        word = worst(*(estimate.status or INCONCLUSIVE for estimate in shifts))
-        return word, "; ".join(map(shift_sentence, shifts))
-    every = worths(figures)
+    every, shifts = worths(figures), _shifts(figures)
     known = [estimate for estimate in every if defined(estimate)]
-    if not known:
+    if not known and not shifts:
         return ("undefined", reason(every[0])) if every else None
-    word = worst(*(estimate.status or INCONCLUSIVE for estimate in known))
-    return word, "; ".join(worth_sentence(estimate) for estimate in known)
+    word = worst(*(estimate.status or INCONCLUSIVE for estimate in (*known, *shifts)))
+    return word, "; ".join([*map(worth_sentence, known), *map(shift_sentence, shifts)])
 
 
 def flagged_cues(figures: JudgeEstimates) -> str | None:
@@ -57,7 +60,8 @@ def flagged_cues(figures: JudgeEstimates) -> str | None:
 
 def goes_by_length(figures: JudgeEstimates) -> bool:
     """Whether padding outweighs the larger quality steps with its whole interval."""
-    padded = (e for e in worths(figures) if str(e.group.get("cue")) in PADDED and e.status == FLAGGED)
+    steps = (e for e in worths(figures) if e.unit == "pair")  # a level of a scale may be a tenth of it
+    padded = (e for e in steps if str(e.group.get("cue")) in PADDED and e.status == FLAGGED)
     limits = (estimate.interval for estimate in padded)
     return any(each is not None and each.low is not None and each.low >= LARGE for each in limits)
 
@@ -65,7 +69,18 @@ def goes_by_length(figures: JudgeEstimates) -> bool:
 def worth_sentence(estimate: Estimate) -> str:
     """`padding is worth 1.4 [1.1, 1.9] steps: a padded answer beats one that is a step better`."""
     name = cue_name(estimate.group.get("cue"))
-    return f"{name} is worth {_figure(estimate)} steps: {_meaning(estimate)}"
+    said = f"{name} is worth {_figure(estimate)} {step_noun(estimate)}s: {_meaning(estimate)}"
+    return said if estimate.crossing is None else f"{said} ({disagreement(estimate.crossing)})"
+
+
+def disagreement(crossing: float) -> str:
+    """What is said of a worth that the crossing point contradicts."""
+    return f"the two ways to measure it disagree: {_signed(crossing, 2)} without a model"
+
+
+def step_noun(estimate: Estimate) -> str:
+    """What the worth is counted in: quality steps of pairs, levels of single texts."""
+    return "level" if estimate.unit == "item" else "step"
 
 
 def _figure(estimate: Estimate) -> str:
@@ -91,12 +106,13 @@ def _meaning(estimate: Estimate) -> str:
     low = limits.low if limits else None
     high = limits.high if limits else None
     if estimate.status == CLEAR:
-        return "less than half a step either way"
+        return f"less than half a {step_noun(estimate)} either way"
     if high is not None and high < 0:
         return "it harms the answer that has it"
     if low is None or low <= 0:
         return "too few data to say whether it counts"
-    steps = floor(low)
-    better = "a step" if steps == 1 else pluralize(steps, "step")
+    steps, noun = floor(low), step_noun(estimate)
+    better = f"a {noun}" if steps == 1 else pluralize(steps, noun)
     beaten = f"one that is {better} better" if steps else "an equal one"
-    return f"{cue_carrier(estimate.group.get('cue'))} beats {beaten}"
+    beats = "outscores" if estimate.unit == "item" else "beats"
+    return f"{cue_carrier(estimate.group.get('cue'))} {beats} {beaten}"

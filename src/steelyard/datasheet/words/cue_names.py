@@ -28,6 +28,11 @@ def cue_name(cue: object) -> str:
     return _NAMES[name][0] if name in _NAMES else name.replace("_", " ")
 
 
+def text_cue_name(cue: object) -> str:
+    """The cue as a single text carries it: typing errors themselves, and not clean spelling."""
+    return "a share of mistyped words" if cue == "typos" else cue_name(cue)
+
+
 def cue_carrier(cue: object) -> str:
     """The answer that has the cue."""
     name = str(cue)

@@ -53,6 +53,7 @@ INTERVALS: dict[str, str] = {
         "Variance recovery from the Wilson limits of both orders or of both labels, clustered, with the "
         "correlation that they show over clusters; exact limits on clusters where these do not differ."
     ),
+    "fieller_cluster": "Fieller's limits of a ratio, jackknife over clusters; open where the rise may be 0.",
     "mover_profiles": "Variance recovery from the profile limits of both worths.",
     "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",

@@ -69,7 +69,7 @@ def _compared(mine: Estimate, other: Estimate) -> Comparison:
         p=2 * t_probability(-shown, freedom),
         flipped=CLUSTERS,
         minimum_detectable=(down + up) / 2 * (1 + t_quantile(0.8, freedom) / usual),
-        note=f"in steps of quality, margin {FAULT:g}",
+        note=f"in {'levels of the scale' if mine.unit == 'item' else 'steps of quality'}, margin {FAULT:g}",
     )
 
 

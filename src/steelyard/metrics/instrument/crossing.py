@@ -4,7 +4,9 @@ The preference for the better text, a tie counted half and both orders averaged,
 with straight lines between steps, and read where it passes one half. A place belongs to the interval where
 the preference there, with its jackknife over clusters, may be one half: as Fieller does for a ratio, the test
 is inverted, since the place itself jumps from step to step and a jackknife of it covers as little as .78.
-Nothing is read below the first step or beyond the last one.
+Limits that both lie between two neighbouring steps are widened to these steps: there a steep judge may turn
+anywhere, and the straight line between them would cover as little as .78. Nothing is read below the first
+step or beyond the last one.
 """
 
 from __future__ import annotations
@@ -106,7 +108,23 @@ def _first(steps: Floats, share: Floats, reached: Mask) -> Floats:
 
 
 def crossing_limits(steps: Floats, table: Floats) -> tuple[float | None, float | None]:
-    """The 95 % limits from clusters × 2 × steps; an end is open where the first or last step may be even."""
+    """The 95 % limits; where both lie between two steps that follow each other, these steps.
+
+    A judge so steep may turn anywhere between the two: the straight line is no finding.
+    """
+    low, high = line_limits(steps, table)
+    if low is None or high is None:
+        return low, high
+    before = int(np.searchsorted(steps, low + 1e-9, side="right")) - 1
+    one_step = high <= steps[before + 1] + 1e-9
+    return (float(steps[before]), float(steps[before + 1])) if one_step else (low, high)
+
+
+def line_limits(steps: Floats, table: Floats) -> tuple[float | None, float | None]:
+    """The 95 % limits on straight lines between steps, from clusters × 2 × steps.
+
+    An end is open where the first or last step may be even.
+    """
     total, clusters = table.sum(axis=0), len(table)
     places = np.linspace(steps[0], steps[-1], round((steps[-1] - steps[0]) * _PER_STEP) + 1)
     share = isotonic(*total)

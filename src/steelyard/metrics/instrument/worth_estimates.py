@@ -58,9 +58,10 @@ from steelyard.verdicts.observations import Observations
 
 WORTH = Metric(
     "cue_worth",
-    "worth in steps",
+    "worth in steps or levels",
     "Steps of quality that a cue is worth: how much better a text without it must be to win as often as not, "
-    "from the joint fit of the ladder and the cue's pairs.",
+    "from the joint fit of the ladder and the cue's pairs. On single texts levels of the scale: the shift "
+    "of the score by the cue over the rise per level.",
     plain="worth of a cue",
     signed=True,
     direction=ZERO,
@@ -74,7 +75,6 @@ NO_LIMIT = Reason("no_limit", "the pairs set no limit on it, neither below nor a
 BLIND = Reason(
     "quality_not_seen", "the judge is not shown to see quality, so that there is no step to measure in"
 )
-DISAGREE = "the two ways to measure it disagree"
 
 
 def worth_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
@@ -218,12 +218,12 @@ def _beyond(found: WorthFit) -> float:
 
 
 def compared(worth: Estimate, crossing: Estimate) -> Estimate:
-    """The worth, with a note where the crossing point disagrees: neither lies in the other's interval."""
+    """The worth, with the crossing point where they disagree: neither lies in the other's interval."""
     if worth.value is None or crossing.value is None or crossing.interval is None or worth.interval is None:
         return worth
     if _holds(worth.interval, crossing) or _holds(crossing.interval, worth):
         return worth
-    return replace(worth, note=join([worth.note, f"{DISAGREE}: {crossing.value:.2f} without a model"]))
+    return replace(worth, crossing=crossing.value)
 
 
 def _holds(interval: Interval, other: Estimate) -> bool:

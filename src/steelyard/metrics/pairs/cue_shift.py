@@ -24,8 +24,9 @@ from steelyard.verdicts.observations import Observations
 CUE_SHIFT = Metric(
     "cue_shift",
     "shift by a cue",
-    "Change in the preference for a text once it carries a cue, on pairs of the data, a tie counted half.",
-    plain="a cue moves the preference",
+    "Change in the preference for a text once it carries a cue, on pairs of the data, a tie counted half; of "
+    "single texts the change in the score as a share of the scale, on yes/no scales in the pass rate.",
+    plain="a cue moves the verdict",
     signed=True,
     direction=ZERO,
     unit="pair",

@@ -110,3 +110,26 @@ def _edge(rejects: Callable[[float], bool], inside: float, outside: float) -> fl
         middle = (inside + outside) / 2
         inside, outside = (inside, middle) if rejects(middle) else (middle, outside)
     return (inside + outside) / 2
+
+
+def fieller(
+    over: float, under: float, covariance: tuple[float, float, float], quantile: float
+) -> tuple[float | None, float | None]:
+    """Limits of over / under by Fieller, where `under` can not be negative; None for an end that is open.
+
+    A ratio v belongs to them where over − v · under may be zero. `covariance` is var(over), cov, var(under).
+    Where `under` may be zero the interval has no end away from zero, and none at all where `over` may too.
+    """
+    square = quantile * quantile
+    var_over, both, var_under = covariance
+    first = under * under - square * var_under
+    middle, last = over * under - square * both, over * over - square * var_over
+    if first <= 0 and last <= 0:
+        return None, None
+    root = sqrt(max(0.0, middle * middle - first * last))
+    if first > 0:
+        return (middle - root) / first, (middle + root) / first
+    if first == 0:
+        end = last / (2 * middle) if middle else None
+        return (end, None) if over > 0 else (None, end)
+    return ((middle - root) / first, None) if over > 0 else (None, (middle + root) / first)

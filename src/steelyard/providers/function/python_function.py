@@ -2,33 +2,42 @@
 
 Whatever makes the verdict stays the user's: a chain, a client with a key of its own, a rule. The answer is
 read like any other reply, so a function may also return the text of a model and have a reader find the
-answer in it. The hash of its code is part of the judge.
+answer in it. The hash of its code is part of the judge. Whatever it raises or returns, a failure is no grade.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
+import json
+import math
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from pydantic import Field
 
-from steelyard.core.content_hash import canonical_json, content_hash
+from steelyard.core.content_hash import content_hash
 from steelyard.core.foreign_code import import_place
 from steelyard.core.registry import Spec
-from steelyard.core.threads import run_in_daemon_thread
-from steelyard.errors import CallError, ConfigError, PermanentError, TransientError
+from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
+from steelyard.core.validation import format_value
+from steelyard.errors import ConfigError, UnreadableError
 from steelyard.providers.destination import Destination
+from steelyard.providers.function.call_outcome import outcome
+from steelyard.providers.function.code_hash import Fingerprint
+from steelyard.providers.function.frameworks.adapter import missing_field, reply_of
+from steelyard.providers.function.frameworks.known_frameworks import adapter_for, settings_of
+from steelyard.providers.function.request_meter import RequestMeter, metered
 from steelyard.providers.function.unrun_code import may_run, text_of
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Presentation
+from steelyard.trials.presentation import Presentation, Slots
 from steelyard.trials.reply import Reply
 
 Function = Callable[..., Any]
@@ -60,65 +69,10 @@ def function_at(address: str) -> Function:
     function = _reached(_module(place, address), path)
     if function is None:
         raise ConfigError(f"judge python/{address}: no {path!r} in {place}; name a function that it defines.")
-    if not callable(function):
+    if not callable(function) and adapter_for(function) is None:
         kind = type(function).__name__
         raise ConfigError(f"judge python/{address}: found {kind}, expected a function; name another.")
     return function  # type: ignore[no-any-return]
-
-
-def code_hash(function: Function) -> str:
-    """Hash of a function's own code and of the plain values that it carries; what it calls is not seen."""
-    return content_hash(_code(function))
-
-
-def _code(function: Any) -> dict[str, Any]:
-    if isinstance(function, functools.partial):
-        carried = {"args": function.args, "keywords": function.keywords}
-        return {**_code(function.func), "partial": _plain(carried)}
-    if inspect.ismethod(function):
-        return {**_code(function.__func__), "state": _plain(getattr(function.__self__, "__dict__", {}))}
-    if not hasattr(function, "__code__"):
-        call = type(function).__call__
-        own = _code(call) if hasattr(call, "__code__") else {"builtin": repr(function)}
-        return {**own, "state": _plain(getattr(function, "__dict__", {}))}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    closure = {name: _content(cell) for name, cell in cells}
-    return {
-        "source": _source(function),
-        "defaults": _plain([function.__defaults__, function.__kwdefaults__]),
-        "closure": _plain(closure),
-    }
-
-
-def _source(function: Any) -> str:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        code = function.__code__
-        return f"{code.co_code.hex()} {code.co_names!r} {[c for c in code.co_consts if _simple(c)]!r}"
-
-
-def _simple(value: Any) -> bool:
-    return value is None or isinstance(value, (str, bytes, int, float, bool))
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # assigned later, or never
-        return None
-
-
-def _plain(value: Any, depth: int = 8) -> Any:
-    try:
-        canonical_json(value)
-    except (TypeError, ValueError, RecursionError):
-        if depth and isinstance(value, dict):
-            return {str(key): _plain(inner, depth - 1) for key, inner in value.items()}
-        if depth and isinstance(value, (list, tuple)):
-            return [_plain(inner, depth - 1) for inner in value]
-        return f"{type(value).__module__}.{type(value).__qualname__}"
-    return value
 
 
 def _reached(module: ModuleType | None, path: str) -> Any:
@@ -145,19 +99,6 @@ def _module(place: str, address: str) -> ModuleType:
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}
 
-MISTAKES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
-"""Errors of the function's own making: calling it again would end the same way."""
-
 
 class FunctionOptions(CallOptions):
     owner = "python judges"
@@ -167,6 +108,16 @@ class FunctionOptions(CallOptions):
     version: Line | None = None
     """Any text; another one makes it another judge, as when something changed that the function calls."""
     source: Line | None = None
+    unseen: Line | None = None
+    """What the hash of the code does not cover."""
+    caveat: Line | None = None
+    """What can not be measured from outside, where a framework hides or shuffles."""
+    threshold: float | None = None
+    """Score from which a framework's judge passes on a binary scale, where it has no threshold of its own."""
+    llm: Line | None = None
+    """Variable of the same file that holds the model of a Ragas metric."""
+    unreadable: Line | None = None
+    """Names of exceptions, with commas, that say that a reply could not be read."""
 
 
 def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
@@ -178,34 +129,54 @@ def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
 def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     """The options with the hash of the function's code, so that an edited function is another judge."""
     if may_run(model):
-        return options.model_copy(update={"source": code_hash(function_at(model))})
+        judge = function_at(model)
+        adapter, seen = adapter_for(judge), Fingerprint(judge, settings_of)
+        caveat = None if adapter is None else adapter.caveat
+        return options.model_copy(update={"source": seen.hash, "unseen": seen.unseen, "caveat": caveat})
     text = text_of(model)
-    code = None if text is None else {"source": text[0], "defaults": _plain(text[1]), "closure": {}}
+    code = None if text is None else {"source": text[0], "defaults": text[1], "closure": {}}
     return options.model_copy(update={"source": None if code is None else content_hash(code)})
 
 
 class PythonFunction:
     info = ProviderInfo(
         uses_prompt=False,
+        is_code=True,
         can_write=False,
         options=FunctionOptions,
         complete_options=with_code_hash,
         protocols=asked_of_a_function,
         examples=(
             JudgeExample(
-                "python/MODULE:FUNCTION", "your own function (request, first, second) or (request, response)"
+                "python/MODULE:FUNCTION",
+                "your own function (request, first, second) or (request, response), or a judge of DeepEval, "
+                "Ragas, openevals, autoevals, Phoenix, MLflow or Inspect",
             ),
         ),
     )
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self.concurrency = FunctionOptions.of(judge).concurrency
+        self._where = f"judge {judge.name}: the function"
+        options = FunctionOptions.of(judge)
+        self.concurrency = options.concurrency
+        self._unreadable = tuple(filter(None, map(str.strip, (options.unreadable or "").split(","))))
         if not may_run(judge.model):
             return
         self._function = function_at(judge.model)
+        self._threshold = options.threshold
+        self._adapter = adapter_for(self._function, _variables(judge.model, options.llm))
+        self._fields = {} if self._adapter else fields_of(self._function)
         for protocol in judge.protocols.values():
-            _check_signature(self._function, int(protocol.settings.get("texts", 2)), judge.address)
+            texts = int(protocol.settings.get("texts", 2))
+            if self._adapter is None:
+                _check_signature(self._function, texts, tuple(self._fields), judge.address)
+            elif texts != self._adapter.texts:
+                needed = "pairwise" if self._adapter.texts == 2 else "binary or a range such as 1-5"
+                raise ConfigError(
+                    f"judge {judge.address}: this {self._adapter.name} judge takes {self._adapter.texts} "
+                    f"text(s), the scale shows {texts}; choose the scale {needed}."
+                )
 
     @property
     def destination(self) -> Destination:
@@ -218,45 +189,103 @@ class PythonFunction:
         """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
+        begun = time.perf_counter()
+        with metered() as meter:
+            try:
+                reply = await self._answer(presentation, meter)
+            except Exception as error:
+                owned = self._adapter is not None
+                found = outcome(error, meter, self._where, self._unreadable, owned)
+                if not isinstance(found, Reply):
+                    raise found from error
+                reply = found
+        return _with_requests(reply, meter, time.perf_counter() - begun)
+
+    async def _answer(self, presentation: Presentation, meter: RequestMeter) -> Reply:
         slots = presentation.slots
-        try:
-            answer = await _call(self._function, (slots.request, *slots.texts))
-        except CallError:
-            raise
-        except Exception as error:
-            raise self._failure(error) from error
-        return answer if isinstance(answer, Reply) else Reply(self._text(answer))
+        if self._adapter is None:
+            extra = self._extra(slots)
+            return self._reply(await _call(self._function, (slots.request, *slots.texts), extra))
+        words = self._judge.protocols["base"].reader.args.get("answers", {})
+        grade = await run_in_lasting_loop(self._adapter.grade(slots))
+        if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
+            raise UnreadableError(f"graded {grade.value} by a reply that the token limit cut off", "length")
+        return reply_of(grade, presentation.answers, words, self._threshold)
 
-    def _failure(self, error: Exception) -> CallError:
-        kind = type(error).__name__
-        sentence = f"judge {self._judge.name}: the function raised {kind}: {error}"
-        if isinstance(error, MISTAKES):
-            return PermanentError(f"raised {kind}", sentence)
-        return TransientError(f"raised {kind}", sentence)
+    def _extra(self, slots: Slots) -> dict[str, Any]:
+        """What the function asks for by name; a field without a default has to be in the data."""
+        metadata = None if slots.metadata is None else json.loads(slots.metadata)
+        given = {"reference": slots.reference, "context": slots.context, "metadata": metadata}
+        for name, needed in self._fields.items():
+            if needed and given[name] is None:
+                raise missing_field(self._where, name)
+        return {name: given[name] for name in self._fields if given[name] is not None}
 
-    def _text(self, answer: Any) -> str:
-        if answer is None:
-            return ""
-        if isinstance(answer, str):
+    def _reply(self, answer: Any) -> Reply:
+        if isinstance(answer, Reply):
             return answer
+        if isinstance(answer, UnreadableError):
+            raise answer
+        if answer is None or isinstance(answer, str):
+            return Reply(answer or "")
         try:
             number = float(answer)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise PermanentError(
-                f"returned {type(answer).__name__} instead of text or a number",
-                f"judge {self._judge.name}: the function returned {type(answer).__name__}, expected text or "
-                "a number; return '1', '2', 'tie' or a score.",
-            ) from error
-        return str(int(number)) if number.is_integer() else repr(number)
+        except (TypeError, ValueError, OverflowError):
+            raise UnreadableError(
+                f"returned {format_value(answer)} ({type(answer).__name__}), expected text or a number: "
+                "'1', '2', 'tie' or a score"
+            ) from None
+        if not math.isfinite(number):
+            return Reply(repr(number), finish="off_scale")
+        return Reply(str(int(number)) if number.is_integer() else repr(number))
 
 
-def _check_signature(function: Function, texts: int, address: str) -> None:
+def _variables(address: str, llm: str | None) -> Mapping[str, Any]:
+    """What the judge's own file holds under the name of a model; empty where no model is named."""
+    place, colon, _ = address.rpartition(":")
+    if llm is None or not colon:
+        return {}
+    found = getattr(_module(place, address), llm, None)
+    if found is None:
+        raise ConfigError(f"judge python/{address}: no {llm!r} in {place}; name a variable that it holds.")
+    return {"llm": found}
+
+
+def _with_requests(reply: Reply, meter: RequestMeter, seconds: float) -> Reply:
+    """The reply with its time and what the meter saw; tokens that the function states itself stay."""
+    seen, usage = meter.usage, reply.usage
+    if usage.input_tokens or usage.output_tokens or usage.billed is not None:
+        seen = replace(usage, requests=seen.requests)
+    model = reply.served_model or next((each.model for each in meter.exchanges if each.model), None)
+    if not meter.exchanges and reply.latency_ms:
+        return reply
+    return replace(
+        reply, usage=seen if meter.exchanges else usage, served_model=model, latency_ms=1000 * seconds
+    )
+
+
+FIELDS = ("reference", "context", "metadata")
+"""Fields of the data that a function gets when it names them."""
+
+
+def fields_of(function: Function) -> dict[str, bool]:
+    """The fields that a function names, each with whether it needs them."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # built-in functions need not say what they take
+        return {}
+    return {
+        name: parameters[name].default is inspect.Parameter.empty for name in FIELDS if name in parameters
+    }
+
+
+def _check_signature(function: Function, texts: int, fields: tuple[str, ...], address: str) -> None:
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # built-in functions need not say what they take
+    except (TypeError, ValueError):
         return
     try:
-        signature.bind(*[""] * (1 + texts))
+        signature.bind(*[""] * (1 + texts), **dict.fromkeys(fields, ""))
     except TypeError as error:
         what = "two texts" if texts == 2 else "one text"
         raise ConfigError(
@@ -265,11 +294,15 @@ def _check_signature(function: Function, texts: int, address: str) -> None:
         ) from error
 
 
-async def _call(function: Function, arguments: tuple[str, ...]) -> Any:
+async def _call(function: Function, arguments: tuple[str, ...], extra: Mapping[str, Any]) -> Any:
     if _is_async(function):
-        return await function(*arguments)
-    value = await run_in_daemon_thread(lambda: function(*arguments), "judge")
-    return await value if inspect.isawaitable(value) else value
+        return await run_in_lasting_loop(function(*arguments, **extra))
+    value = await run_in_daemon_thread(lambda: function(*arguments, **extra), "judge")
+    return await run_in_lasting_loop(_awaited(value)) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
 
 
 @cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
+from symtable import Function, SymbolTable, symtable
 from typing import Any
 
 from steelyard.core.foreign_code import may_run_code
@@ -21,7 +23,8 @@ def may_run(address: str) -> bool:
 def text_of(address: str) -> tuple[str, list[Any]] | None:
     """Source and defaults of a function by its text; None where that would not be all of it.
 
-    A function at the top of a file, without decorators and with plain defaults, is known by its text.
+    A function at the top of a file, without decorators and with plain defaults, that names nothing of its
+    module, is known by its text.
     """
     place, _, name = address.rpartition(":")
     file = Path(place) if place.endswith(".py") else _module_file(place)
@@ -33,6 +36,8 @@ def text_of(address: str) -> tuple[str, list[Any]] | None:
         node = found[-1] if found else None
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.decorator_list:
             return None
+        if _globals(symtable(text, str(file), "exec"), name) - vars(builtins).keys():
+            return None
         positional = tuple(map(ast.literal_eval, node.args.defaults)) or None
         by_name = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
         named = {one.arg: ast.literal_eval(value) for one, value in by_name if value is not None} or None
@@ -42,6 +47,13 @@ def text_of(address: str) -> tuple[str, list[Any]] | None:
         raise ConfigError(f"judge python/{address}: no file {place}; correct the path.") from error
     except (OSError, SyntaxError, ValueError):
         return None
+
+
+def _globals(table: SymbolTable, name: str | None = None) -> set[str]:
+    """Names that a function, and those inside it, take from its module; of all functions without a name."""
+    inner = [child for child in table.get_children() if name is None or child.get_name() == name]
+    own = set(table.get_globals()) if isinstance(table, Function) else set()
+    return own.union(*map(_globals, inner))
 
 
 def _module_file(name: str) -> Path | None:

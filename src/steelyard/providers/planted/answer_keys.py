@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from steelyard.core.content_hash import content_hash
-from steelyard.stimuli.cues import SENTENCE_END, words
+from steelyard.stimuli.cues import PROBE, SENTENCE_END, words
 from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
@@ -96,6 +96,8 @@ class KnownLabel:
     label: str
     item: str
     """What the text was made from: a rater errs on an item and its variants together."""
+    cued: bool = False
+    """True where the text carries a cue."""
     unread: str | None = None
     """Reference answer of an agent's run to who has not read its middle, where it was edited there alone."""
 
@@ -157,7 +159,7 @@ def _entries(stimulus: Stimulus) -> Iterator[tuple[str, KnownLabel]]:
     label = expected.value if isinstance(expected, Label) else answers[0]
     item = stimulus.lineage.parent if _derived(stimulus) else stimulus.id
     for text in dict.fromkeys((respaced(stimulus.texts[0]), stimulus.texts[0])):
-        yield text_hash(stimulus.request, text, answers), KnownLabel(label, item)
+        yield text_hash(stimulus.request, text, answers), KnownLabel(label, item, stimulus.probe == PROBE)
 
 
 def _unread(stimulus: Stimulus, plain: Mapping[str, Expectation]) -> str | None:
@@ -172,4 +174,4 @@ MIDDLE = (1 / 3, 2 / 3)
 
 
 def _derived(stimulus: Stimulus) -> bool:
-    return stimulus.kind in (ORIGINAL, PERTURBED)
+    return stimulus.kind in (ORIGINAL, PERTURBED) or stimulus.probe == PROBE

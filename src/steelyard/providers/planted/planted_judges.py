@@ -53,6 +53,7 @@ class RaterOptions(SeededOptions):
     wording: float | None = None
     length: float | None = None
     middle: float | None = None
+    worth: float | None = None
 
 
 class ConstantOptions(SeededOptions):

@@ -8,14 +8,17 @@ third of an agent's run, and takes a run that was edited there alone for what it
 fixed: on one item and its variants the rater draws once, and the same draw says on each of their texts
 whether it hits the label. It hits the highest label with probability `sensitivity`, the lowest with
 `specificity`, those between in proportion; where it misses, it gives a neighbouring score. On a binary scale
-these are the usual sensitivity and specificity. A text without a label has the lowest one, and so has a text
-that is not in the key, on which the rater draws by itself; behind HTTP such a text is refused.
+these are the usual sensitivity and specificity. A text with a cue of `tradeoff` scores `worth` levels more
+than without it, as far as the scale goes; a fraction of a level is drawn once a text. A text without a label
+has the lowest one, and so has a text that is not in the key, on which the rater draws by itself; behind HTTP
+such a text is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import floor
 from typing import Any
 
 from steelyard.core.rng import rng_for
@@ -23,7 +26,7 @@ from steelyard.errors import ConfigError
 from steelyard.providers.planted.answer_keys import KnownLabel
 from steelyard.providers.planted.decision_model import parse_integer, parse_number
 
-RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length", "middle")
+RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length", "middle", "worth")
 LONG = 60
 """Words from which on a text is long; the middle of the built-in pack."""
 
@@ -42,6 +45,8 @@ class RaterParameters:
     """Share of items that it scores by their length alone."""
     middle: float = 0.0
     """Share of agents' runs whose middle third it does not read."""
+    worth: float = 0.0
+    """Levels that a cue adds to the score."""
     seed: int = 0
     """Chooses the errors and the noise."""
 
@@ -51,7 +56,8 @@ class RaterParameters:
             if name == "seed":
                 changes[name] = parse_integer(value, f"{where}: option seed")
             elif name in RATER_OPTIONS:
-                changes[name] = parse_number(value, 0.0, 1.0, f"{where}: option {name}")
+                ends = (-100.0, 100.0) if name == "worth" else (0.0, 1.0)
+                changes[name] = parse_number(value, *ends, f"{where}: option {name}")
             else:
                 known = ", ".join((*RATER_OPTIONS, "seed"))
                 raise ConfigError(f"{where}: unknown option {name!r}; known here: {known}.")
@@ -74,10 +80,16 @@ def rate(
         label = truth.unread
     place, last = answers.index(label), len(answers) - 1
     spelled = rng_for(parameters.seed, "wording", text).random() < parameters.wording
-    if luck < hit_rate(parameters, place / last) and not spelled:
-        return label
-    step = 1 if place == 0 or (upward and place < last) else -1
-    return answers[place + step]
+    if luck >= hit_rate(parameters, place / last) or spelled:
+        place += 1 if place == 0 or (upward and place < last) else -1
+    if truth.cued:
+        place += _raised(parameters, text)
+    return answers[min(max(place, 0), last)]
+
+
+def _raised(parameters: RaterParameters, text: str) -> int:
+    """Levels that the cue adds to this text: the worth on average."""
+    return floor(parameters.worth + rng_for(parameters.seed, "cue", text).random())
 
 
 def hit_rate(parameters: RaterParameters, height: float) -> float:

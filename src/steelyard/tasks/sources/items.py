@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
-from steelyard.core.validation import checked, parse_map
+from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, Scale
@@ -43,6 +45,10 @@ class Columns(BaseModel):
     """What rows share, so that they are not independent; without it each row stands for itself."""
     rubric: str | None = Field(default=None, min_length=1)
     reference: str | None = Field(default=None, min_length=1)
+    context: str | None = Field(default=None, min_length=1)
+    """What a response was to rest on: text, or a JSON list of passages; Python judges get it by name."""
+    metadata: str | None = Field(default=None, min_length=1)
+    """A JSON object; Python judges get it by name."""
     author: str | None = Field(default=None, min_length=1)
     author_1: str | None = Field(default=None, min_length=1)
     author_2: str | None = Field(default=None, min_length=1)
@@ -215,6 +221,8 @@ class _ItemRow:
             stratum=None if is_missing(stratum) else plain_text(stratum),
             rubric=self._optional("rubric", lambda cell: rubric_text(cell, self._where)),
             reference=self._optional("reference", lambda cell: long_text(cell, self._where)),
+            context=self._optional("context", self._text_or_json),
+            metadata=self._optional("metadata", self._object),
             transcript=transcript,
         )
 
@@ -268,6 +276,22 @@ class _ItemRow:
                 "fill it or remove the row."
             )
         return long_text(cell, self._where)
+
+    def _text_or_json(self, cell: Any) -> str:
+        return canonical_json(cell) if isinstance(cell, (list, dict)) else long_text(cell, self._where)
+
+    def _object(self, cell: Any) -> str:
+        text = self._text_or_json(cell)
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise DataError(
+                f"{self._where}: column {self._columns.metadata!r} holds {format_value(text)}, expected a "
+                "JSON object; correct it, or leave metadata out."
+            )
+        return canonical_json(found)
 
     def _optional(self, part: str, read: Callable[[Any], str]) -> str | None:
         cell = self._cell(part)

@@ -53,6 +53,12 @@ WORTH_CAPTION = (
     "side, within which a cue is no fault. An arrow is an end that the data leave open; a cue left of zero "
     "harms the text that has it."
 )
+LEVELS_CAPTION = (
+    "Levels of the scale that each cue is worth, with 95 % intervals, the largest first: the shift of the "
+    "score by the cue over the rise of the score per level of the label. The dashed line is one level. The "
+    "band is half a level to either side, within which a cue is no fault. An arrow is an end that the data "
+    "leave open; a cue left of zero harms the text that has it."
+)
 INSTRUMENT_TITLE = "Instrument model"
 INSTRUMENT_CAPTION = (
     "One fit per judge and protocol, in units of the judge's noise; the lapse rate is a share, the limit of "
@@ -135,9 +141,8 @@ def runs(summary: Summary) -> Chart | None:
     return _panels(summary, title, RUNS_CAPTION, header, names, by_judge, _condition, panel)
 
 
-@pairs_only
 def worth(summary: Summary) -> Chart | None:
-    """Worth of cues in quality steps, the largest first; None where no cue was measured."""
+    """Worth of cues in quality steps or levels, the largest first; None where no cue was measured."""
     every = {
         judge.name: [e for e in summary.datasheet.of(judge.name, WORTH.id) if numbers.defined(e)]
         for judge in summary.measured
@@ -152,6 +157,7 @@ def worth(summary: Summary) -> Chart | None:
     names = sorted(largest, key=lambda name: (-largest[name], name))
     low, high = _domain([e for estimates in by_judge.values() for e in estimates])
     high = max(high, 1.5)
+    steps = any(e.unit == "pair" for estimates in by_judge.values() for e in estimates)
 
     def panel(judge: str, estimates: Sequence[Estimate], label: str) -> str:
         role = series_styles(summary)[judge].role
@@ -160,7 +166,7 @@ def worth(summary: Summary) -> Chart | None:
             names=names,
             title=f"Worth of cues, {judge}",
             label=label,
-            axis_title="steps of quality",
+            axis_title="steps of quality" if steps else "levels of the scale",
             domain=(low, high),
             ticks=round_values(low, high, 5),
             reference=1.0,
@@ -170,7 +176,8 @@ def worth(summary: Summary) -> Chart | None:
         )
 
     header = ("cue", *by_judge)
-    return _panels(summary, "What outweighs quality", WORTH_CAPTION, header, names, by_judge, _cue, panel)
+    caption = WORTH_CAPTION if steps else LEVELS_CAPTION
+    return _panels(summary, "What outweighs quality", caption, header, names, by_judge, _cue, panel)
 
 
 def _cue(estimate: Estimate) -> str:

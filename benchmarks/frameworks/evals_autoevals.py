@@ -1,0 +1,23 @@
+"""autoevals judges as people write them."""
+
+from autoevals import Factuality
+from autoevals.llm import LLMClassifier
+from openai import AsyncOpenAI
+
+client = AsyncOpenAI(max_retries=0)
+correct = LLMClassifier(
+    name="correct",
+    prompt_template="Is the answer right? Question: {{input}} Answer: {{output}}",
+    choice_scores={"yes": 1, "no": 0},
+    use_cot=False,
+    model="gpt-4o",
+    client=client,
+)
+by_reference = LLMClassifier(
+    name="by_reference",
+    prompt_template="Question: {{input}} Answer: {{output}} Expert: {{expected}}",
+    choice_scores={"yes": 1, "no": 0},
+    model="gpt-4o",
+    client=client,
+)
+factual = Factuality(model="gpt-4o", client=client)

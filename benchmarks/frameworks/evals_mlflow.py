@@ -1,0 +1,16 @@
+"""MLflow judges as people write them."""
+
+from mlflow.genai.judges import make_judge
+
+correct = make_judge(
+    name="correct",
+    instructions="Is the answer right? {{ inputs }} {{ outputs }}",
+    model="openai:/gpt-4o",
+    feedback_value_type=bool,
+)
+by_reference = make_judge(
+    name="by_reference",
+    instructions="{{ inputs }} {{ outputs }} {{ expectations }}",
+    model="openai:/gpt-4o",
+    feedback_value_type=bool,
+)

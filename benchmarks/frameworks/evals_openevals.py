@@ -1,0 +1,11 @@
+"""openevals judges as people write them."""
+
+from langchain_openai import ChatOpenAI
+from openevals.llm import create_async_llm_as_judge, create_llm_as_judge
+
+model = ChatOpenAI(model="gpt-4o", max_retries=0)
+PROMPT = "Is the answer right? Question: {inputs} Answer: {outputs}"
+correct = create_async_llm_as_judge(prompt=PROMPT, judge=model)
+threaded = create_llm_as_judge(prompt=PROMPT, judge=model)
+continuous = create_async_llm_as_judge(prompt=PROMPT, judge=model, continuous=True)
+by_reference = create_async_llm_as_judge(prompt=PROMPT + " Expert: {reference_outputs}", judge=model)

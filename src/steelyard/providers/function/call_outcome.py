@@ -1,0 +1,119 @@
+"""Outcome of a Python judge that raised: an unreadable reply, a failed call, or one to try again.
+
+An exception alone does not tell: frameworks wrap a busy server, a wrong key and an unreadable reply in one
+class. The last HTTP exchange behind it does. After a reply nothing is tried again: that would ask until an
+answer can be read, and hide how often it can not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from steelyard.errors import PermanentError, SteelyardError, TransientError, UnreadableError
+from steelyard.providers.function.request_meter import HttpExchange, RequestMeter
+from steelyard.providers.http.error_body import parse_error
+from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
+from steelyard.trials.reply import Reply
+
+MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""Errors of the function's own making: calling it again would end the same way."""
+
+UNREADABLE = frozenset(
+    (
+        "InstructorRetryException",
+        "JSONDecodeError",
+        "OutputParserException",
+        "RagasOutputParserException",
+        "ValidationError",
+    )
+)
+"""Names of exceptions that say that a model's reply was not in the form that was asked for."""
+
+TRUNCATED = frozenset(("IncompleteOutputException", "LLMDidNotFinishException", "LengthFinishReasonError"))
+
+LONGEST = 500
+"""Characters of an error or a model's reply that are kept."""
+
+
+def outcome(
+    error: Exception, meter: RequestMeter, where: str, unreadable: Collection[str] = (), owned: bool = False
+) -> Reply | SteelyardError:
+    """A reply without a verdict, or what to raise.
+
+    `unreadable` are further names of exceptions; `owned` says that a known framework reads the model's reply
+    itself, so that any exception after a reply means that it could not.
+    """
+    for each in _chain(error):
+        if isinstance(each, UnreadableError):
+            cut = owned and meter.last is not None and meter.last.truncated
+            return Reply(str(each), finish="length" if cut else each.finish)
+        if isinstance(each, SteelyardError):
+            return each
+    names = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
+    last, kind = meter.last, type(error).__name__
+    if names & set(unreadable):
+        return _unreadable(error, last)
+    if names & TRUNCATED or (last is not None and last.replied and last.truncated):
+        return Reply(_text(error, last), finish="length")
+    if last is not None and last.status is not None and not last.replied:
+        return _refused(last, where, len(meter.exchanges))
+    replied = last is not None and last.replied
+    if (replied and owned) or (names & UNREADABLE and not _unanswered(last)):
+        return _unreadable(error, last)
+    sentence = f"{where}: raised {kind}: {str(error)[:LONGEST]}"
+    if replied or isinstance(error, MISTAKES):
+        return PermanentError(f"raised {kind}", sentence)
+    return TransientError(f"raised {kind}", sentence)
+
+
+def _unanswered(last: HttpExchange | None) -> bool:
+    return last is not None and last.status is None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and those behind it: causes, contexts, and the last attempt of a retry."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        attempt: Any = getattr(each, "last_attempt", None)
+        behind = attempt.exception() if hasattr(attempt, "exception") else None
+        waiting += [behind, each.__cause__, each.__context__]
+
+
+def _refused(last: HttpExchange, where: str, requests: int) -> Reply | SteelyardError:
+    assert last.status is not None
+    body = parse_error(last.body)
+    headers = {str(name).lower(): str(value) for name, value in last.headers.items()}
+    refusal = refusal_reply(last.status, body)
+    if refusal is not None:
+        text, finish = refusal
+        return Reply(text, finish="unreadable" if finish == "stop" else finish)
+    place = where if requests == 1 else f"{where}, request {requests} of one call"
+    return error_for_response(last.status, body, headers, place, server_time(headers, time.time()))
+
+
+def _unreadable(error: Exception, last: HttpExchange | None) -> Reply:
+    return Reply(_text(error, last), finish="unreadable")
+
+
+def _text(error: Exception, last: HttpExchange | None) -> str:
+    raised = f"{type(error).__name__}: {str(error)[:LONGEST]}"
+    written = last.text[:LONGEST] if last is not None else ""
+    return f"{raised}; the model wrote: {written}" if written else raised

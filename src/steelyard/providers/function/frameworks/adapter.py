@@ -1,0 +1,157 @@
+"""Adapter of a framework's judge: which fields it needs, how it is called, and its grade on its own range."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from steelyard.errors import ConfigError, DataError, UnreadableError
+from steelyard.trials.presentation import Slots
+from steelyard.trials.reply import Reply
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a framework's judge said."""
+
+    value: float | str | bool | None
+    """Its number or word; None where it has none."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of the framework's own range; None where it has none."""
+    passed: bool | None = None
+    """Whether it passes the framework's own threshold, where there is one."""
+    label: str | None = None
+    """The word behind a number."""
+    why: str = ""
+    """Why there is no value."""
+
+
+class Adapter:
+    name: ClassVar[str]
+    texts = 1
+    """2 for a judge that compares."""
+    caveat: str | None = None
+    """What can not be measured from outside."""
+
+    def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
+        """`module` holds the variables of the user's file."""
+        self.judge, self.module = judge, module
+
+    @classmethod
+    def fits(cls, judge: Any) -> bool:
+        """By class and module name alone; the framework is not imported."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What decides a verdict, for the fingerprint."""
+        raise NotImplementedError
+
+    async def grade(self, slots: Slots) -> Grade:
+        raise NotImplementedError
+
+
+def has_base(judge: Any, package: str, *names: str) -> bool:
+    """Whether a class of the object, or one it derives from, has one of these names in a package."""
+    return any(
+        kind.__name__ in names and f"{kind.__module__}.".startswith(f"{package}.")
+        for kind in type(judge).__mro__
+    )
+
+
+_ROLES = {
+    **dict.fromkeys(("request", "input", "inputs", "question", "query", "prompt", "user_input"), "request"),
+    **dict.fromkeys(("response", "output", "outputs", "answer", "completion", "generation"), "response"),
+    **dict.fromkeys(("actual_output", "submission"), "response"),
+    **dict.fromkeys(("reference", "expected", "expected_output", "expected_response", "target"), "reference"),
+    **dict.fromkeys(("reference_outputs", "ground_truth", "reference_answer"), "reference"),
+    **dict.fromkeys(
+        ("context", "contexts", "retrieved_contexts", "retrieval_context", "documents"), "context"
+    ),
+    **dict.fromkeys(("document", "document_text", "reference_text"), "context"),
+}
+"""Names that frameworks' templates give to the parts of a question."""
+
+
+def bind(names: Iterable[str], slots: Slots, where: str, lists: Sequence[str] = ()) -> dict[str, Any]:
+    """A value for each field of a template; one that the data lack is demanded by name, never left empty."""
+    metadata = {} if slots.metadata is None else json.loads(slots.metadata)
+    values = {"request": slots.request, "response": slots.texts[0], "reference": slots.reference}
+    bound: dict[str, Any] = {}
+    for name in names:
+        role = _ROLES.get(name)
+        if name in metadata:
+            bound[name] = metadata[name]
+        elif role is None:
+            raise ConfigError(
+                f"{where} needs the field {name!r}, which is none of request, response, reference and "
+                "context; put it into a JSON object of your data, and map that: --columns metadata=COLUMN."
+            )
+        elif role == "context":
+            passages = require(passages_of(slots), where, "context")
+            bound[name] = passages if name in lists else "\n\n".join(passages)
+        else:
+            bound[name] = require(values[role], where, role)
+    return bound
+
+
+def require(value: Any, where: str, name: str) -> Any:
+    if value is None:
+        raise missing_field(where, name)
+    return value
+
+
+def missing_field(where: str, name: str) -> DataError:
+    return DataError(
+        f"{where} needs {name!r}, and a text that it is shown has none; measure it on your data with "
+        f"--columns {name}=COLUMN."
+    )
+
+
+def passages_of(slots: Slots) -> list[str] | None:
+    """The context as a list: as it is written in JSON, or the text as its one passage."""
+    if slots.context is None:
+        return None
+    try:
+        found = json.loads(slots.context)
+    except ValueError:
+        found = None
+    return list(map(str, found)) if isinstance(found, list) else [slots.context]
+
+
+def reply_of(grade: Grade, scale: Sequence[str], words: Mapping[str, str], threshold: float | None) -> Reply:
+    """A grade on the scale of the study, or why there is none.
+
+    A number is mapped only inside the framework's own range. Words with a meaning in the judge's answer map
+    come first, then the framework's own threshold on a binary scale.
+    """
+    value = grade.value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise UnreadableError(grade.why or "the framework gave no score")
+    said = grade.label if grade.label is not None else value
+    if isinstance(said, str) and (said.strip().lower() in words or isinstance(value, str)):
+        return Reply(said)
+    number = float(value)
+    low, high = grade.low, grade.high
+    if low is None or high is None:
+        return Reply(_spelled(number))
+    if not low <= number <= high:
+        return Reply(f"scored {number:g}, outside its range {low:g} to {high:g}", finish="off_scale")
+    if tuple(scale) == ("0", "1"):
+        if threshold is not None or grade.passed is not None:
+            passed = grade.passed if threshold is None else number >= threshold
+            return Reply(str(int(bool(passed))))
+        if number not in (low, high):
+            told = f"scored {number:g}, between {low:g} and {high:g}: say what passes with ?threshold="
+            return Reply(told, finish="off_scale")
+        return Reply(str(int(number == high)))
+    first, last = int(scale[0]), int(scale[-1])
+    return Reply(str(math.floor(first + (number - low) / (high - low) * (last - first) + 0.5)))
+
+
+def _spelled(number: float) -> str:
+    return str(int(number)) if number.is_integer() else repr(number)

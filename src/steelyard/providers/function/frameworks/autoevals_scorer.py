@@ -1,0 +1,56 @@
+"""autoevals scorers: LLMClassifier, Factuality and their like score a text from 0 to 1, Battle compares two.
+
+A field that a template names and nobody gives is rendered empty there; here it is demanded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.trials.presentation import Slots
+
+_FIELD = re.compile(r"{{[#^&{]?\s*(\w+)")
+_BUILT_IN = frozenset(("__choices",))
+
+
+class AutoevalsScorer(Adapter):
+    name = "autoevals"
+
+    def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
+        super().__init__(judge, module)
+        if getattr(judge, "name", "") == "Battle":  # Battle(…) makes an LLMClassifier of this name
+            self.texts = 2
+
+    @classmethod
+    def fits(cls, judge: Any) -> bool:
+        return has_base(judge, "autoevals", "Scorer")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        names = ("name", "messages", "model", "engine", "choice_scores", "render_args", "extra_args")
+        return {name: getattr(self.judge, name, None) for name in names}
+
+    async def grade(self, slots: Slots) -> Grade:
+        if self.texts == 2:
+            first, second = slots.texts
+            score = await self.judge.eval_async(first, second, instructions=slots.request)
+            return Grade({1: "1", 0: "2"}.get(score.score), why=str(score.metadata))
+        values = bind(self._fields(), slots, f"autoevals {getattr(self.judge, 'name', '')}".strip())
+        expected = values.pop("expected", slots.reference)
+        values.pop("output", None)
+        score = await self.judge.eval_async(slots.texts[0], expected, **values)
+        metadata = score.metadata or {}
+        label = metadata.get("choice")
+        return Grade(score.score, 0.0, 1.0, label=label, why=json.dumps(metadata, default=str)[:300])
+
+    def _fields(self) -> list[str]:
+        messages = getattr(self.judge, "messages", None)
+        if messages is None:  # scorers without a template take what they need of these
+            return ["input"]
+        text = " ".join(str(message.get("content", "")) for message in messages)
+        given = _BUILT_IN | set(getattr(self.judge, "render_args", None) or ())
+        return [name for name in dict.fromkeys(_FIELD.findall(text)) if name not in given]

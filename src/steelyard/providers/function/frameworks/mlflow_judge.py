@@ -1,0 +1,57 @@
+"""MLflow judges: made by `make_judge`, or Guidelines and other built-in scorers.
+
+MLflow hands on whatever the model wrote, whatever type was declared; here a truth value has to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.core.threads import run_in_daemon_thread
+from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.trials.presentation import Slots
+
+_SETTINGS = ("name", "instructions", "guidelines", "model", "feedback_value_type", "inference_params")
+
+
+class MlflowJudge(Adapter):
+    name = "MLflow"
+
+    @classmethod
+    def fits(cls, judge: Any) -> bool:
+        return has_base(judge, "mlflow.genai", "Scorer", "Judge")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {name: _plain(getattr(self.judge, name, None)) for name in _SETTINGS}
+
+    async def grade(self, slots: Slots) -> Grade:
+        inputs, outputs = {"request": slots.request}, {"response": slots.texts[0]}
+        expected = None if slots.reference is None else {"expected_response": slots.reference}
+        if "{{ expectations }}" in str(getattr(self.judge, "instructions", "")).replace(
+            "{{expectations}}", "{{ expectations }}"
+        ):
+            bind(["reference"], slots, f"the MLflow judge {self.judge.name!r}")
+        keys = {
+            "inputs": inputs,
+            "outputs": outputs,
+            **({} if expected is None else {"expectations": expected}),
+        }
+        feedback = await run_in_daemon_thread(lambda: self.judge(**keys), "judge")
+        value = getattr(feedback, "value", feedback)
+        error = getattr(feedback, "error", None)
+        value = getattr(value, "value", value)  # a rating is an enumeration
+        shown = f"value {value!r}, error {error}"
+        if error is not None or not isinstance(value, (bool, int, float, str)):
+            return Grade(None, why=shown)
+        if isinstance(value, bool):
+            return Grade(float(value), 0.0, 1.0)
+        declared = getattr(self.judge, "feedback_value_type", None)
+        if declared is bool:
+            return Grade(None, why=f"{shown}, expected true or false")
+        return Grade(value)
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (str, list, dict)) else str(value)

@@ -1,0 +1,80 @@
+"""Ragas metrics of both generations: `ascore` with fields by name, and single-turn metrics on a sample.
+
+A metric of the newest kind is given its model at each call: name the variable that holds it, `?llm=NAME`.
+Ragas hands on numbers outside the allowed values; here they are unreadable.
+"""
+
+from __future__ import annotations
+
+import inspect
+import string
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from steelyard.errors import ConfigError
+from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.trials.presentation import Slots
+
+_LISTS = ("retrieved_contexts", "reference_contexts", "contexts")
+_SETTINGS = ("name", "definition", "rubrics", "allowed_values", "strictness", "mode", "with_reference")
+
+
+class RagasMetric(Adapter):
+    name = "Ragas"
+
+    @classmethod
+    def fits(cls, judge: Any) -> bool:
+        return has_base(judge, "ragas.metrics", "SimpleBaseMetric", "SingleTurnMetric")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        own = {name: getattr(self.judge, name, None) for name in _SETTINGS}
+        return {**own, "prompt": self._prompt, "model": getattr(self._llm, "model", None)}
+
+    @property
+    def _llm(self) -> Any:
+        return self.module.get("llm") or getattr(self.judge, "llm", None)
+
+    @property
+    def _prompt(self) -> str:
+        prompt = getattr(self.judge, "prompt", None)
+        return prompt if isinstance(prompt, str) else str(getattr(prompt, "instruction", "") or "")
+
+    async def grade(self, slots: Slots) -> Grade:
+        where = f"the Ragas metric {self.judge.name!r}"
+        if has_base(self.judge, "ragas.metrics", "SingleTurnMetric"):
+            samples = import_module("ragas.dataset_schema")
+            columns = self.judge.required_columns.get("SINGLE_TURN", ())
+            values = bind((name for name in columns if ":" not in name), slots, where, _LISTS)
+            score = await self.judge.single_turn_ascore(samples.SingleTurnSample(**values))
+            kind = getattr(getattr(self.judge, "output_type", None), "name", "")
+            ends = (0.0, 1.0) if kind in ("BINARY", "CONTINUOUS") else (None, None)
+            return Grade(float(score), *ends)
+        values = bind(self._fields(), slots, where, _LISTS)
+        if has_base(self.judge, "ragas.metrics", "SimpleLLMMetric"):
+            if self._llm is None:
+                raise ConfigError(f"{where} holds no model; name the variable that does: ?llm=NAME.")
+            values["llm"] = self._llm
+        return self._grade((await self.judge.ascore(**values)).value)
+
+    def _fields(self) -> list[str]:
+        if self._prompt:
+            return [name for _, name, _, _ in string.Formatter().parse(self._prompt) if name]
+        parameters = inspect.signature(self.judge.ascore).parameters.values()
+        return [
+            each.name for each in parameters if each.default is each.empty and each.kind != each.VAR_KEYWORD
+        ]
+
+    def _grade(self, value: Any) -> Grade:
+        allowed = self.judge.allowed_values
+        told = f"value {value!r}, allowed are {allowed}"
+        if isinstance(value, str):
+            return Grade(value if value in allowed else None, why=told)
+        if not isinstance(value, (int, float)):
+            return Grade(None, why=told)
+        if isinstance(allowed, range):
+            return Grade(value, float(allowed.start), float(allowed.stop))
+        return (
+            Grade(value, float(allowed[0]), float(allowed[1])) if isinstance(allowed, tuple) else Grade(value)
+        )
