@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, numbered
+from steelyard.core.arrays import Ints, Mask, numbered, widen
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.datasheet.examples.selection import (
     FAILED,
@@ -293,7 +293,7 @@ def _events(metric: Metric, calls: Observations) -> Mask:
         shows[order] = metric.events(collect_scores(calls))
         return shows
     repeats = int(calls.replicate.max(initial=0)) + 1
-    row = numbered(calls.stimulus * repeats + calls.replicate)[1]
+    row = numbered(widen(calls.stimulus) * repeats + calls.replicate)[1]
     events = metric.events(collect(calls))
     return np.asarray(events[row] if events.ndim == 1 else events[row, calls.order])
 
