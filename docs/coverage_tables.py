@@ -68,6 +68,7 @@ REMARKS = {
     ("binary", "unreadable_rate"): _FEW_LOSSES,
     ("ordinal", "unreadable_rate"): _FEW_LOSSES,
     ("pairs", "delta75"): "percentiles of four clusters drawn again, which cross 75 % at few places.",
+    ("cues", "cue_worth"): "four clusters hardly show how much they differ; the built-in pairs are on 60.",
     **{("instrument", metric.id): _PAIRS_ALIKE for metric in (*NAMES, LIMIT_OF_DETECTION)},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
