@@ -187,7 +187,7 @@ def of_view(page: Page, folder: Path) -> None:
         page.locator("td:has(.flag.flagged) a.behind").first.click()
         page.locator("table.calls").wait_for()
         take(page, "calls.png")
-        page.locator("table.calls th a").first.click()
+        page.locator("table.calls tbody th a").first.click()
         page.locator("#reply-h").wait_for()
         take(page, "call.png")
         page.goto(home)

@@ -101,6 +101,12 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     for out, run in made.get(name, []):
         done = command(*run, "--out", out)
         assert done.code == 0, done.err
+    if name in ("labels add", "labels open"):
+        draw = ("labels", "draw", "ratings.csv", "--judge", "verdict", "-n", "40", "--out", "labels")
+        assert command(*draw).code == 0
+        sheet = folder / "labels" / "sheet.csv"
+        sheet.write_text(sheet.read_text().replace(",,\n", ",1,\n"))
+        assert command("labels", "add", "labels", sheet).code == 0
 
 
 # Mistyped

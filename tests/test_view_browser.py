@@ -44,7 +44,7 @@ def test_from_a_flagged_number_to_the_raw_reply_in_two_clicks(browser: Browser, 
         flagged = page.locator(".answer .held.flagged a.behind").first
         flagged.wait_for()
         flagged.click()  # one
-        page.locator("table.calls th a").first.click()  # two
+        page.locator("table.calls tbody th a").first.click()  # two
         page.locator("#reply-h").wait_for()
         assert '{"winner": "1"}' in page.locator("section[aria-labelledby=reply-h] pre").inner_text()
         assert page.locator(".status.wrong").count() == 1
@@ -55,13 +55,13 @@ def test_every_page_is_accessible(browser: Browser, server: Server, width: int, 
     size = {"width": width, "height": 900}
     with opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page:
         home = page.url
-        for path, mark in (("", ".card"), ("run/0/calls", "table.calls"), ("run/0/map", "table.heat")):
+        for path, mark in (("", "table.runs"), ("run/0/calls", "table.calls"), ("run/0/map", "table.heat")):
             page.goto(home + path)
             page.locator(mark).first.wait_for()
             assert complaints(page) == []
             assert overflow(page) == 0
         page.goto(home + "run/0/calls")
-        page.locator("table.calls th a").first.click()
+        page.locator("table.calls tbody th a").first.click()
         page.locator("#reply-h").wait_for()
         assert complaints(page) == []
         assert overflow(page) == 0
@@ -107,17 +107,17 @@ def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tm
                 serving(lambda _: ViewPages([tmp_path / "run"]).app()) as server,
                 opened(browser, server.access.url()) as page,
             ):
-                told = page.locator(".card .hint")
-                page.locator(".card .hint", has_text="trials done").wait_for()
+                told = page.locator(".run-row .hint")
+                page.locator(".run-row .hint", has_text="trials done").wait_for()
                 before, planned = (int(word) for word in told.inner_text().split()[:3:2])
                 assert before < planned
-                assert page.locator(".card progress").is_visible()
+                assert page.locator(".run-row progress").is_visible()
                 release.set()
-                page.locator(".card .hint", has_text=f"{planned} of {planned} trials done").wait_for()
-                assert not page.locator(".card progress").is_visible()
+                page.locator(".run-row .hint", has_text=f"{planned} of {planned} trials done").wait_for()
+                assert not page.locator(".run-row progress").is_visible()
                 assert process.wait(240) == 0
                 page.reload()
-                page.get_by_role("link", name="Datasheet").wait_for()
+                page.get_by_role("link", name="Datasheet").first.wait_for()
         finally:
             release.set()
             process.kill()
@@ -130,7 +130,7 @@ def test_keys_go_through_the_list_that_a_call_was_opened_from(browser: Browser, 
         page.locator(".answer .held.flagged a.behind").first.click()
         page.locator("table.calls").wait_for()
         address, total = page.url, page.locator("table.calls tbody tr").count()
-        page.locator("table.calls th a").nth(1).click()
+        page.locator("table.calls tbody th a").nth(1).click()
         page.get_by_role("link", name=f"2 of {total} in the list").wait_for()
         page.keyboard.press("j")
         page.get_by_role("link", name=f"3 of {total} in the list").wait_for()

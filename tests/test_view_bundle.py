@@ -1,19 +1,25 @@
-"""The viewer as files: every link leads to a file, numbers to replies, without a server of ours."""
+"""The viewer as files: it opens from a disk, every link leads to a file, and data hold every call once."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import gzip
 import html
+import io
+import json
 import re
 import subprocess
 import sys
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from browsers import chromium, opened
+from browsers import chromium, complaints, opened
+from steelyard.commands.view.call_index import calls_behind
+from steelyard.commands.view.viewed_run import ViewedRun, details
 from steelyard.errors import ConfigError
 from steelyard.web.view.bundle import place_of, write_bundle
 
@@ -32,7 +38,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "planted/coin?name=toss",
     ]
     subprocess.run([*script, "-p", "vacuum", "--out", "run"], check=True, capture_output=True, cwd=folder)
-    assert write_bundle([folder / "run"], folder / "out") > 20
+    assert write_bundle([folder / "run"], folder / "out") < 40
     return folder / "out"
 
 
@@ -53,43 +59,45 @@ def test_every_link_leads_to_a_file(bundle: Path) -> None:
             assert target.is_relative_to(bundle.resolve())
 
 
-def test_a_number_leads_to_its_replies_in_two_links(bundle: Path) -> None:
-    sheet = (bundle / "run-0.html").read_text(encoding="utf-8")
-    number = next(link for link in re.findall(r'class="behind" href="([^"]+)"', sheet))
-    listed = (bundle / html.unescape(number)).read_text(encoding="utf-8")
-    call = html.unescape(re.findall(r'<th scope="row"><a href="([^"]+)"', listed)[0])
-    place, _, anchor = call.partition("#")
-    page = (bundle / "pages" / place).resolve().read_text(encoding="utf-8")
-    assert f'id="{anchor}"' in page
-    assert "winner" in page
-    assert "Prompt, as it was sent" in page
+def data(bundle: Path, name: str) -> Any:
+    packed = (bundle / "data" / f"{name}.js").read_text(encoding="ascii").split('"')[3]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def test_the_data_hold_every_call_figure_and_prompt_once(bundle: Path) -> None:
+    run = ViewedRun(bundle.parent / "run")
+    index, held = run.load().index, data(bundle, "run-0")
+    assert held["ids"] == list(index.ids)
+    assert all(len(column) == len(index.ids) for column in held["columns"].values())
+    masks = [np.unpackbits(np.frombuffer(base64.b64decode(each), np.uint8)) for each in held["masks"]]
+    published = run.published
+    assert published is not None
+    assert set(held["figures"]) == set(published.figures)
+    for name, (_, sentence, behind, counted) in held["figures"].items():
+        estimate = published.figures[name]
+        assert masks[behind].sum() == calls_behind(estimate, index).sum()
+        assert f"Counted from {masks[behind].sum():,} call" in sentence or not estimate.n_calls
+        if counted is not None:
+            assert masks[counted].sum() == estimate.numerator * (2 if estimate.unit == "pair" else 1)
+    prompts = data(bundle, "run-0-prompts-0")
+    assert len({json.dumps(each) for each in prompts}) == len(prompts)
+    told = details(run, run.load(), [0])[0]
+    assert told.stored is not None
+    assert prompts[held["columns"]["prompt"][0]][0] == [list(each) for each in told.stored.messages]
+    assert held["exchanges"][held["columns"]["exchange"][0]][0] == told.reply
+    assert held["reasons"][held["columns"]["why"][0]] == f"{told.why[0].upper()}{told.why[1:]}."
 
 
 def test_nothing_tells_where_the_run_lies_or_holds_a_secret(bundle: Path) -> None:
+    assert str(bundle.parent) not in json.dumps(data(bundle, "run-0"))
     for file in bundle.rglob("*"):
-        if file.is_file() and file.suffix in (".html", ".json", ".csv", ".txt"):
+        if file.is_file() and file.suffix in (".html", ".js", ".svg", ".txt"):
             text = file.read_text(encoding="utf-8")
             assert str(bundle.parent) not in text, file
-            assert "csrf" not in text
             assert "token=" not in text
-
-
-def test_a_page_tells_of_every_figure_that_leads_to_it(bundle: Path) -> None:
-    sheet = (bundle / "run-0.html").read_text(encoding="utf-8")
-    links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', sheet)}
-    assert len(links) > 10
-    for link in links:
-        told = (bundle / link).read_text(encoding="utf-8")
-        (shown,) = re.findall(r'<h1 class="long">(?:[\d,]+ of )?([\d,]+) call', told)
-        assert set(re.findall(r"Counted from ([\d,]+) call", told)) <= {shown}
-
-
-def test_nothing_asks_for_an_answer(bundle: Path) -> None:
-    for page in bundle.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        assert 'method="get"' not in text
-        assert "data-progress" not in text
-    assert (bundle / "run-0-datasheet.json").exists() or (bundle / "run-0-calls.csv").exists()
+            if file.suffix == ".html":
+                assert "csrf" not in text
+                assert "data-progress" not in text
 
 
 def test_a_folder_of_something_else_is_not_written_over(bundle: Path) -> None:
@@ -113,24 +121,40 @@ def test_no_address_leads_out_of_the_folder(address: str) -> None:
 
 
 @pytest.mark.browser
-def test_any_web_server_shows_it(bundle: Path) -> None:
-    """From a number to a reply in a real browser, behind a server that knows nothing but files."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(bundle))) as files:
-        thread = threading.Thread(target=files.serve_forever)
-        thread.start()
-        try:
-            home = f"http://127.0.0.1:{files.server_address[1]}/"
-            with chromium() as browser, opened(browser, home) as page:
-                page.get_by_role("link", name="Datasheet").first.click()
-                page.locator("a.behind >> visible=true").first.click()
-                page.locator("table.calls th a").first.click()
-                page.get_by_text("Prompt, as it was sent").first.wait_for()
-                assert "winner" in page.locator("body").inner_text()
-        finally:
-            files.shutdown()
-            thread.join()
+def test_everything_works_from_a_disk(bundle: Path) -> None:
+    """From a number to a reply in a real browser, without any server; filters, order, keys, files."""
+    with chromium() as browser, opened(browser, (bundle / "index.html").as_uri()) as page:
+        page.get_by_role("link", name="Datasheet").first.click()
+        page.locator(".held.flagged a.behind >> visible=true").first.click()  # one
+        page.locator("table.calls tbody th a").first.wait_for()
+        listed = page.locator("table.calls tbody tr").count()
+        address = page.url
+        page.locator("table.calls tbody th a").nth(1).click()  # two
+        page.get_by_text("Prompt, as it was sent").wait_for()
+        page.get_by_text("candidate 1").first.wait_for()
+        assert '{"winner": "1"}' in page.locator("section[aria-labelledby=reply-h] pre").inner_text()
+        page.get_by_role("link", name=f"2 of {listed} in the list").wait_for()
+        page.keyboard.press("j")
+        page.get_by_role("link", name=f"3 of {listed} in the list").click()
+        page.locator("table.calls").wait_for()
+        assert page.url == address
+        page.get_by_label("Judge").select_option("toss")
+        page.get_by_label("Words").fill("tie")
+        page.get_by_role("button", name="Show").click()
+        page.get_by_text("No call passes these filters").wait_for()
+        page.get_by_role("link", name="Show all").click()
+        page.get_by_role("link", name="verdict", exact=True).click()
+        page.locator("th[aria-sort=ascending]").wait_for()
+        assert page.locator("table.calls tbody tr").first.locator("b.answer").inner_text() == "1"
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="CSV").click()
+        rows = list(csv.DictReader(io.StringIO(saved.value.path().read_text(encoding="utf-8"))))
+        assert len(rows) == len(data(bundle, "run-0")["ids"])
+        assert complaints(page) == []
+        page.locator("table.calls tbody th a").first.click()
+        page.locator("h1 a").click()
+        page.locator(".arm").first.wait_for()
+        assert complaints(page) == []
+        page.get_by_role("link", name="Map").click()
+        page.locator("table.heat a").first.click()
+        page.locator("table.calls").wait_for()

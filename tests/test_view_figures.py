@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from commands import Command
@@ -23,7 +22,6 @@ from steelyard.commands.view.call_index import (
     counted_calls,
     counts_calls,
     figure_name,
-    same_calls,
 )
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.render.html import page
@@ -196,17 +194,6 @@ def test_invariance_is_of_edited_and_unchanged_items(scores: ViewedRun) -> None:
         {s.lineage.parent for s in shown if (s.kind == ORIGINAL) == is_plain} for is_plain in (False, True)
     )
     assert edited == plain
-
-
-def test_figures_with_the_same_calls_are_told_together(pairs: ViewedRun) -> None:
-    assert pairs.published is not None
-    index, figures = pairs.load().index, pairs.published.figures
-    alike = same_calls(figures, index)
-    for name, group in alike.items():
-        assert name in group
-        first = calls_behind(figures[group[0]], index)
-        assert np.array_equal(first, calls_behind(figures[name], index))
-    assert len(set(alike.values())) < len(alike)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "scores", "levels"])

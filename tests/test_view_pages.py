@@ -70,7 +70,7 @@ def test_the_overview_shows_runs_judges_and_their_verdicts(client: Client, pairs
     text = client.get("/").text
     assert "2 runs" in text
     assert str(pairs) in text
-    assert text.count('<article class="card run"') == 2
+    assert text.count('<tr class="run-row"') == 2
     for judge in ("shaky", "planted/first"):
         assert f"<b>{judge}</b>" in text
 
@@ -149,8 +149,8 @@ def test_pages_follow_each_other_and_hold_every_call_once(client: Client, pairs:
         ("judge=nobody", "No call passes"),
         ("text=zzzz-nothing", "No call passes"),
         ("delta=nonsense", "No call passes"),
-        ("probe=nobody", "of baselines</h1>"),
-        ("outcome=nothing", "of baselines</h1>"),
+        ("probe=nobody", "of baselines</small></h1>"),
+        ("outcome=nothing", "of baselines</small></h1>"),
         ("text=%25", "No call passes"),
         ("text=%27%3B--", "No call passes"),
     ],
@@ -159,6 +159,25 @@ def test_filters_that_nothing_passes_are_told(client: Client, query: str, told: 
     answer = client.get(f"/run/0/calls?{query}")
     assert answer.status == 200
     assert told in answer.text
+
+
+def test_a_column_sorts_the_list_its_pages_and_the_way_through_it(client: Client, pairs: Path) -> None:
+    def tokens(query: str) -> list[int]:
+        text = client.get(f"/run/0/calls?judge=planted%2Ffirst&{query}").text
+        return [int(first) for first in re.findall(r'<td class="num">(\d+) \+ \d+</td>', text)]
+
+    down, up = tokens("sort=-tokens"), tokens("sort=tokens")
+    assert down == sorted(down, reverse=True)
+    assert up == sorted(up)
+    assert down[0] > up[0]
+    text = client.get("/run/0/calls?sort=-tokens").text
+    assert 'aria-sort="descending"' in text
+    call = client.get(rows(text)[1]).text
+    assert "2 of " in call
+    assert "sort=-tokens" in call
+    every = client.get("/run/0/calls?sort=judge&page=999").text  # baselines come last, however it is sorted
+    assert re.findall(r"</th>\n<td>([^<]+)</td>", every)[-1] in ("coin", "longest", "tie", "first")
+    assert "Baselines</th>" in every
 
 
 def test_words_are_looked_for_in_stimuli_and_in_replies(client: Client) -> None:

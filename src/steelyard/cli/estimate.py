@@ -13,7 +13,7 @@ from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
     from steelyard.commands.estimate import EstimateReport
-    from steelyard.importing.ratings import RatingsTable
+    from steelyard.importing.ratings import RatingColumns, RatingsTable
 
 _RATING_OPTIONS: tuple[Decorator, ...] = (
     click.argument("file", metavar="FILE|DIR", type=click.Path(path_type=Path)),
@@ -39,15 +39,19 @@ def rating_options(command: Any) -> Any:
     return command
 
 
-def load(options: dict[str, Any], labels: Path | None = None) -> RatingsTable:
-    from steelyard.commands.rating_files import load_ratings
+def rating_columns(options: dict[str, Any]) -> RatingColumns:
     from steelyard.importing.ratings import RatingColumns
 
     judges = [] if options["judge"] is None else [options["judge"]]
-    how = RatingColumns.parse(
+    return RatingColumns.parse(
         options["columns"], judges, options["people"], options["values"], options["where"]
     )
-    table = load_ratings(options["file"], how, labels)
+
+
+def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = False) -> RatingsTable:
+    from steelyard.commands.rating_files import load_ratings
+
+    table = load_ratings(options["file"], rating_columns(options), labels, pilot=pilot)
     for remark in table.remarks:
         warn(remark)
     return table
@@ -57,9 +61,9 @@ def load(options: dict[str, Any], labels: Path | None = None) -> RatingsTable:
 @rating_options
 @option(
     "--labels",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="People's labels in a file of their own: item and value.",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="People's labels: a file with item and value, or the folder of `labels draw`.",
 )
 @option(
     "--design",

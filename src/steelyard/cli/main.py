@@ -29,6 +29,10 @@ COMMANDS = {
     "overall": "steelyard.cli.compare:overall",
     "gate": "steelyard.cli.gate:gate",
     "estimate": "steelyard.cli.estimate:estimate",
+    "labels plan": "steelyard.cli.labels:plan",
+    "labels draw": "steelyard.cli.labels:draw",
+    "labels add": "steelyard.cli.labels:add",
+    "labels open": "steelyard.cli.labels:open_command",
     "leaderboard": "steelyard.cli.leaderboard:leaderboard",
     "people": "steelyard.cli.people:people",
     "bridge": "steelyard.cli.bridge:bridge",
@@ -56,15 +60,30 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         if cmd_name not in COMMANDS:
-            return None
+            return self._group(cmd_name)
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         command.epilog = help_epilog(cmd_name, command)
         return command
 
+    def _group(self, name: str) -> click.Command | None:
+        """The commands that begin with a word, for its help."""
+        parts = {full.partition(" ")[2]: full for full in COMMANDS if full.startswith(f"{name} ")}
+        if not parts:
+            return None
+        commands = {part: self.get_command(click.Context(self), full) for part, full in parts.items()}
+        known = {part: command for part, command in commands.items() if command is not None}
+        return click.Group(name, commands=known, help=f"One of {', '.join(known)}.", add_help_option=True)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        joined = " ".join(args[:2])
+        if joined in COMMANDS:  # `labels draw` is one command of two words
+            args = [joined, *args[2:]]
+        second = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{args[0]} ")]
+        if second and args[1:2] not in (["--help"], ["-h"]):
+            raise click.UsageError(f"{args[0]} what? expected {', '.join(second)}", ctx)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -193,6 +212,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "steelyard estimate ratings.csv --judge verdict --people human --design random",
         "steelyard estimate ratings.csv --judge verdict --people human --design random --methods",
     ),
+    "labels plan": (
+        "steelyard labels plan ratings.csv --judge verdict --people human --half-width 0.05 --cost-label 2",
+    ),
+    "labels draw": ("steelyard labels draw ratings.csv --judge verdict -n 40 --out labels",),
+    "labels add": ("steelyard labels add labels labels/sheet.csv",),
+    "labels open": ("steelyard labels open labels",),
     "leaderboard": ("steelyard leaderboard votes.csv --judge verdict --people human --design random",),
     "people": ("steelyard people rated.csv --people ann --people bob --judge verdict",),
     "bridge": ("steelyard bridge anchors.csv --from old --to new --history history.csv",),

@@ -122,8 +122,14 @@ def _label(
 
     require_loopback(host, remote=allow_remote)
     with closing(LabelSession(folder, size=draw)) as session:
+        named = session.annotators
+        if reviewer is not None and named and reviewer not in named:
+            raise ConfigError(
+                f"--reviewer {reviewer}: not an annotator of this draw, expected one of {', '.join(named)}; "
+                "correct it."
+            )
         server = Server(host, port)
-        pages = LabelPages(session, reviewer or system_user())
+        pages = LabelPages(session, reviewer or (named[0] if len(named) == 1 else system_user()))
         server.serve(
             pages.app(),
             lambda url: open_link(f"Labelling {display_path(folder)}", url, browser=browser, host=host),

@@ -19,7 +19,7 @@ from steelyard.core.text import pluralize
     "--bundle",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write static pages for any web server instead of serving them.",
+    help="Write pages that open from a disk or any web server, instead of serving them.",
 )
 @option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
 @option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
@@ -39,7 +39,7 @@ def view(
     if bundle is not None:
         from steelyard.web.view.bundle import write_bundle
 
-        count = write_bundle(folders, bundle)
+        count = write_bundle(folders, bundle, lambda words: click.echo(f"writing {words}", err=True))
         click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
         return
     require_loopback(host, remote=allow_remote)

@@ -189,7 +189,7 @@ def _design(
 ) -> LabelDesign:
     frame = judged.frame
     if frame.odds is not None:
-        recorded = recorded_design(frame)
+        recorded = recorded_design(frame, judged.strata)
         if given not in (None, recorded, LabelDesign.ODDS):
             raise DataError(
                 f"{table.name}: p_drawn records a draw by {recorded}, found --design {given}; remove the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from steelyard.importing.ratings import (
     read_ratings,
 )
 from steelyard.providers.provider_info import DoctorCheck
+from steelyard.review.label_draw import DRAW_FILE, TEST, TUNE, FrameUnit, LabelDraw
+from steelyard.review.labelling import LABEL_LOG, LABELLED, LabelSession
 from steelyard.run_folder.published_files import LINES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.sources.read import read_table
@@ -29,8 +32,13 @@ LABEL = "label"
 """Rater of the labels that a run's data came with; people, where the caller says so."""
 
 
-def load_ratings(path: Path, how: RatingColumns, labels: Path | None = None) -> RatingsTable:
+def load_ratings(
+    path: Path, how: RatingColumns, labels: Path | None = None, *, pilot: bool = False
+) -> RatingsTable:
+    """The ratings of a file or run, with labels of another file or of a draw; see `drawn_ratings`."""
     table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
+    if labels is not None and (pilot or labels.is_dir()):
+        return drawn_ratings(table, labels, pilot=pilot)
     return table if labels is None else table.joined(label_ratings(labels, replace(how, where={})))
 
 
@@ -73,6 +81,130 @@ def _run_ratings(folder: Path, how: RatingColumns) -> RatingsTable:
             "name another folder."
         )
     return RatingsTable(str(folder), tuple(ratings.values()))
+
+
+CONTENT_VALUES = {"u": 1.0, "v": 0.0, "tie": 0.5}
+"""Win of the first system; labels of pairs are kept as contents."""
+
+
+def drawn_labels(session: LabelSession) -> dict[str, dict[str, float]]:
+    """Labels by name of the item on the pages, then by annotator."""
+    return {
+        name: {
+            who: CONTENT_VALUES[vote.label] if vote.label in CONTENT_VALUES else float(vote.label or "nan")
+            for who, vote in group.items()
+            if vote.decision == LABELLED
+        }
+        for name, group in session.votes_in_force().items()
+    }
+
+
+def drawn_ratings(table: RatingsTable, folder: Path, *, pilot: bool = False) -> RatingsTable:
+    """The judges' ratings with the odds and labels of a draw; labels of the file itself are left out.
+
+    A pilot is read before its test part is opened, and its tuning labels count.
+    """
+    if not (folder / DRAW_FILE).exists() and not (folder / LABEL_LOG).exists():
+        raise ConfigError(
+            f"{folder}: neither {DRAW_FILE} nor {LABEL_LOG} found, expected a folder that `steelyard labels "
+            "draw` made or in which people labelled a run; name another."
+        )
+    with closing(LabelSession(folder)) as session:
+        draw, opened = session.recorded, session.opened
+        labels = {name: said for name, said in drawn_labels(session).items() if said}
+        if draw is None:
+            draw = _run_draw(session)
+        elif not pilot and opened is None:
+            raise ConfigError(
+                f"{folder}: the test part is sealed, expected it open for a figure; label all of it, then "
+                f"run `steelyard labels open {folder}`."
+            )
+    if pilot:
+        labels = {name: said for name, said in labels.items() if draw.drawn[name].part != TEST or opened}
+    remarks = list(table.remarks)
+    own = sum(rating.kind == HUMAN for rating in table.ratings)
+    if own:
+        remarks.append(f"{pluralize(own, 'label')} of {table.name} left out: labels come from {folder}.")
+    remarks += [] if pilot else _draw_remarks(table, draw, labels)
+    return RatingsTable(f"{table.name} and {folder}", _drawn_rows(table, draw, labels, pilot), tuple(remarks))
+
+
+def _drawn_rows(
+    table: RatingsTable, draw: LabelDraw, labels: dict[str, dict[str, float]], pilot: bool
+) -> tuple[Rating, ...]:
+    units = {unit.id: unit for unit in draw.units}
+    odds = draw.odds(labels)
+    rows: list[Rating] = []
+    voted: set[str] = set()
+    for row in table.ratings:
+        if row.kind == HUMAN or row.criterion != draw.criterion:
+            continue
+        unit = units.get((row.item, row.system, row.versus))
+        if unit is None:
+            raise DataError(
+                f"{table.name}: item {row.item!r} was not in the frame when labels were drawn, so it has no "
+                "odds; leave such items out with --where, or make another draw."
+            )
+        about: dict[str, Any] = {}
+        if not pilot:
+            about = {"p_drawn": _known(table, draw, unit, odds)} if unit.is_claimed else {"split": TUNE}
+        rows.append(replace(row, **about))
+        if unit.part and unit.key not in voted:
+            voted.add(unit.key)
+            about |= {"kind": HUMAN, "run": ""}
+            rows += [
+                replace(row, rater=who, value=value, **about)
+                for who, value in labels.get(unit.key, {}).items()
+            ]
+    return tuple(rows)
+
+
+def _known(table: RatingsTable, draw: LabelDraw, unit: FrameUnit, odds: dict[str, float]) -> float:
+    if not odds[unit.level]:
+        raise DataError(
+            f"{table.name}: no item of level {unit.level!r} is labelled, expected some of every level that "
+            f"the draw by {draw.design} has; label some of it."
+        )
+    return odds[unit.level]
+
+
+def _draw_remarks(table: RatingsTable, draw: LabelDraw, labels: dict[str, dict[str, float]]) -> list[str]:
+    here = {(row.item, row.system, row.versus) for row in table.ratings}
+    test = [unit for unit in draw.drawn.values() if unit.part == TEST]
+    if not test:
+        raise DataError(
+            f"{table.name}: all {pluralize(len(draw.drawn), 'drawn item')} are for tuning, expected a test "
+            "part for a figure; make another draw and name this one with --pilot."
+        )
+    said = []
+    silent = sum(unit.key not in labels for unit in test)
+    if silent:
+        said.append(
+            f"{silent:,} of {pluralize(len(test), 'drawn item')} have no label, and are taken as missing at "
+            "random."
+        )
+    absent = sum(unit.id not in here for unit in draw.units if unit.is_claimed)
+    if absent:
+        said.append(
+            f"{absent:,} of {pluralize(len(draw.units), 'item')} of the draw are not in {table.name}: the "
+            "figure is about the others."
+        )
+    if silent and draw.stop is not None:
+        low, high = draw.limits_at_every_look(labels)
+        said.append(
+            f"Labelling may have stopped by its declared rule; limits that hold at every look are {low:.3f} "
+            f"and {high:.3f}."
+        )
+    return said
+
+
+def _run_draw(session: LabelSession) -> LabelDraw:
+    """The draw that `review --label` made: at random of a run's items."""
+    units = tuple(
+        FrameUnit(parent, 0.0, "", part=TEST if name in session.draw.items else "", key=name)
+        for name, parent in session.parents().items()
+    )
+    return LabelDraw(str(session.folder.path), "", "", "random", session.draw.seed, "", "", units, "")
 
 
 def rating_checks(table: RatingsTable) -> list[DoctorCheck]:

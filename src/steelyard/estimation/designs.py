@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
@@ -30,8 +31,8 @@ class LabelDesign(StrEnum):
     """The labels belong to other items, or were balanced by what people said."""
 
 
-def recorded_design(frame: Frame) -> LabelDesign:
-    """What recorded odds amount to: equal ones, equal ones within each verdict, or others."""
+def recorded_design(frame: Frame, strata: Sequence[str] = ()) -> LabelDesign:
+    """What recorded odds amount to: equal ones, equal ones within each verdict or stratum, or others."""
     assert frame.odds is not None
     if np.ptp(frame.odds) < 1e-9:
         return LabelDesign.RANDOM
@@ -40,6 +41,9 @@ def recorded_design(frame: Frame) -> LabelDesign:
         np.ptp(frame.odds[place == level]) < 1e-9 for level in np.unique(place)
     ):
         return LabelDesign.BY_VERDICT
+    part = np.array(strata)
+    if len(set(strata)) > 1 and all(np.ptp(frame.odds[part == name]) < 1e-9 for name in set(strata)):
+        return LabelDesign.STRATA
     return LabelDesign.ODDS
 
 

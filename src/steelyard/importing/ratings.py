@@ -139,6 +139,27 @@ def table_ratings(table: Table, how: RatingColumns) -> RatingsTable:
     return RatingsTable(table.name, ratings, remarks)
 
 
+def item_texts(
+    path: Path, how: RatingColumns, parts: Mapping[str, str]
+) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Texts of a file by item and systems, by part; the first row that has a text counts."""
+    table = read_table(path)
+    table = filter_rows(table, how.where) if how.where else table
+    for part, column in parts.items():
+        table.require(column, part)
+    columns = {part: how.columns.get(part, part) for part in PARTS}
+    columns = {part: column for part, column in columns.items() if column in table.columns}
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for record in table.records:
+        shared = _shared(table, record, columns)
+        texts = found.setdefault((shared["item"], shared["system"], shared["versus"]), {})
+        for part, column in parts.items():
+            cell = record.values.get(column)
+            if not is_missing(cell):
+                texts.setdefault(part, plain_text(cell))
+    return found
+
+
 def label_ratings(path: Path, how: RatingColumns) -> RatingsTable:
     """People's labels in a file of their own: `item` and `value`, with `rater` where there are several."""
     table = read_table(path)

@@ -13,6 +13,7 @@ from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
+from steelyard.review.label_draw import DRAW_FILE, OPENED, TEST, LabelDraw
 from steelyard.review.progress import Agreement, agreement
 from steelyard.review.votes import UNDONE, by_stimulus, in_force, task_words
 from steelyard.run_folder.run_folder import RunFolder
@@ -26,7 +27,7 @@ from steelyard.tasks.scale import parse_scale
 
 LABELLED, SKIPPED = "labelled", "skipped"
 DRAW = "draw"
-LABELS = "labels.jsonl"
+LABELS, LABEL_LOG = "labels.jsonl", "labels.db"
 PAIR_ANSWERS = ("1", "2", "tie")
 
 
@@ -41,8 +42,12 @@ class Draw:
 
 class LabelSession:
     def __init__(self, folder: Path, *, size: int | None = None, seed: int = 7) -> None:
-        """Open the folder; the first opening draws, and every later one goes on with that draw."""
+        """Open the folder; the first opening draws, and every later one goes on with that draw.
+
+        A folder of `labels draw` brings its draw along.
+        """
         self.folder = RunFolder(folder)
+        self.recorded = LabelDraw.read(folder) if (folder / DRAW_FILE).exists() else None
         if not self.folder.stimuli.exists():
             raise ConfigError(
                 f"{folder}: no stimuli.jsonl found, expected a run folder whose items are to be labelled; "
@@ -57,7 +62,7 @@ class LabelSession:
             raise ConfigError(
                 f"{folder}: holds no items of your own, so there is nothing to label; name another."
             )
-        self.log = ReviewLog(folder / "labels.db")
+        self.log = ReviewLog(folder / LABEL_LOG)
         try:
             self.draw = self._load_draw(size, seed)
         except BaseException:
@@ -65,6 +70,14 @@ class LabelSession:
             raise
 
     def _load_draw(self, size: int | None, seed: int) -> Draw:
+        if self.recorded is not None:
+            drawn, frame = self.recorded.drawn, self.recorded.units
+            if size is not None:
+                raise ConfigError(
+                    f"--draw {size}: `steelyard labels draw` drew {pluralize(len(drawn), 'item')} for this "
+                    "folder; leave the option out."
+                )
+            return Draw(tuple(sorted(drawn)), len(drawn) / len(frame), len(frame), self.recorded.seed)
         noted = self.log.get_meta(DRAW)
         if noted is not None:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
@@ -91,14 +104,40 @@ class LabelSession:
             task_words(load_snapshot(self.folder.study).task) if known else {"instruction": "", "rubric": ""}
         )
 
+    def parents(self) -> dict[str, str]:
+        """The item behind each name, drawn or not."""
+        return {name: item.lineage.parent for name, item in self._items.items()}
+
     def item(self, name: str) -> Stimulus | None:
         return self._items.get(name) if name in self.draw.items else None
 
     def answers(self, item: Stimulus) -> tuple[str, ...]:
         return PAIR_ANSWERS if len(item.texts) == 2 else parse_scale(item.scale or "").answers
 
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Who labels, where the draw names them; others have nothing to label."""
+        return () if self.recorded is None else self.recorded.annotators
+
+    @property
+    def opened(self) -> str | None:
+        """When the test part was opened; None while it is sealed."""
+        noted = self.log.get_meta(OPENED)
+        return None if noted is None else str(noted["at"])
+
+    def open(self, at: str) -> None:
+        """Unseal the test part; from then on no label changes."""
+        self.log.set_meta(OPENED, {"at": at})
+
+    def _refuse_opened(self) -> None:
+        if self.opened is not None:
+            raise ConfigError(
+                f"{self.folder.path}: opened at {self.opened}, so no label may change any more; make another "
+                "draw with `steelyard labels draw`."
+            )
+
     def order(self, annotator: str) -> list[str]:
-        names = list(self.draw.items)
+        names = list(self.draw.items) if self.recorded is None else self.recorded.assigned(annotator)
         rng_for(self.draw.seed, "order", annotator).shuffle(names)
         return names
 
@@ -107,8 +146,16 @@ class LabelSession:
 
     def _is_swapped(self, annotator: str, item: Stimulus) -> bool:
         """Whether an annotator sees the second text of a pair first."""
+        if self.recorded is not None and not self.annotators:
+            annotator = ""  # a sheet for anybody shows everybody the same
         pair = len(item.texts) == 2
         return pair and bool(rng_for(self.draw.seed, "slots", annotator, item.id).randrange(2))
+
+    def content_of(self, item: Stimulus, annotator: str, answer: str) -> str:
+        """The answer as it is kept: a slot is the text that stood there."""
+        if answer in ("1", "2") and len(item.texts) == 2:
+            return "u" if (answer == "1") != self._is_swapped(annotator, item) else "v"
+        return answer
 
     def votes_in_force(self) -> dict[str, dict[str, Vote]]:
         return {
@@ -123,13 +170,14 @@ class LabelSession:
 
     def label(self, name: str, annotator: str, answer: str | None, note: str = "") -> None:
         """Keep a label, on disk when this returns; None skips the item. Slots are kept as contents."""
+        self._refuse_opened()
         item = self._items[name]
         word = SKIPPED if answer is None else LABELLED
-        if answer in ("1", "2") and len(item.texts) == 2:
-            answer = "u" if (answer == "1") != self._is_swapped(annotator, item) else "v"
-        self.log.append(Choice(name, item.hash, annotator, word, None, answer, "", note))
+        kept = None if answer is None else self.content_of(item, annotator, answer)
+        self.log.append(Choice(name, item.hash, annotator, word, None, kept, "", note))
 
     def undo(self, annotator: str) -> str | None:
+        self._refuse_opened()
         mine = [d for group in self.votes_in_force().values() for who, d in group.items() if who == annotator]
         if not mine:
             return None
@@ -144,17 +192,26 @@ class LabelSession:
         }
         return agreement("label", ratings)
 
-    def lines(self) -> Iterator[str]:
+    def _is_sealed(self, name: str) -> bool:
+        return self.recorded is not None and self.opened is None and self.recorded.drawn[name].part == TEST
+
+    def lines(self, annotator: str | None = None) -> Iterator[str]:
+        """Labels that may be read: of all but the sealed part, or all of one annotator's own."""
         for name, group in sorted(self.votes_in_force().items()):
+            if annotator is None and self._is_sealed(name):
+                continue
             for who, vote in sorted(group.items()):
+                if annotator not in (None, who):
+                    continue
                 if vote.decision == LABELLED:
                     body = {
-                        "item": self._items[name].lineage.parent,
+                        "item": self._item_name(name, annotator),
                         "stimulus": name,
                         "annotator": who,
                         "label": vote.label,
                         "note": vote.note or None,
-                        "odds": self.draw.odds,
+                        "odds": self.draw.odds if self.recorded is None else None,
+                        "part": None if self.recorded is None else self.recorded.drawn[name].part,
                         "drawn_of": self.draw.of,
                         "seed": self.draw.seed,
                         "at": datetime.fromtimestamp(vote.at, UTC).isoformat(),
@@ -163,6 +220,12 @@ class LabelSession:
                         json.dumps({k: v for k, v in body.items() if v is not None}, ensure_ascii=False)
                         + "\n"
                     )
+
+    def _item_name(self, name: str, annotator: str | None) -> str:
+        """The item's id; an annotator of a draw knows its key alone."""
+        if self.recorded is not None and annotator is None:
+            return self.recorded.drawn[name].item
+        return self._items[name].lineage.parent
 
     def write(self) -> Path:
         path = self.folder.path / LABELS

@@ -37,6 +37,7 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
     "words.js": ("steelyard.web", "static/words.js", "text/javascript"),
     "view.css": ("steelyard.web", "static/view.css", "text/css"),
     "view.js": ("steelyard.web", "static/view.js", "text/javascript"),
+    "bundle.js": ("steelyard.web", "static/bundle.js", "text/javascript"),
 }
 """Name in an address to package, file and kind: nothing else is ever read for one."""
 

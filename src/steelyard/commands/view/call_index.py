@@ -11,7 +11,6 @@ import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, numbered
 from steelyard.core.content_hash import canonical_json, content_hash
-from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import (
     FAILED,
     FLIP,
@@ -49,6 +48,8 @@ class CallFilter:
     delta: str = ""
     outcome: str = ""
     text: str = ""
+    sort: str = ""
+    """Column that the list is sorted by, `-` before it for the largest first."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> CallFilter:
@@ -82,13 +83,6 @@ class CallCounts:
     @property
     def total(self) -> int:
         return self.judges + self.baselines
-
-    def __str__(self) -> str:
-        if not self.baselines:
-            return pluralize(self.judges, "call")
-        if not self.judges:
-            return f"{pluralize(self.baselines, 'call')} of baselines"
-        return f"{pluralize(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,15 +255,16 @@ def calls_behind(estimate: Estimate, index: CallIndex) -> Mask:
     return _CallSelector(estimate, metric_named(summed_up), index).mask()
 
 
-def counted_calls(estimate: Estimate, index: CallIndex) -> Mask | None:
+def counted_calls(estimate: Estimate, index: CallIndex, behind: Mask | None = None) -> Mask | None:
     """The calls behind a figure that its numerator counts: `68` of `68/100`; of a pair both calls.
 
-    None where the figure is no share of calls or pairs, or the events of its calls do not add up to it.
+    `behind` are the calls behind it, where somebody has them. None where the figure is no share of calls or
+    pairs, or the events of its calls do not add up to it.
     """
     metric, calls = metric_named(estimate.metric), index.calls
     if estimate.numerator is None or estimate.judge not in calls.judges or not counts_calls(estimate):
         return None
-    behind = calls_behind(estimate, index)
+    behind = calls_behind(estimate, index) if behind is None else behind
     if metric.behind in (UNREADABLE, FAILED):
         counted = behind & index.outcomes[metric.behind]
     else:
@@ -301,13 +296,6 @@ def _events(metric: Metric, calls: Observations) -> Mask:
     row = numbered(calls.stimulus * repeats + calls.replicate)[1]
     events = metric.events(collect(calls))
     return np.asarray(events[row] if events.ndim == 1 else events[row, calls.order])
-
-
-def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, tuple[str, ...]]:
-    groups: dict[bytes, list[str]] = {}
-    for name, estimate in figures.items():
-        groups.setdefault(calls_behind(estimate, index).tobytes(), []).append(name)
-    return {name: tuple(group) for group in groups.values() for name in group}
 
 
 @dataclass(frozen=True, eq=False)

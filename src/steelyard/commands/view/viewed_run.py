@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -97,6 +97,19 @@ class PublishedSheet:
     @cached_property
     def figures(self) -> dict[str, Estimate]:
         return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
+
+
+def run_folders(paths: Iterable[Path]) -> list[Path]:
+    """The folders of runs and imports; a folder that only holds such folders stands for all of them."""
+    found: list[Path] = []
+    for path in paths:
+        inner = sorted(each for each in path.iterdir() if _is_run(each)) if path.is_dir() else []
+        found += inner if inner and not _is_run(path) else [path]
+    return found
+
+
+def _is_run(path: Path) -> bool:
+    return path.is_dir() and (RunFolder(path).database.exists() or ImportFolder.at(path) is not None)
 
 
 class NotFoundError(SteelyardError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -169,6 +169,10 @@ class ExampleSelector:
         order = np.array(shuffled(chance, len(numbers)), dtype=np.int64)
         ranked = numbers[order[np.argsort(-weights[order], kind="stable")]]
         return [self._case(outcome, number) for number in _spread(ranked, self.groups.item, limit)]
+
+    def every_group(self) -> Iterator[CallGroup]:
+        """All calls, group by group, without an outcome that was asked for."""
+        return (self._case(None, number) for number in range(len(self.groups)))
 
     def _candidates(self, outcome: str | None, among: Mask | None) -> tuple[Ints, Floats]:
         weight = self.weight(outcome)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from steelyard.core.text import pluralize
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.sections.remedies import NO_HELP, remedy_brief
 from steelyard.datasheet.sections.summary import Summary
@@ -30,6 +30,8 @@ from steelyard.stimuli.natural import NATURAL_PROBE
 
 MOST = 6
 """Figures of one judge that are shown first."""
+FEW_NAMES = 2
+"""Judges whose names a headline says; more are counted."""
 MOST_COLUMNS = 5
 """Figures of a table of several judges."""
 PARTS = ("stratum", "slot", "base_level", "edit", "place", "size", "of")
@@ -261,9 +263,31 @@ def headline(summary: Summary) -> str:
     ):
         if names := by_word.get(word):
             text = told.format(len(names), total, "is" if len(names) == 1 else "are")
-            few = f": {', '.join(names)}" if len(names) <= 2 and len(names) < total else ""
-            return capital(text + few)
+            few = f": {', '.join(names)}" if len(names) <= FEW_NAMES and len(names) < total else ""
+            return capital(text + few) + ("" if word == UNFIT else _and_unfit(by_word.get(UNFIT, [])))
     return pluralize(total, "judge")
+
+
+def _and_unfit(names: Sequence[str]) -> str:
+    """The worst word, which a better one must not hide: `; planted/first is unfit`."""
+    if not names:
+        return ""
+    who = ", ".join(names) if len(names) <= FEW_NAMES else f"{len(names)} others"
+    return f"; {who} {plural(len(names), 'is', 'are')} unfit"
+
+
+def counterpart(figure: KeyFigure, summary: Summary, judge: str) -> KeyFigure | None:
+    """The same figure of a judge on another datasheet; None where it is not there."""
+    wanted = figure.estimate
+    for estimate in summary.datasheet.look_up.of_judge(judge):
+        same = (estimate.probe, estimate.metric, estimate.group) == (
+            wanted.probe,
+            wanted.metric,
+            wanted.group,
+        )
+        if same and numbers.defined(estimate):
+            return KeyFigure(estimate, figure.name, _allowed(estimate), _is_tested(estimate))
+    return None
 
 
 def lead(verdict: Conclusion) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,6 +20,8 @@ from steelyard.web.pages import (
     set_reviewer,
     text_field,
 )
+
+OPENED = "the labels are open, so that none may change any more: load the page again."
 
 
 class LabelPages:
@@ -54,8 +55,11 @@ class LabelPages:
             texts=() if item is None else session.shown_texts(who, item),
             answers=[] if item is None else answer_words(session.answers(item)),
             task=session.task,
-            done=len(session.draw.items) - len(waiting),
-            total=len(session.draw.items),
+            done=len(session.order(who)) - len(waiting),
+            total=len(session.order(who)),
+            stranger=bool(session.annotators) and who not in session.annotators,
+            annotators=session.annotators,
+            opened=session.opened,
             draw=session.draw,
             folder=str(session.folder.path),
         )
@@ -64,18 +68,22 @@ class LabelPages:
         """Keep a label; the answer comes when it is on disk."""
         item = self.session.item(str(body.get("item")))
         answer = text_field(body, "answer")
-        if item is None:
+        if self.session.opened is not None:
+            return json_error(409, OPENED)
+        who = reviewer_name(request, self._annotator)
+        if item is None or item.id not in self.session.order(who):
             return json_error(404, "there is no such item: load the page again.")
         if answer is not None and answer not in self.session.answers(item):
             return json_error(
                 422, f"no answer {answer!r}: expected one of {', '.join(self.session.answers(item))}."
             )
-        who = reviewer_name(request, self._annotator)
         self.session.label(item.id, who, answer, (text_field(body, "note") or "")[:10000])
         return JSONResponse({"left": len(self.session.waiting(who))})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
         del body
+        if self.session.opened is not None:
+            return json_error(409, OPENED)
         last = self.session.undo(reviewer_name(request, self._annotator))
         if last is None:
             return json_error(422, "there is nothing of yours to take back.")
@@ -84,6 +92,5 @@ class LabelPages:
     def labels(self, request: Request) -> Response:
         """The annotator's own labels: those of others would be no second opinion any more."""
         who = reviewer_name(request, self._annotator)
-        own = [line for line in self.session.lines() if json.loads(line)["annotator"] == who]
         headers = {"content-disposition": 'attachment; filename="labels.jsonl"'}
-        return Response("".join(own), media_type="application/jsonl", headers=headers)
+        return Response("".join(self.session.lines(who)), media_type="application/jsonl", headers=headers)

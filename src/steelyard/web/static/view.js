@@ -1,5 +1,6 @@
 // Live progress of runs that go on, local times, and the link of the page.
 
+(() => {
 for (const time of document.querySelectorAll("time[data-at]")) time.textContent = new Date(1000 * time.dataset.at).toLocaleString();
 
 const copy = document.getElementById("copy");
@@ -18,6 +19,18 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(`a[rel="${rel}"]`)?.click();
 });
 
+// The overview: runs whose row has every word.
+const find = document.getElementById("find");
+if (find) {
+  find.hidden = false;
+  find.addEventListener("input", () => {
+    const words = find.value.toLowerCase().split(/\s+/), rows = [...document.querySelectorAll("table.runs tbody tr")];
+    for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+    const shown = rows.filter((row) => !row.hidden).length;
+    document.getElementById("found").textContent = shown === rows.length ? "" : `${shown} of ${rows.length} runs`;
+  });
+}
+
 async function follow(card) {
   const answer = await fetch(card.dataset.progress).catch(() => null);
   if (answer === null || !answer.ok) return;
@@ -30,7 +43,10 @@ async function follow(card) {
   bar.hidden = answered >= planned;
   bar.setAttribute("aria-label", "Calls answered");
   const going = answered < planned;
-  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done${going ? ", baselines included" : ""}`;
+  if (going) told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done, baselines included`;
+  else if (card.dataset.going) told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done`;
+  card.dataset.going = going || card.dataset.going ? "yes" : "";
   if (going) setTimeout(() => follow(card), 2000);
 }
 document.querySelectorAll("[data-progress]").forEach(follow);
+})();

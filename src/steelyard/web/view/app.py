@@ -8,36 +8,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.commands.view.call_index import CallFilter, calls_behind, counted_calls
+from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.viewed_run import (
     NotFoundError,
+    PublishedSheet,
     ViewedRun,
     call_detail,
     details,
     reason_of_count,
+    run_folders,
 )
-from steelyard.core.text import pluralize, replace_lone_surrogates
+from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import OUTCOMES
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.chart_file import chart_svg
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import page_policy
+from steelyard.datasheet.render.html.drawing.chart import Chart
+from steelyard.datasheet.render.html.drawing.forest_plot import limit_scale
 from steelyard.datasheet.sections.summary import cost_summary, summarise
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import reference_label
 from steelyard.web.access import error_page
 from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
 from steelyard.web.view.accuracy_map import STEPS, accuracy_map
+from steelyard.web.view.figure_sentence import figure_sentence
 from steelyard.web.view.files import FILES, of_outcome, passing, passing_rows
+from steelyard.web.view.history import histories, history_titles
 from steelyard.web.view.links import Links
 
 PAGE_SIZE = 50
@@ -53,15 +61,18 @@ class ViewPages:
         still: bool = False,
     ) -> None:
         """`still` makes pages that nobody answers: no filters, no progress."""
-        self.runs = [ViewedRun(folder) for folder in folders]
+        self.runs = [ViewedRun(folder) for folder in run_folders(folders)]
         self._links, self._page_size, self._still = links, page_size, still
         self._sheets: dict[int, tuple[int, str]] = {}
+        self._drawn: tuple[PublishedSheet, Sequence[Chart]] | None = None
+        self._verdicts: dict[Path, tuple[int, Verdicts]] = {}
 
     def app(self) -> Starlette:
         return Starlette(
             routes=[
                 Route("/", self.overview),
                 Route("/compare", self.compare),
+                Route("/history", self.history),
                 Route("/run/{run:int}/", self.sheet),
                 Route("/run/{run:int}/calls", self.calls),
                 Route("/run/{run:int}/call/{name}", self.call),
@@ -87,16 +98,50 @@ class ViewPages:
         return page(request, template, run=run, links=links, still=self._still, **content)
 
     def overview(self, request: Request) -> Response:
-        runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
+        runs = self._opened()
         judges = [
-            (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
-            for number, (run, _, sheet, _) in enumerate(runs)
+            (f"{links.run}:{judge.name}", f"{judge.name} ({run.path.name})")
+            for run, links, sheet, _ in runs
             if sheet is not None
             for judge in sheet.judges
+            if not (self._still and judge.baseline)
         ]
+        dated = [(links.run, run.path.name, sheet) for run, links, sheet, _ in runs]
         return page(
-            request, "view_overview.html.j2", runs=runs, judges=judges, still=self._still, about=_about
+            request,
+            "view_overview.html.j2",
+            runs=runs,
+            judges=judges,
+            still=self._still,
+            spent=cost_summary,
+            history=bool(history_titles(dated)),
         )
+
+    def _opened(self) -> list[tuple[ViewedRun, Links, Datasheet | None, str]]:
+        """Every run with its links, its datasheet and what keeps that from being read; newest first."""
+        runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
+        now = "9"  # a run that goes on is newer than every date
+        return sorted(runs, key=lambda run: (run[2] and run[2].facts.finished) or now, reverse=True)
+
+    def history(self, request: Request) -> Response:
+        dated = [(links.run, run.path.name, sheet) for run, links, sheet, _ in self._opened()]
+        return page(
+            request,
+            "view_history.html.j2",
+            histories=histories(dated, self._compared),
+            run_count=len(dated),
+            links_of=self._links,
+            scale=limit_scale,
+            still=self._still,
+        )
+
+    def _compared(self, first: str, second: str) -> ComparisonSheet:
+        (left, mine), (right, other) = self._side(first), self._side(second)
+        sheet = compare_judges(left, left.pick(mine), right, right.pick(other))
+        if self._still:  # for pages that others get: folders by their names alone
+            named = [replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)]
+            sheet = replace(sheet, first=named[0], second=named[1])
+        return sheet
 
     def sheet(self, request: Request) -> Response:
         run, links = self._run(request)
@@ -107,7 +152,7 @@ class ViewPages:
         if written != published.written:
             text = html.render(
                 published.sheet,
-                calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
+                calls_of=links.behind,
                 home="/",
                 chart_file=links.chart_file,
             )
@@ -116,6 +161,8 @@ class ViewPages:
 
     def calls(self, request: Request) -> Response:
         run, links = self._run(request)
+        if self._still:
+            return self._page(request, "view_bundle.html.j2", run, links)
         if not run.ready:
             return self._opening(request, run)
         loaded, wanted = run.load(), CallFilter.of(request.query_params)
@@ -124,7 +171,7 @@ class ViewPages:
         behind = calls_behind(run.figure(wanted.figure), loaded.index).sum() if wanted.figure else 0
         ended = of_outcome(run, loaded, wanted)
         counted = counted_calls(run.figure(wanted.figure), loaded.index) if wanted.figure else None
-        rows = loaded.index.rows(keep & ended)
+        rows = sort_rows(run, loaded, np.flatnonzero(keep & ended), wanted.sort)
         last = max(1, math.ceil(len(rows) / self._page_size))
         number = min(max(1, _whole(request.query_params.get("page"))), last)
         chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
@@ -134,8 +181,7 @@ class ViewPages:
             run,
             links,
             wanted=wanted,
-            figures=[run.figure(name) for name in links.together(wanted.figure)] if wanted.figure else [],
-            behind=int(behind),
+            figure=figure_sentence(run.figure(wanted.figure), int(behind)) if wanted.figure else None,
             index=loaded.index,
             counts=loaded.index.counts(keep),
             outcomes=OUTCOMES,
@@ -212,25 +258,24 @@ class ViewPages:
 
     def compare(self, request: Request) -> Response:
         try:
-            first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
-            sheet = compare_targets(first, second)
+            sides = [request.query_params.get(side, "") for side in ("first", "second")]
+            sheet = self._compared(*sides)
         except UsageError as error:
             return error_page(400, str(error))
-        if self._still:  # for pages that others get: folders by their names alone
-            left, right = (
-                replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)
-            )
-            sheet = replace(sheet, first=left, second=right)
-        numbers = (request.query_params.get(side, "").partition(":")[0] for side in ("first", "second"))
-        addresses = tuple(self._links(int(number)).sheet() for number in numbers)
+        addresses = tuple(self._links(int(side.partition(":")[0])).sheet() for side in sides)
         text = comparison_page.render(sheet, home="/", datasheets=addresses)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
-    def _target(self, text: str) -> Target:
+    def _side(self, text: str) -> tuple[Verdicts, str | None]:
+        """The verdicts of the run that `0:judge` names, read once for a datasheet, and the judge."""
         number, _, judge = text.partition(":")
         if not number.isdecimal() or int(number) >= len(self.runs):
             raise ConfigError("Choose two judges on the overview to compare them.")
-        return Target(self.runs[int(number)].path, judge or None)
+        run = self.runs[int(number)]
+        written = run.published.written if run.published else 0
+        if not written or self._verdicts.get(run.path, (0,))[0] != written:
+            self._verdicts[run.path] = written, load_verdicts(run.path)
+        return self._verdicts[run.path][1], judge or None
 
     def _opening(self, request: Request, run: ViewedRun) -> Response:
         run.open()
@@ -244,15 +289,19 @@ class ViewPages:
 
     def chart_file(self, request: Request) -> Response:
         run, _ = self._run(request)
-        sheet = run.sheet
-        every = () if sheet is None else charts(summarise(sheet))
         name = request.path_params["name"]
+        every = () if run.published is None else self._charts(run.published)
         wanted = next((chart for chart in every if chart.id == name and chart.panels), None)
         if wanted is None:
             return error_page(404, "There is no such figure on this datasheet.")
         headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
         text = replace_lone_surrogates(chart_svg(wanted))
         return Response(text, media_type="image/svg+xml", headers=headers)
+
+    def _charts(self, published: PublishedSheet) -> Sequence[Chart]:
+        if self._drawn is None or self._drawn[0] is not published:
+            self._drawn = published, charts(summarise(published.sheet))
+        return self._drawn[1]
 
     def files(self, request: Request) -> Response:
         run, _ = self._run(request)
@@ -272,12 +321,6 @@ def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
         return run.sheet, "" if run.path.is_dir() else f"{run.path}: the folder is gone; restore it."
     except SteelyardError as error:
         return None, str(error)
-
-
-def _about(sheet: Datasheet) -> str:
-    facts = sheet.facts
-    calls = pluralize(facts.calls, "call") if facts.calls else ""
-    return " · ".join(part for part in (sheet.profile, calls, cost_summary(facts), facts.ended) if part)
 
 
 def _progress(run: ViewedRun) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The viewer as files that any web server can serve: every page is fetched once, and its links follow."""
+"""The viewer as files that open from a disk: the calls of a run are data, and a script makes their pages."""
 
 from __future__ import annotations
 
@@ -8,78 +8,96 @@ import html
 import re
 import shutil
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
-from steelyard.commands.view.call_index import same_calls
 from steelyard.core.atomic_write import write_error
 from steelyard.errors import ConfigError
-from steelyard.web.pages import ASSETS, asset_text
+from steelyard.web.pages import asset_text
 from steelyard.web.view.app import ViewPages
+from steelyard.web.view.bundle_data import data_scripts
 from steelyard.web.view.links import StillLinks
 
-PAGE_SIZE = 500
 MARK = "bundle.txt"
 """File by which a bundle is known, so that it may be written anew."""
+FOLDERS = ("data", "pages")
+"""Folders that are emptied first, so that nothing of an earlier bundle stays."""
+ASSETS_USED = (
+    "style.css",
+    "evidence.css",
+    "bench.css",
+    "view.css",
+    "theme.js",
+    "page.js",
+    "view.js",
+    "bundle.js",
+)
 _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
 
 
-def write_bundle(folders: Sequence[Path], out: Path) -> int:
+def write_bundle(folders: Sequence[Path], out: Path, say: Callable[[str], None] = lambda _: None) -> int:
+    """Write the pages and return the number of files; `say` is told what is being written."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ConfigError(f"{out}: is not empty and holds no bundle, expected a new folder; name another.")
-    alike: dict[int, dict[str, tuple[str, ...]]] = {}
-    pages = ViewPages(
-        folders, lambda number: StillLinks(number, alike.get(number, {})), PAGE_SIZE, still=True
-    )
-    for number, run in enumerate(pages.runs):
-        alike[number] = same_calls(run.published.figures if run.published else {}, run.load().index)
+    pages = ViewPages(folders, StillLinks, still=True)
     try:
-        shutil.rmtree(out / "pages", ignore_errors=True)
-        (out / "pages").mkdir(parents=True)
+        for name in FOLDERS:
+            shutil.rmtree(out / name, ignore_errors=True)
+            (out / name).mkdir(parents=True)
         (out / MARK).write_text("Pages of `steelyard view --bundle`; written anew by it.\n", encoding="utf-8")
         (out / "static").mkdir(exist_ok=True)
-        for name in ASSETS:
+        for name in ASSETS_USED:
             (out / "static" / name).write_text(asset_text(name), encoding="utf-8")
-        return asyncio.run(_crawl(pages.app(), out))
+        written = 1 + len(ASSETS_USED)
+        for number, run in enumerate(pages.runs):
+            say(f"{run.path.name}: calls")
+            for name, text in data_scripts(run, f"run-{number}"):
+                (out / "data" / f"{name}.js").write_text(text, encoding="ascii")
+                written += 1
+        return written + asyncio.run(_crawl(pages.app(), out, say))
     except OSError as error:
         raise write_error(out, error) from error
 
 
-async def _crawl(app: ASGIApp, out: Path) -> int:
+async def _crawl(app: ASGIApp, out: Path, say: Callable[[str], None]) -> int:
+    """Write every page that the first one leads to; each is fetched once, and its links follow."""
     waiting, known = deque(["/"]), {"/"}
     written = 0
     while waiting:
         address = waiting.popleft()
+        place = place_of(address)
+        if place.endswith(".html"):
+            say(place)
         status, body = await _fetch(app, address)
         if status != 200:
             continue
-        if place_of(address).endswith(".html"):
+        if place.endswith(".html"):
             text = body.decode("utf-8")
             for _, found in _LINK.findall(text):
                 link = html.unescape(found).partition("#")[0]
-                if link not in known and not link.startswith("/static/"):
+                if link not in known and not link.startswith(("/static/", "/data/")):
                     known.add(link)
                     waiting.append(link)
-            body = _relinked(text, depth=place_of(address).count("/")).encode("utf-8")
-        (out / place_of(address)).write_bytes(body)
+            body = _relinked(text, depth=place.count("/")).encode("utf-8")
+        (out / place).write_bytes(body)
         written += 1
     return written
 
 
 def place_of(address: str) -> str:
     """The file of an address: short names for what people look for, hashes for the rest."""
-    if address.startswith("/static/"):
+    if address.startswith(("/static/", "/data/")):
         return address[1:]
-    if address == "/":
-        return "index.html"
+    if address in ("/", "/history"):
+        return {"/": "index.html", "/history": "history.html"}[address]
     if found := re.fullmatch(r"/run/(\d+)/", address):
         return f"run-{found[1]}.html"
-    if found := re.fullmatch(r"/run/(\d+)/files/([\w.]+)", address):
-        return f"run-{found[1]}-{found[2]}"
-    if found := re.fullmatch(r"/run/(\d+)/figures/([\w-]+\.svg)", address):
+    if found := re.fullmatch(r"/run/(\d+)/(calls|map)", address):
+        return f"run-{found[1]}-{found[2]}.html"
+    if found := re.fullmatch(r"/run/(\d+)/(?:files|figures)/([\w-]+\.[a-z]+)", address):
         return f"run-{found[1]}-{found[2]}"
     return f"pages/{hashlib.sha256(address.encode()).hexdigest()[:16]}.html"
 

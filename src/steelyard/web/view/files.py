@@ -12,6 +12,7 @@ import numpy as np
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.commands.view.call_index import COUNTED, CallFilter, calls_behind, counted_calls
+from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula
@@ -39,7 +40,7 @@ def of_outcome(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
 
 def passing_rows(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> list[int]:
     keep = passing(run, loaded, wanted) & of_outcome(run, loaded, wanted)
-    rows: list[int] = loaded.index.rows(keep).tolist()
+    rows: list[int] = sort_rows(run, loaded, np.flatnonzero(keep), wanted.sort).tolist()
     return rows
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from steelyard.commands.view.call_index import COUNTED, CallFilter, counts_calls, figure_name
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -25,13 +23,9 @@ class Links:
         parts = {name: value for name, value in {**parts, **more}.items() if value not in ("", None)}
         return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
 
-    def behind(self, estimate: Estimate, metric: Metric) -> str:
-        del metric
+    def behind(self, estimate: Estimate) -> str:
         outcome = COUNTED if counts_calls(estimate) else ""
         return self.calls(CallFilter(figure=figure_name(estimate), outcome=outcome))
-
-    def together(self, figure: str) -> tuple[str, ...]:
-        return (figure,)
 
     def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
         """One call, in the list that a filter makes."""
@@ -60,23 +54,14 @@ class Links:
 
 @dataclass(frozen=True)
 class StillLinks(Links):
-    """Addresses of pages that are written as files: fewer lists, and a call stands on its stimulus' page."""
+    """Addresses of pages that are written as files: one page makes every list, call and stimulus."""
 
-    alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Name of a figure to all that are counted from the same calls: one list serves them."""
-
-    def behind(self, estimate: Estimate, metric: Metric) -> str:
-        first = self.together(figure_name(estimate))[0]
-        return self.calls(CallFilter(figure=first, outcome=metric.behind))
-
-    def together(self, figure: str) -> tuple[str, ...]:
-        return self.alike.get(figure, (figure,))
+    def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
+        return super().calls(wanted, **more).replace("?", "#", 1)
 
     def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
-        del wanted
-        return f"{self.stimulus(stimulus)}#call-{name}"
+        del stimulus
+        return self.calls(wanted, call=name)
 
-    def file(self, name: str, wanted: CallFilter | None = None) -> str:
-        """Downloads are of everything."""
-        del wanted
-        return super().file(name)
+    def stimulus(self, name: str) -> str:
+        return self.calls(stimulus=name)

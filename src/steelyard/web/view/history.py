@@ -1,0 +1,153 @@
+"""History of a judge over several runs: its word and key figures over time, and where a change is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from steelyard.core.text import pluralize
+from steelyard.datasheet.comparison.answer import main_first
+from steelyard.datasheet.comparison.rows import label, probability
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.datasheet.conclusion import Conclusion
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.sections.key_figures import KeyFigure, counterpart, key_figures
+from steelyard.datasheet.sections.summary import Summary, summarise
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.errors import UsageError
+from steelyard.metrics.comparison.comparison import Comparison
+
+MOST_FIGURES = 5
+MOST_CHANGES = 4
+"""Figures of a change that its sentence names."""
+
+Compare = Callable[[str, str], ComparisonSheet]
+"""From two sides such as `0:judge` to their comparison."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the comparison with the run before shows."""
+
+    shown: bool
+    sentence: str
+    moved: frozenset[tuple[str, str]] = frozenset()
+    """Probes and metrics of the figures that differ."""
+    sides: tuple[str, str] = ("", "")
+    """Both runs, as the page of comparisons takes them."""
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    number: int
+    """Place of the run among the folders."""
+    folder: str
+    sheet: Datasheet
+    judge: str
+    word: Conclusion | None
+    figures: tuple[KeyFigure | None, ...]
+    change: Change | None
+    """None for the first run."""
+
+
+@dataclass(frozen=True)
+class History:
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[HistoryRow, ...]
+    """Newest first."""
+
+    @property
+    def changes(self) -> int:
+        return sum(row.change is not None and row.change.shown for row in self.rows)
+
+
+@dataclass(frozen=True)
+class _Point:
+    number: int
+    folder: str
+    sheet: Datasheet
+    judge: str
+
+    @property
+    def side(self) -> str:
+        return f"{self.number}:{self.judge}"
+
+
+def history_titles(runs: Iterable[tuple[int, str, Datasheet | None]]) -> list[str]:
+    return list(_series(runs))
+
+
+def histories(runs: Iterable[tuple[int, str, Datasheet | None]], compare: Compare) -> list[History]:
+    """One history for each judge that several runs measured, and for each study with one judge at a time."""
+    return [_history(title, points, compare) for title, points in _series(runs).items()]
+
+
+def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list[_Point]]:
+    every = [
+        _Point(number, folder, sheet, judge.name)
+        for number, folder, sheet in runs
+        if sheet is not None
+        for judge in sheet.judges
+        if not judge.baseline
+    ]
+    judges: dict[str, list[_Point]] = {}
+    studies: dict[str, list[_Point]] = {}
+    for point in sorted(every, key=lambda point: (point.sheet.facts.finished or "", point.number)):
+        judges.setdefault(point.judge, []).append(point)
+        studies.setdefault(f"Study {point.sheet.name}", []).append(point)
+    alone = {  # one judge at a time, under more than one name: the study is what goes on
+        title: points
+        for title, points in studies.items()
+        if len({point.number for point in points}) == len(points) > 1
+        and len({point.judge for point in points}) > 1
+    }
+    return {**{name: points for name, points in judges.items() if len(points) > 1}, **alone}
+
+
+def _history(title: str, points: Sequence[_Point], compare: Compare) -> History:
+    summaries = [summarise(point.sheet) for point in points]
+    columns = key_figures(summaries[-1], points[-1].judge)[:MOST_FIGURES]
+    rows = []
+    for place, (point, summary) in enumerate(zip(points, summaries, strict=True)):
+        before = points[place - 1] if place else None
+        rows.append(
+            HistoryRow(
+                point.number,
+                point.folder,
+                point.sheet,
+                point.judge,
+                summary.verdict(point.judge),
+                _figures(columns, summary, point.judge),
+                None if before is None else _change(before.side, point.side, compare),
+            )
+        )
+    return History(title, tuple(column.name for column in columns), tuple(reversed(rows)))
+
+
+def _figures(columns: Sequence[KeyFigure], summary: Summary, judge: str) -> tuple[KeyFigure | None, ...]:
+    return tuple(counterpart(column, summary, judge) for column in columns)
+
+
+def _change(before: str, after: str, compare: Compare) -> Change:
+    """By the rule of `compare`: all figures together, and single figures corrected for their number."""
+    try:
+        sheet = compare(before, after)
+    except UsageError as error:
+        return Change(False, f"Cannot be compared: {error}")
+    moved = main_first(row for row in sheet.rows if row.differs)
+    together = f"p = {probability(sheet.p)} over all figures together" if sheet.p is not None else "no figure"
+    if not moved:
+        return Change(False, f"No change is shown ({together}).", sides=(before, after))
+    named = "; ".join(_moved(row) for row in moved[:MOST_CHANGES])
+    more = len(moved) - MOST_CHANGES
+    others = f"; {pluralize(more, 'more figure')}" if more > 0 else ""
+    places = frozenset((row.probe, row.metric) for row in moved)
+    return Change(True, f"A change is shown: {named}{others} ({together}).", places, (before, after))
+
+
+def _moved(row: Comparison) -> str:
+    signed = metric_named(row.metric).signed
+    ends = (numbers.decimal(end or 0.0, signed=signed) for end in (row.first, row.second))
+    return f"{label(row)} {' → '.join(ends)}"
