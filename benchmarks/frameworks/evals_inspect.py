@@ -4,5 +4,6 @@ from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import model_graded_fact, model_graded_qa
 
 grader = get_model("openai/gpt-4o", config=GenerateConfig(max_retries=0, timeout=20), responses_api=False)
-correct = model_graded_qa(model=grader)
+TEMPLATE = "Is the answer right? {question} {answer} {criterion} {instructions}"
+correct = model_graded_qa(template=TEMPLATE, model=grader)
 by_reference = model_graded_fact(model=grader)

@@ -39,10 +39,10 @@ class JudgeServer:
             call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": text}}
             message = {"role": "assistant", "content": None, "tool_calls": [call]}
             finish = "tool_calls" if finish == "stop" else finish
-            return says(None, choices=[{"index": 0, "message": message, "finish_reason": finish}])
+            return says(None, created=0, choices=[{"index": 0, "message": message, "finish_reason": finish}])
         if "input" in body and "messages" not in body:
             return responses_api(text, self.mode)
-        return says(text, finish=finish)
+        return says(text, finish=finish, created=0)
 
     def _text(self, body: dict[str, Any], asked: str, right: bool) -> str:
         schema = _schema(body)

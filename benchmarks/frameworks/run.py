@@ -54,6 +54,8 @@ JUDGES = {
     "phoenix": ("correct", "by_reference"),
     "ragas": ("correct", "scored", "by_reference"),
 }
+NUMBERS = {"openevals": ("continuous",), "ragas": ("scored",), "deepeval": ("graph",)}
+"""Further judges whose number off the scale may be no grade."""
 MODES = ("garbage", "empty", "truncated", "off_scale", "http400", "http429", "http500")
 ALLOWED = {
     "http400": ("failed",),
@@ -132,26 +134,25 @@ async def alone(framework: str, judge: str) -> str:
         return f"still trying after {PATIENCE:g} s"
     except Exception as error:
         return f"raises {type(error).__name__}"
-    return (
-        f"scores {grade.value:g}"
-        if isinstance(grade.value, float)
-        else f"hands on: {grade.value or grade.why}"
-    )
+    if "'maybe'" in grade.why:
+        return "**hands on 'maybe'**"
+    if not isinstance(grade.value, float) or grade.value != grade.value:
+        return "no score, with a reason"
+    return f"**scores {grade.value:g}**"
+
+
+NAMES = {"garbage": "no answer", "off_scale": "off the scale", "http500": "HTTP 500", "http429": "HTTP 429"}
 
 
 def table(paths: list[str]) -> str:
     """The behaviour of each framework as the guide shows it."""
-    lines = ["| framework | " + " | ".join(NAMES) + " |", "|---|" + "---|" * len(NAMES)]
+    lines = ["| framework | " + " | ".join(NAMES.values()) + " |", "|---|" + "---|" * len(NAMES)]
     for path in sorted(paths):
         body = json.loads(Path(path).read_text())
-        cells = [
-            f"{row['alone']} ({row['requests']})" for mode, row in body["behaviour"].items() if mode in NAMES
-        ]
+        rows = [body["behaviour"][mode] for mode in NAMES]
+        cells = [f"{row['alone']} ({row['requests']})" for row in rows]
         lines.append(f"| {body['framework']} {body['version']} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-NAMES = ("garbage", "off_scale", "http500", "http429")
 
 
 def main(framework: str, target: str | None) -> int:
@@ -182,6 +183,12 @@ def main(framework: str, target: str | None) -> int:
             print(mode, behaviour[mode], flush=True)
             if not said.startswith(ALLOWED.get(mode, ("unreadable",))):
                 faults.append(f"{mode}: {said}")
+        for judge in NUMBERS.get(framework, ()):
+            script.mode = "off_scale"
+            said = asyncio.run(answered(framework, judge))
+            print("off_scale", judge, said, flush=True)
+            if not said.startswith("unreadable"):
+                faults.append(f"off_scale, {judge}: {said}")
         script.mode = "ok"
         faults += changed_prompt(framework, Path(made))
     for fault in faults:
@@ -216,8 +223,6 @@ def changed_prompt(framework: str, folder: Path) -> list[str]:
         "same file, same judge": prints[0] == prints[1],
         "changed prompt, new judge": prints[0] != prints[2],
     }
-    if framework == "inspect":
-        told.pop("changed prompt, new judge")
     return [name for name, kept in told.items() if not kept]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
-    from steelyard.api import compare, gate, load, measure, plan, report
+    from steelyard.api import compare, gate, load, measure, plan, remedied, report
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError, Unreadable
     from steelyard.inspect_logs.scorer import inspect_scorer
@@ -50,11 +50,12 @@ __all__ = [
     "load",
     "measure",
     "plan",
+    "remedied",
     "report",
 ]
 
 _HOMES = {
-    "steelyard.api": ("compare", "gate", "load", "measure", "plan", "report"),
+    "steelyard.api": ("compare", "gate", "load", "measure", "plan", "remedied", "report"),
     "steelyard.datasheet.datasheet": ("Datasheet",),
     "steelyard.errors": ("SteelyardError", "Unreadable"),
     "steelyard.inspect_logs.scorer": ("inspect_scorer",),

@@ -16,6 +16,7 @@ from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
 from steelyard.commands.reference_run import plan_before_judges, with_reference_labels
+from steelyard.commands.remedied import RemediedJudge, remedied_judge
 from steelyard.commands.report import rebuild
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
@@ -165,6 +166,35 @@ def gate(
     named = [judges] if isinstance(judges, str) else judges
     ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), named, earlier, margin)
     return ruling
+
+
+def remedied(
+    judge: JudgeLike | None = None,
+    *,
+    consensus: str | None = None,
+    majority: int | None = None,
+    mean: int | None = None,
+    jury: Sequence[JudgeLike] | None = None,
+    scale: str = "pairwise",
+    rubric: str | Path = "",
+    certificate: Place | None = None,
+    attempts: int = 3,
+) -> RemediedJudge:
+    """A judge with its remedy as a function: `consensus="orders"`, `majority=3`, `mean=3`, or a `jury`.
+
+    It takes `(request, response)` or `(request, first, second)` and raises where there is no verdict. With a
+    `certificate`, a judge that has changed since it was certified is refused here: at import, in CI.
+    """
+    kinds = {"consensus": consensus, "majority": majority, "mean": mean, "jury": jury}
+    remedy = {kind: value for kind, value in kinds.items() if value is not None}
+    if judge is not None and "jury" not in remedy:
+        given: JudgeLike = {**remedy, "of": judge} if remedy else judge
+    elif judge is None and list(remedy) == ["jury"]:
+        given = remedy
+    else:
+        raise ConfigError("remedied: expected a judge with at most one remedy, or a jury; correct the call.")
+    place = None if certificate is None else Path(certificate)
+    return remedied_judge(_judge_spec(given), scale, rubric, place, attempts)
 
 
 def _as_yaml(value: Any) -> Any:

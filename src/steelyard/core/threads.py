@@ -49,11 +49,11 @@ async def run_in_lasting_loop(work: Coroutine[Any, Any, Result]) -> Result:
 
     Clients keep connections of the loop that they were first used in; in a later loop these are dead.
     """
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _lasting_loop()))
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, lasting_loop()))
 
 
 @cache
-def _lasting_loop() -> asyncio.AbstractEventLoop:
+def lasting_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="event loop", daemon=True).start()
     return loop

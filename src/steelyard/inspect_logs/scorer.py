@@ -16,6 +16,7 @@ from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.retry import retry
+from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import INSTRUCTIONS, read_part
@@ -30,7 +31,7 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import reason_of
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Decided, Failed, Verdict
-from steelyard.verdicts.vote import RULES
+from steelyard.verdicts.vote import RULES, swap_slots
 
 
 class SharedProvider:
@@ -97,18 +98,24 @@ class JudgeCall:
     _providers: dict[str, SharedProvider] = field(default_factory=dict)
 
     async def judge_sample(self, state: Any) -> JudgeAnswer:
-        return await self._judge_trial(
-            Trial(self.judge, "base", original_of(self._item(state), self.task), self.task)
-        )
+        return await self.judge_item(self._item(state))
+
+    async def judge_item(self, item: Item) -> JudgeAnswer:
+        """One response on its scale, or two compared."""
+        pair = len(item.responses) == 2
+        shown = natural_pair(item, NATURAL_PROBE) if pair else original_of(item, self.task)
+        return await self._judge_trial(Trial(self.judge, "base", shown, self.task))
 
     async def _judge_trial(self, trial: Trial) -> JudgeAnswer:
         composition = trial.judge.composition
         if composition is not None:
             answers = await asyncio.gather(*map(self._judge_trial, trial.members))
-            return JudgeAnswer(
-                RULES[composition.rule]([answer.verdict for answer in answers], False),
-                _join_replies(trial, answers),
-            )
+            verdicts = [
+                answer.verdict if member.order == trial.order else swap_slots(answer.verdict)
+                for member, answer in zip(trial.members, answers, strict=True)
+            ]
+            voted = RULES[composition.rule](verdicts, len(trial.stimulus.texts) == 2)
+            return JudgeAnswer(voted, _join_replies(trial, answers))
         reply = await self._reply(trial)
         if isinstance(reply, Failed):
             return JudgeAnswer(reply, None)

@@ -37,6 +37,7 @@ from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.runner.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
+from steelyard.trials.judge import Judge
 from steelyard.version import __version__
 
 SCHEMA = "steelyard.certificate/1"
@@ -158,11 +159,7 @@ def verify(
     now: datetime,
     policy: Policy | None = None,
 ) -> None:
-    if certificate.expires is not None and _aware(certificate.expires) <= now:
-        raise CertificateError(
-            f"{where}: expired on {certificate.expires.isoformat(timespec='seconds')}; "
-            "measure again and gate the new run."
-        )
+    _refuse_expired(certificate, where, now)
     if certificate.stimulus_set != instruments.stimulus_set:
         raise CertificateError(
             f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
@@ -178,6 +175,32 @@ def verify(
         raise CertificateError(f"{where}: issued by another policy than the one given; gate the run again.")
     for name in judges:
         _verify_judge(certificate, where, instruments, name)
+
+
+def require_certified(judge: Judge, path: Path, now: datetime) -> None:
+    """Refuse a judge whose code, prompt or model has changed since it was certified."""
+    certificate = read_certificate(path)
+    _refuse_expired(certificate, str(path), now)
+    prints = {name: judge.fingerprint(name) for name in judge.protocols}
+    certified = next((one for one in certificate.judges if one.protocols.items() <= prints.items()), None)
+    if certified is None:
+        names = ", ".join(
+            f"{one.name} ({short_hash(one.protocols.get('base', 'none'))})" for one in certificate.judges
+        )
+        raise CertificateError(
+            f"{path}: speaks of {names}, found {judge.name} with fingerprint {short_hash(prints['base'])}; "
+            "the judge has changed since it was certified: measure and gate it as it is."
+        )
+    if certified.result != PASS:
+        raise CertificateError(f"{path}: says {certified.result} of judge {certified.name!r}, expected PASS.")
+
+
+def _refuse_expired(certificate: Certificate, where: str, now: datetime) -> None:
+    if certificate.expires is not None and _aware(certificate.expires) <= now:
+        raise CertificateError(
+            f"{where}: expired on {certificate.expires.isoformat(timespec='seconds')}; "
+            "measure again and gate the new run."
+        )
 
 
 def _verify_judge(certificate: Certificate, where: str, instruments: Instruments, name: str) -> None:

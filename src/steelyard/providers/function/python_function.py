@@ -131,8 +131,9 @@ def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     if may_run(model):
         judge = function_at(model)
         adapter, seen = adapter_for(judge), Fingerprint(judge, settings_of)
+        unseen = seen.unseen if adapter is None else adapter.unseen
         caveat = None if adapter is None else adapter.caveat
-        return options.model_copy(update={"source": seen.hash, "unseen": seen.unseen, "caveat": caveat})
+        return options.model_copy(update={"source": seen.hash, "unseen": unseen, "caveat": caveat})
     text = text_of(model)
     code = None if text is None else {"source": text[0], "defaults": text[1], "closure": {}}
     return options.model_copy(update={"source": None if code is None else content_hash(code)})

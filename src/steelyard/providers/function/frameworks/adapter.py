@@ -36,6 +36,8 @@ class Adapter:
     """2 for a judge that compares."""
     caveat: str | None = None
     """What can not be measured from outside."""
+    unseen: str | None = "the client of its model (address, sampling)"
+    """What `settings` do not cover."""
 
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
         """`module` holds the variables of the user's file."""

@@ -58,6 +58,7 @@ class DeepEvalMetric(Adapter):
         own = {key: getattr(self.judge, key, None) for key in (*_PLAIN, *_NAMED)}
         rubric = [getattr(each, "__dict__", each) for each in own["rubric"] or ()]
         dag = getattr(self.judge, "dag", None)
+        own["temperature"] = getattr(getattr(self.judge, "model", None), "temperature", None)
         return {**own, "rubric": rubric, **({} if dag is None else {"dag": _graph(dag)})}
 
     @property

@@ -16,6 +16,7 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0}
 
 class InspectScorer(Adapter):
     name = "Inspect"
+    unseen = None
 
     @classmethod
     def fits(cls, judge: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -39,5 +40,15 @@ def _registered(judge: Any) -> str:
 
 
 def settings_of(judge: Any) -> Mapping[str, Any] | None:
+    """What decides a verdict of a framework's judge; of the user's own class or function its code too."""
     adapter = None if isinstance(judge, type) else adapter_for(judge)
-    return None if adapter is None else adapter.settings
+    if adapter is None:
+        return None
+    own = judge if inspect.isfunction(judge) else type(judge)
+    if own.__module__.partition(".")[0] in ADAPTERS:
+        return adapter.settings
+    try:
+        source = inspect.getsource(own)
+    except (OSError, TypeError):
+        source = own.__qualname__
+    return {**adapter.settings, "source": source}

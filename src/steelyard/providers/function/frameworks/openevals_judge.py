@@ -45,7 +45,8 @@ class OpenevalsJudge(Adapter):
         client = self._closure.get("judge")
         model = getattr(client, "model_name", None) or getattr(client, "model", None)
         own = {name: self._closure.get(name) for name in _SETTINGS}
-        return {**own, "client": model if isinstance(model, str) else type(client).__name__}
+        sampling = {name: getattr(client, name, None) for name in ("temperature", "seed", "max_tokens")}
+        return {**own, **sampling, "client": model if isinstance(model, str) else type(client).__name__}
 
     async def grade(self, slots: Slots) -> Grade:
         prompt = self._closure.get("prompt")

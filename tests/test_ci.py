@@ -1,0 +1,100 @@
+"""The gate in continuous integration: its script is run in a shell as the Action and GitLab run it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+JUDGE = "LIMIT = 1\n\ndef judge(request, first, second):\n    return 'tie' if LIMIT else '1'\n"
+STUDY = """
+judges: [{model: "python/judge.py:judge", name: mine}]
+probes: [vacuum]
+profile: standard
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Any:
+    """Run a script in a repository with a judge, with `steelyard` on the path."""
+    program = tmp_path / "bin" / "steelyard"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m steelyard "$@"\n')
+    program.chmod(0o755)
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "judge.py").write_text(JUDGE)
+    (folder / "study.yaml").write_text(STUDY)
+    (folder / "policy.yaml").write_text("dark_current: {max: 0.2}\n")
+
+    def run(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+        summary = str(folder / "summary.md")
+        given = {**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": summary, **variables}
+        given["GITHUB_ACTION_PATH"] = str(ROOT)
+        return subprocess.run(
+            ["bash", "-e", "-c", script], cwd=folder, env=given, capture_output=True, text=True, check=False
+        )
+
+    return run, folder
+
+
+def action_steps() -> list[dict[str, Any]]:
+    return list(yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"])
+
+
+def gitlab_script() -> str:
+    job = yaml.safe_load((ROOT / "ci/judge-gate.gitlab-ci.yml").read_text())[".judge-gate"]
+    return "\n".join(job["script"])
+
+
+def scripts() -> dict[str, str]:
+    return {
+        "action": next(s["run"] for s in action_steps() if s.get("name") == "Gate"),
+        "gitlab": gitlab_script(),
+    }
+
+
+@pytest.mark.parametrize("where", ["action", "gitlab"])
+def test_a_judge_is_measured_gated_and_its_certificate_kept(shell: Any, where: str) -> None:
+    run, folder = shell
+    script = scripts()[where]
+    done = run(script, STUDY="study.yaml", POLICY="policy.yaml", OUT="run", CERTIFICATE="")
+    assert done.returncode == 0, done.stderr
+    assert ElementTree.parse(folder / "gate.xml").getroot().get("failures") == "0"
+    assert "PASS" in (folder / "gate.md").read_text()
+    if where == "action":
+        assert (folder / "summary.md").read_text() == (folder / "gate.md").read_text()
+    shutil.copy(folder / "run/certificate.json", folder / "certificate.json")
+    certificate = {"STUDY": "study.yaml", "POLICY": "policy.yaml", "CERTIFICATE": "certificate.json"}
+    assert run(script, **certificate).returncode == 0
+    (folder / "judge.py").write_text(JUDGE.replace("LIMIT = 1", "LIMIT = 2"))
+    changed = run(script, **certificate)
+    assert changed.returncode == 3
+    assert "another fingerprint" in changed.stderr
+
+
+def test_a_judge_that_fails_its_policy_fails_the_job(shell: Any) -> None:
+    run, folder = shell
+    (folder / "judge.py").write_text(JUDGE.replace("'tie' if LIMIT else", ""))
+    done = run(scripts()["action"], STUDY="study.yaml", POLICY="policy.yaml", OUT="run")
+    assert done.returncode == 3, done.stderr
+    assert "FAIL" in (folder / "summary.md").read_text()
+    assert run(scripts()["action"]).returncode != 0  # no study is named
+
+
+def test_the_files_name_what_the_script_reads() -> None:
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    step = next(step for step in action_steps() if step.get("name") == "Gate")
+    assert {value.split("inputs.")[1].rstrip(" }") for value in step["env"].values()} <= set(inputs)
+    [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"] == "steelyard gate"
+    assert hook["pass_filenames"] is False
