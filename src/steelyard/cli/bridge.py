@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import POSITIVE, option
-from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.output import finish_report, print_lines, print_table, report_options, warn
 from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @option("--values", metavar="WORD=NUMBER,…", help="Value mapping: good=1,bad=0.")
 @option("--where", metavar="MAP", help="Keep only rows with these column values: split=test.")
 @option("--criterion", metavar="NAME", help="Criterion, where the file holds several.")
-@option("--out", type=FILE, metavar="FILE", help="Write the bridge as JSON here.")
-@option("--json", "as_json", is_flag=True, help="Print the bridge as JSON.")
+@report_options
 def bridge(
     file: Path,
     old: str,
@@ -42,6 +41,7 @@ def bridge(
     where: str | None,
     criterion: str | None,
     out: Path | None,
+    page: Path | None,
     as_json: bool,
 ) -> None:
     """Say whether figures of an old judge can be compared with those of a new one, and translate them.
@@ -56,7 +56,8 @@ def bridge(
     from steelyard.commands.bridge import bridge as compute
     from steelyard.commands.bridge import read_history
     from steelyard.commands.rating_files import load_ratings
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.commands.score_pages import bridge_page
+    from steelyard.datasheet.render.html.score_page import render
     from steelyard.importing.ratings import RatingColumns
 
     table = load_ratings(file, RatingColumns.parse(columns, (old, new), people, values, where))
@@ -64,53 +65,29 @@ def bridge(
         warn(remark)
     rows = [] if history is None else read_history(history)
     report = compute(table, old, new, criterion=criterion, history=rows, margin=margin)
-    text = json.dumps(report.to_json(), indent=1) + "\n"
-    if out is not None:
-        atomic_write_text(out, text)
-    if as_json:
-        click.echo(text, nl=False)
-        return
-    _print(report)
-    if out is not None:
-        click.echo(f"Written: {display_path(out)}")
+    finish_report(
+        json.dumps(report.to_json(), indent=1) + "\n",
+        lambda: _print(report),
+        lambda: render(bridge_page(report)),
+        out=out,
+        page=page,
+        as_json=as_json,
+    )
 
 
 def _print(report: BridgeReport) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    from steelyard.core.text import pluralize
-
-    console = Console()
-    anchors = pluralize(report.anchors, "anchor")
-    console.print(plain(f"{report.old} to {report.new}: {report.verdict}; {report.reason}."))
-    shift = report.shift
-    console.print(
-        plain(f"New less old on {anchors}: {shift.value:+.3f} [{shift.low:+.3f}, {shift.high:+.3f}].")
+    from steelyard.commands.bridge_text import (
+        CHANNEL_COLUMNS,
+        bridge_notes,
+        bridge_sentence,
+        channel_rows,
+        history_columns,
+        translation_rows,
     )
-    if report.channel is not None and report.channel.is_complete:
-        parts = []
-        limits = report.channel.limits()
-        counts = report.channel.kept, report.channel.turned
-        for (k, n), (low, high), word in zip(counts, limits, ("passed", "failed"), strict=True):
-            parts.append(f"{k} of {n} that the old one {word} [{low:.2f}, {high:.2f}]")
-        console.print(plain(f"The new judge passes {' and '.join(parts)}."))
+
+    print_lines([bridge_sentence(report)])
     if report.translations:
-        table = Table(box=box.SIMPLE_HEAD)
-        for title in ("period", "stratum", "items", "old", "translated [95 %]"):
-            table.add_column(title, overflow="fold")
-        for each in report.translations:
-            row, figure = each.row, each.figure
-            text = f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
-            table.add_row(*map(plain, (row.period, row.stratum, f"{row.items:,}", f"{row.value:.3f}", text)))
-        console.print(table)
-    if report.strata_p is not None:
-        console.print(plain(f"One exchange rate for all strata: p {report.strata_p:.3f}."))
-    if report.anchors_needed is not None:
-        needed = pluralize(report.anchors_needed, "anchor")
-        console.print(plain(f"About {needed} would bring the uncertainty down to {report.margin:g}."))
-    if report.people is not None:
-        count, old, new = report.people
-        labels = pluralize(count, "labelled anchor")
-        console.print(plain(f"Mean distance from people on {labels}: old {old:.3f}, new {new:.3f}."))
+        print_table(history_columns(report), translation_rows(report))
+    if channel_rows(report):
+        print_table(CHANNEL_COLUMNS, channel_rows(report))
+    print_lines(bridge_notes(report))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.options import Decorator, option
-from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.output import finish_report, print_lines, print_table, report_options, warn
 from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
@@ -79,14 +79,8 @@ def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = F
 @option("--system", metavar="NAME", help="System that the figure is about.")
 @option("--versus", metavar="NAME", help="Other system: estimate the difference, paired by item.")
 @option("--by", type=click.Choice(["stratum"]), help="Also estimate each stratum.")
-@option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the figures as JSON here [estimate.json in a run folder].",
-)
 @option("--methods", is_flag=True, help="Print a paragraph for a methods section.")
-@option("--json", "as_json", is_flag=True, help="Print estimate.json.")
+@report_options
 def estimate(
     labels: Path | None,
     design: str | None,
@@ -94,8 +88,9 @@ def estimate(
     system: str | None,
     versus: str | None,
     by: str | None,
-    out: Path | None,
     methods: bool,
+    out: Path | None,
+    page: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -107,57 +102,40 @@ def estimate(
     """
     use_one_blas_thread()
     from steelyard.commands.estimate import estimate as compute
-    from steelyard.commands.estimate_file import estimate_json, write_estimate
+    from steelyard.commands.estimate_file import NAME, estimate_json
     from steelyard.commands.estimate_text import methods as paragraph
     from steelyard.commands.judged_items import Subject
+    from steelyard.commands.score_pages import estimate_page
+    from steelyard.datasheet.render.html.score_page import render
     from steelyard.estimation.designs import LabelDesign
 
     table = load(options, labels)
     subject = Subject(options["judge"], options["people"], options["criterion"], system, versus)
     drawn = None if design is None else LabelDesign(design)
     report = compute(table, subject, drawn, population=of == "population", by_stratum=by is not None)
-    written = write_estimate(report, options["file"], out)
-    if as_json:
-        click.echo(estimate_json(report), nl=False)
-    elif methods:
-        click.echo(paragraph(report))
-    else:
-        _print(report)
-        if written is not None:
-            click.echo(f"Written: {display_path(written)}")
+    folder = options["file"] if options["file"].is_dir() else None
+    finish_report(
+        estimate_json(report, folder),
+        lambda: click.echo(paragraph(report)) if methods else _print(report),
+        lambda: render(estimate_page(report)),
+        out=out or (None if folder is None else folder / NAME),
+        page=page,
+        as_json=as_json,
+    )
 
 
 def _print(report: EstimateReport) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    from steelyard.commands.estimate_text import (
+        FIGURE_COLUMNS,
+        STRATUM_COLUMNS,
+        figure_rows,
+        notes,
+        sentence,
+        stratum_rows,
+    )
 
-    from steelyard.commands.estimate_text import figure_rows, notes, sentence, spelled
-
-    console = Console()
-    console.print(plain(sentence(report)))
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("figure", "value [95 %]", "rests on"):
-        table.add_column(title, overflow="fold")
-    for row in figure_rows(report):
-        table.add_row(*map(plain, row))
-    console.print(table)
+    print_lines([sentence(report)])
+    print_table(FIGURE_COLUMNS, figure_rows(report))
     if report.strata:
-        table = Table(box=box.SIMPLE_HEAD)
-        for title in (
-            "stratum",
-            "items",
-            "labels",
-            "judge only",
-            "corrected [95 %]",
-            "p that the judge is right",
-        ):
-            table.add_column(title, overflow="fold")
-        for each in report.strata:
-            figure = "too few labels" if each.corrected is None else spelled(each.corrected, report)
-            p = "" if each.p is None else "<0.001" if each.p < 0.001 else f"{each.p:.3f}"
-            judge = f"{each.judge:.3f}"
-            table.add_row(*map(plain, (each.name, f"{each.items:,}", f"{each.labels:,}", judge, figure, p)))
-        console.print(table)
-    for line in notes(report):
-        console.print(plain(line))
+        print_table(STRATUM_COLUMNS, stratum_rows(report))
+    print_lines(notes(report))

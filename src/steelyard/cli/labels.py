@@ -9,7 +9,7 @@ import click
 
 from steelyard.cli.estimate import load, rating_columns, rating_options
 from steelyard.cli.options import COUNT, NOT_NEGATIVE, POSITIVE, FiniteRange, option
-from steelyard.cli.output import display_path, plain
+from steelyard.cli.output import display_path, print_lines, print_table
 from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
@@ -72,21 +72,10 @@ def plan(
 
 
 def _print_plan(made: LabelPlan, file: Path) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     from steelyard.commands.plan_labels import notes, table_columns, table_rows
 
-    console = Console()
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in table_columns(made):
-        table.add_column(title, overflow="fold")
-    for row in table_rows(made):
-        table.add_row(*map(plain, row))
-    console.print(table)
-    for line in notes(made, display_path(file)):
-        console.print(plain(line))
+    print_table(table_columns(made), table_rows(made))
+    print_lines(notes(made, display_path(file)))
 
 
 @click.command(short_help="Draw items for labelling, with recorded odds and blind sheets.")

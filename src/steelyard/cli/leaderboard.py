@@ -9,13 +9,11 @@ import click
 
 from steelyard.cli.estimate import load, rating_options
 from steelyard.cli.options import option
-from steelyard.cli.output import display_path, plain
+from steelyard.cli.output import finish_report, print_lines, print_table, report_options
 from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
     from steelyard.commands.leaderboard import Leaderboard
-
-COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier", "by judge", "by people")
 
 
 @click.command(short_help="Rank systems, with intervals that include the judge's error.")
@@ -33,19 +31,14 @@ COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier", "by judge", "
     help="A tie is half a win to each, or a loss of both.",
 )
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the simulated ranks.")
-@option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the leaderboard as JSON here.",
-)
-@option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
+@report_options
 def leaderboard(
     design: str | None,
     systems: tuple[str, ...],
     ties: str,
     seed: int,
     out: Path | None,
+    page: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -59,36 +52,25 @@ def leaderboard(
 
     from steelyard.commands.judged_items import Subject
     from steelyard.commands.leaderboard import leaderboard as compute
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.commands.score_pages import leaderboard_page
+    from steelyard.datasheet.render.html.score_page import render
 
     subject = Subject(options["judge"], options["people"], options["criterion"])
     table = load(options)
     board = compute(table, subject, random_draw=design is not None, ties=ties, systems=systems, seed=seed)
-    text = json.dumps(board.to_json(), indent=1) + "\n"
-    if out is not None:
-        atomic_write_text(out, text)
-    if as_json:
-        click.echo(text, nl=False)
-        return
-    _print(board)
-    if out is not None:
-        click.echo(f"Written: {display_path(out)}")
+    finish_report(
+        json.dumps(board.to_json(), indent=1) + "\n",
+        lambda: _print(board),
+        lambda: render(leaderboard_page(board)),
+        out=out,
+        page=page,
+        as_json=as_json,
+    )
 
 
 def _print(board: Leaderboard) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    from steelyard.commands.leaderboard_text import COLUMNS, headline, notes, table_rows
 
-    from steelyard.commands.leaderboard_text import headline, notes, table_rows
-
-    console = Console()
-    console.print(plain(headline(board)))
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in COLUMNS:
-        table.add_column(title, overflow="fold", no_wrap=title != "system")
-    for row in table_rows(board):
-        table.add_row(*map(plain, row))
-    console.print(table)
-    for line in notes(board):
-        console.print(plain(line))
+    print_lines([headline(board)])
+    print_table(COLUMNS, table_rows(board), wrap="system")
+    print_lines(notes(board))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import NOT_NEGATIVE, option
-from steelyard.cli.output import plain, warn
+from steelyard.cli.output import finish_report, print_lines, print_table, report_options, warn
 from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @option("--values", metavar="WORD=NUMBER,…", help="Value mapping: good=1,bad=0.")
 @option("--where", metavar="MAP", help="Keep only rows with these column values: split=test.")
 @option("--criterion", metavar="NAME", help="Criterion, where the file holds several.")
-@option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@report_options
 def people(
     file: Path,
     judges: tuple[str, ...],
@@ -47,6 +47,8 @@ def people(
     values: str | None,
     where: str | None,
     criterion: str | None,
+    out: Path | None,
+    page: Path | None,
     as_json: bool,
 ) -> None:
     """Say how far people agree, and whether a judge agrees with them as well as they do.
@@ -59,54 +61,36 @@ def people(
 
     from steelyard.commands.people import people as compute
     from steelyard.commands.rating_files import load_ratings
+    from steelyard.commands.score_pages import people_page
+    from steelyard.datasheet.render.html.score_page import render
     from steelyard.importing.ratings import RatingColumns
 
     table = load_ratings(file, RatingColumns.parse(columns, judges, names, values, where))
     for remark in table.remarks:
         warn(remark)
     report = compute(table, names, judges, criterion=criterion, epsilon=epsilon, level=level)
-    if as_json:
-        click.echo(json.dumps(report.to_json(), indent=1))
-    else:
-        _print(report)
+    finish_report(
+        json.dumps(report.to_json(), indent=1) + "\n",
+        lambda: _print(report),
+        lambda: render(people_page(report)),
+        out=out,
+        page=page,
+        as_json=as_json,
+    )
 
 
 def _print(report: PeopleReport) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    from steelyard.commands.people_text import (
+        JUDGE_COLUMNS,
+        PERSON_COLUMNS,
+        judge_rows,
+        people_notes,
+        people_sentence,
+        person_rows,
+    )
 
-    from steelyard.core.text import pluralize
-
-    console = Console()
-    alpha = report.alpha
-    ends = "" if alpha.low is None else f" [{alpha.low:.3f}, {alpha.high:.3f}]"
-    shared = pluralize(report.shared, "item")
-    console.print(plain(f"Agreement of people: α {alpha.value:.3f}{ends} ({report.level}), {shared} shared."))
-    for judge in report.judges:
-        console.print(plain(f"{judge.judge}: {judge.verdict}."))
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("person", "items", "severity [95 %]"):
-        table.add_column(title, overflow="fold")
-    for each in report.people:
-        far = each.severity
-        text = "" if far is None else f"{far.value:+.3f} [{far.low:+.3f}, {far.high:+.3f}]"
-        table.add_row(*map(plain, (each.name, f"{each.items:,}", text)))
-    console.print(table)
+    print_lines([people_sentence(report)])
     if report.judges:
-        table = Table(box=box.SIMPLE_HEAD)
-        for title in ("judge", "gap to a person [95 %]", "ω", "ρ", "as the majority", "squared error"):
-            table.add_column(title, overflow="fold")
-        for each_judge in report.judges:
-            gap = each_judge.gap
-            text = "" if gap is None else f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
-            rates = ("" if x is None else f"{x:.2f}" for x in (each_judge.winning_rate, each_judge.advantage))
-            right = f"{each_judge.majority[0]} of {each_judge.majority[1]}"
-            table.add_row(
-                *map(plain, (each_judge.judge, text, *rates, right, f"{each_judge.squared_error:.3f}"))
-            )
-        console.print(table)
-        console.print(plain(f"ω: share of people whom the judge may replace at ε = {report.epsilon:g}."))
-    if report.split:
-        named = ", ".join(report.split[:8]) + (" …" if len(report.split) > 8 else "")
-        console.print(plain(f"{pluralize(len(report.split), 'item')} without a majority: {named}."))
+        print_table(JUDGE_COLUMNS, judge_rows(report))
+    print_table(PERSON_COLUMNS, person_rows(report))
+    print_lines(people_notes(report))

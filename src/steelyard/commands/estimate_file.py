@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.commands.estimate import SCHEMA, EstimateReport
-from steelyard.core.atomic_write import atomic_write_text
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
 from steelyard.estimation.metrics import CORRECTED_PASS_RATE, CORRECTED_SCORE
@@ -24,15 +23,6 @@ def estimate_json(report: EstimateReport, folder: Path | None = None) -> str:
     """The report as JSON; of a run folder with the hash of the results that it was made of."""
     body = report.to_json() | ({} if folder is None else {"results": _results_hash(folder)})
     return json.dumps(body, indent=1) + "\n"
-
-
-def write_estimate(report: EstimateReport, source: Path, out: Path | None) -> Path | None:
-    """Into the run folder it was made of, or where the caller says; None where it is only printed."""
-    folder = source if source.is_dir() else None
-    path = out or (None if folder is None else folder / NAME)
-    if path is not None:
-        atomic_write_text(path, estimate_json(report, folder))
-    return path
 
 
 def with_estimate(sheet: Datasheet, folder: Path) -> Datasheet:

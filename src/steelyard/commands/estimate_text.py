@@ -58,6 +58,9 @@ def sentence(report: EstimateReport) -> str:
     return f"To {about} answers people would give {people} on average; {alone}"
 
 
+FIGURE_COLUMNS = ("figure", "value [95 %]", "rests on")
+
+
 def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
     """Name, figure and what it rests on."""
     labels = pluralize(report.labels, "label")
@@ -73,6 +76,19 @@ def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
         ("judge only", spelled(report.judge_only, report), items),
         ("labels only", absent.get(report.design, "") if alone is None else spelled(alone, report), labels),
     ]
+
+
+STRATUM_COLUMNS = ("stratum", "items", "labels", "judge only", "corrected [95 %]", "p of no difference")
+
+
+def stratum_rows(report: EstimateReport) -> list[tuple[str, ...]]:
+    made: list[tuple[str, ...]] = []
+    for each in report.strata:
+        figure = "too few labels" if each.corrected is None else spelled(each.corrected, report)
+        p = "" if each.p is None else "<0.001" if each.p < 0.001 else f"{each.p:.3f}"
+        counts = f"{each.items:,}", f"{each.labels:,}"
+        made.append((each.name, *counts, number(each.judge, report), figure, p))
+    return made
 
 
 def notes(report: EstimateReport) -> list[str]:

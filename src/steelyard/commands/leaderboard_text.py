@@ -5,6 +5,10 @@ from __future__ import annotations
 from steelyard.commands.leaderboard import HALF, Leaderboard, RankedSystem
 from steelyard.core.text import pluralize, round_up
 
+NAMED = 5
+"""Pairs of neighbours that are named."""
+COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier", "judge", "people")
+
 
 def number(value: float, board: Leaderboard) -> str:
     return f"{100 * value:.1f}" if board.pairwise else f"{value:.3f}"
@@ -70,7 +74,9 @@ def notes(board: Leaderboard) -> list[str]:
         if flip >= 0.05
     ]
     if close:
-        made.append(f"Neighbours that may be the other way round, with the chance: {'; '.join(close)}.")
+        more = f"; and {len(close) - NAMED:,} more" if len(close) > NAMED else ""
+        named = "; ".join(close[:NAMED])
+        made.append(f"Neighbours that may be the other way round, with the chance: {named}{more}.")
     if main.separating_rows is not None:
         noun = "vote of people" if board.corrected or board.people_alone else "row"
         many = "votes of people" if board.corrected or board.people_alone else "rows"
