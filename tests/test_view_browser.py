@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,25 +54,88 @@ def test_from_a_flagged_number_to_the_raw_reply_in_two_clicks(browser: Browser, 
         assert page.locator(".status.wrong").count() == 1
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_every_page_is_accessible(browser: Browser, server: Server, width: int, scheme: str) -> None:
-    size = {"width": width, "height": 900}
-    with opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page:
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs: of pairs, scores and agents, an import, and one that was cut."""
+    folder = tmp_path_factory.mktemp("kinds")
+
+    def steelyard(*arguments: str) -> None:
+        subprocess.run(
+            [sys.executable, "-m", "steelyard", *arguments], check=True, capture_output=True, cwd=folder
+        )
+
+    steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "pairs")
+    steelyard("measure", "-j", "planted/rater?noise=0.4", "--scale", "binary", "--out", "scores")
+    steelyard("measure", "-j", "planted/rater", "-p", "agentic", "--out", "agents")
+    call = {"judge": "j", "probe": "position", "kind": "natural", "better": "u"}
+    places = [(number, first) for number in range(6) for first in "uv"]
+    lines = [
+        json.dumps({**call, "task": f"t{n}", "pair": f"p{n}", "first": first, "answer": "1"})
+        for n, first in places
+    ]
+    (folder / "verdicts.jsonl").write_text("\n".join(lines) + "\n")
+    steelyard("import", "verdicts.jsonl", "--out", "imported")
+    shutil.copytree(folder / "pairs", folder / "partial")
+    with closing(sqlite3.connect(folder / "partial" / "run.db")) as database:
+        database.execute("DELETE FROM replies WHERE trial IN (SELECT trial FROM replies LIMIT 5)")
+        database.commit()
+    subprocess.run(
+        [sys.executable, "-m", "steelyard", "report", "partial"], check=False, capture_output=True, cwd=folder
+    )
+    (folder / "verdicts.jsonl").unlink()
+    return folder
+
+
+def test_from_the_headline_to_a_raw_reply_in_two_clicks(browser: Browser, kinds: Path) -> None:
+    with (
+        serving(lambda _: ViewPages([kinds]).app()) as server,
+        opened(browser, server.access.url()) as page,
+    ):
         home = page.url
-        for path, mark in (("", "table.runs"), ("run/0/calls", "table.calls"), ("run/0/map", "table.heat")):
+        for number, kind in enumerate(("agents", "imported", "pairs", "partial", "scores")):
+            page.goto(f"{home}run/{number}/")
+            page.locator(".answer a.behind >> visible=true").first.click()  # one
+            page.locator("table.calls tbody th a").first.click()  # two
+            page.locator("#reply-h").wait_for()
+            reply = page.locator("section[aria-labelledby=reply-h]").inner_text()
+            assert len(reply) > len("Raw reply"), kind
+            assert ("not recorded" in reply) == (kind == "imported"), kind
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
+)
+def test_every_page_is_accessible(browser: Browser, kinds: Path, width: int, scheme: str) -> None:
+    size = {"width": width, "height": 900}
+    with (
+        serving(lambda _: ViewPages([kinds / "pairs", kinds / "partial", kinds / "scores"]).app()) as server,
+        opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page,
+    ):
+        home = page.url
+        whole = scheme == ("light" if width > 390 else "dark")  # the others check colours alone
+        pages = {
+            "": "table.runs",
+            "history": "table.history",
+            "run/0/calls": "table.calls",
+            "run/0/map": "table.heat",
+            "compare?first=0:planted/first&second=1:planted/first": "#forest-h",
+            "run/2/": "#verdicts-h",
+            "run/2/calls?outcome=wrong": "table.calls",
+        }
+        for path, mark in pages.items():
             page.goto(home + path)
             page.locator(mark).first.wait_for()
-            assert complaints(page) == []
-            assert overflow(page) == 0
-        page.goto(home + "run/0/calls")
+            assert complaints(page) == [], path
+            assert overflow(page) == 0, path
         page.locator("table.calls tbody th a").first.click()
         page.locator("#reply-h").wait_for()
         assert complaints(page) == []
         assert overflow(page) == 0
-        page.locator("h1 a").click()
-        page.locator(".arm").first.wait_for()
-        assert complaints(page) == []
-        assert overflow(page) == 0
+        if whole:
+            page.locator("h1 a").click()
+            page.locator(".arm").first.wait_for()
+            assert complaints(page) == []
+            assert overflow(page) == 0
 
 
 def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tmp_path: Path) -> None:

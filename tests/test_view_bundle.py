@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from browsers import chromium, complaints, opened
-from steelyard.commands.view.call_index import calls_behind
+from steelyard.commands.view.figure_calls import calls_behind
 from steelyard.commands.view.viewed_run import ViewedRun, details
 from steelyard.errors import ConfigError
 from steelyard.web.view.bundle import place_of, write_bundle

@@ -17,14 +17,12 @@ from docs_pages import ROOT
 from editing_server import Cast, write_study
 from review_sessions import Client, serving
 from servers import ScriptedServer
-from steelyard.commands.view.call_index import (
-    calls_behind,
-    counted_calls,
-    counts_calls,
-    figure_name,
-)
+from steelyard.commands.view.call_index import CallFilter, differing_calls
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.render.html import page
+from steelyard.datasheet.sections.summary import summarise
+from steelyard.datasheet.sections.tables import CallsText, confusion_tables
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
@@ -241,3 +239,53 @@ def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -
         counted = published.figures[name].numerator
         assert len(list(csv.DictReader(io.StringIO(listed)))) == counted
         assert client.get("/run/0/calls?figure=nosuch").status == 404
+
+
+def test_each_cell_of_a_confusion_leads_to_its_calls(scores: ViewedRun, levels: ViewedRun) -> None:
+    for run in (scores, levels):
+        assert run.sheet is not None
+        cells = 0
+        for whole, parts in confusion_tables(summarise(run.sheet)):
+            for table in (whole, *parts):
+                for cell in (cell for row in table.rows for cell in row[1:]):
+                    assert isinstance(cell, CallsText)
+                    listed = run.load().index.mask(CallFilter(**cell.where)).sum()
+                    assert f"{listed:,}" == cell, cell.where
+                    cells += 1
+        assert cells > 8
+
+
+def test_calls_that_differ_are_those_with_another_answer(pairs: ViewedRun) -> None:
+    index = pairs.load().index
+    found = differing_calls(index, "shaky", index, "planted/first")
+    answers = {
+        (call.judge, call.protocol, call.stimulus.id, call.order, call.replicate): call.winner or "tie"
+        for call in index.calls
+    }
+
+    def other(call: Observation) -> str | None:
+        place = "planted/first", call.protocol, call.stimulus.id, call.order, call.replicate
+        return answers.get(place, call.winner or "tie")
+
+    by_hand = [call.judge == "shaky" and (call.winner or "tie") != other(call) for call in index.calls]
+    assert found.tolist() == by_hand
+    assert 0 < found.sum() < len(found)
+    assert not differing_calls(index, "shaky", index, "shaky").any()
+
+
+def test_charts_remedies_and_examples_lead_to_calls(pairs: ViewedRun) -> None:
+    with serving(lambda _: ViewPages([pairs.path]).app()) as server:
+        client = Client.of(server)
+        text = client.get("/run/0/").text
+        for part in ("charts", "remedies"):
+            section = text.split(f'<details class="part" id="{part}">')[1].split('<details class="part"')[0]
+            links = set(re.findall(r'class="behind" href="([^"]+)"', section))
+            assert links, part
+            names = {re.findall(r"figure=(\w+)", link)[0] for link in links}
+            assert pairs.published is not None
+            assert names <= set(pairs.published.figures)
+        example = re.findall(r'<a href="([^"]+)">All calls on this text', text)[0]
+        pairs.load()
+        assert client.get(html.unescape(example)).status == 200
+        other = client.get("/compare?first=0:shaky&second=0:planted/first").text
+        assert "Calls that differ" in other

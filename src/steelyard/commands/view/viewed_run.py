@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.commands.import_verdicts import ImportFolder
-from steelyard.commands.view.call_index import NO_ROWS, CallIndex, figure_name
+from steelyard.commands.view.call_index import NO_ROWS, CallIndex
+from steelyard.commands.view.figure_calls import figure_name
 from steelyard.core.arrays import Ints
 from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
@@ -127,10 +128,17 @@ class ViewedRun:
         self._opening = threading.Event()
         self._checked_at = 0.0
         self._published: PublishedSheet | None = None
+        self.companions: Sequence[ViewedRun] = (self,)
+        """The runs that are shown together, this one among them."""
         if self._import is None and not self._run.database.exists():
             raise ConfigError(
                 f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
             )
+
+    def companion(self, number: str) -> ViewedRun:
+        if not number.isdecimal() or int(number) >= len(self.companions):
+            raise NotFoundError(f"There is no run {number} here.")
+        return self.companions[int(number)]
 
     @property
     def ready(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 
 from steelyard.datasheet.comparison import rows
@@ -16,14 +16,23 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.instrument.worth_estimates import WORTH
 
 
-def render(comparison: ComparisonSheet, home: str = "", datasheets: Sequence[str] = ()) -> str:
-    """One document; in a viewer with the addresses of all runs and of both datasheets."""
+def render(
+    comparison: ComparisonSheet,
+    home: str = "",
+    datasheets: Sequence[str] = (),
+    differing: Callable[..., str] | None = None,
+) -> str:
+    """One document; in a viewer with the addresses of all runs and of both datasheets.
+
+    `differing` gives the address of the calls of a side to which the other answers otherwise.
+    """
     shown = comparison.escaped()
     return document(
         "comparison.html.j2",
         comparison=shown,
         home=home,
         datasheets=datasheets,
+        differing=differing,
         show=rows,
         drawing=forest(shown.rows, shown.margin, *shown.names),
         few=any(row.flipped == "pairs" for row in shown.rows),

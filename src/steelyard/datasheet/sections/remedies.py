@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import TOO_LITTLE, UNFIT
@@ -62,6 +62,8 @@ class RemedyCell:
     figure: str
     change: str = ""
     """Against the judge as measured; empty where there is none."""
+    measured: Estimate | None = None
+    """The figure of the judge as measured, from whose calls this one is computed."""
 
     def __str__(self) -> str:
         return f"{self.figure} ({self.change})" if self.change else self.figure
@@ -255,7 +257,7 @@ def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
     return RemedyTable(
         judge,
         ("", "calls per verdict", *(named[column] for column in columns)),
-        tuple((each.title, str(each.calls), _cells(each, columns)) for each in ordered)
+        tuple((each.title, str(each.calls), _cells(datasheet, each, columns)) for each in ordered)
         if len(known) > 1
         else (),
         remedy_line(datasheet, judge),
@@ -264,9 +266,21 @@ def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
     )
 
 
-def _cells(cured: MitigatedJudge, columns: Sequence[tuple[str, str]]) -> tuple[RemedyCell, ...]:
-    cells = {_column(each): _cell(each) for each in cured.figures}
+def _cells(
+    datasheet: Datasheet, cured: MitigatedJudge, columns: Sequence[tuple[str, str]]
+) -> tuple[RemedyCell, ...]:
+    known = datasheet.look_up.of_judge(cured.judge)
+    cells = {
+        _column(each): replace(_cell(each), measured=_measured(each.estimate, known))
+        for each in cured.figures
+    }
     return tuple(cells.get(column, RemedyCell(numbers.NOT_MEASURED)) for column in columns)
+
+
+def _measured(estimate: Estimate, known: Iterable[Estimate]) -> Estimate | None:
+    group = {key: value for key, value in estimate.group.items() if key != "remedy"}
+    same = ((each, (each.probe, each.metric, each.group)) for each in known)
+    return next((each for each, place in same if place == (estimate.probe, estimate.metric, group)), None)
 
 
 def _cell(figure: MitigatedFigure) -> RemedyCell:

@@ -27,6 +27,8 @@ from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import ORIGINAL
 
 MULTI_JUDGE_TITLE = "Judges together"
 SINGLE_JUDGE_NOTE = (
@@ -47,6 +49,19 @@ _CHOSEN = {
     JURY_GAIN.id: "gain of the trio over that judge",
 }
 _ERRORS = (JURY_FALSE_POSITIVE_RATE.id, JURY_FALSE_NEGATIVE_RATE.id)
+
+
+class CallsText(str):
+    """A number of calls in words that knows which calls they are, so that a page can lead to them."""
+
+    __slots__ = ("where",)
+    where: Mapping[str, str]
+
+    @classmethod
+    def of(cls, text: str, where: Mapping[str, str]) -> CallsText:
+        made = cls(text)
+        made.where = where
+        return made
 
 
 @dataclass(frozen=True)
@@ -204,8 +219,20 @@ def confusion_tables(summary: Summary) -> list[tuple[TextTable, list[TextTable]]
 
 
 def _matrix_table(matrix: Confusion, title: str) -> TextTable:
+    place = {
+        "judge": matrix.judge,
+        "protocol": matrix.protocol,
+        "kind": NATURAL if matrix.scale == "pairwise" else ORIGINAL,
+        "stratum": matrix.stratum or "",
+    }
     rows = tuple(
-        (label, *(f"{calls:,}" for calls in row))
+        (
+            label,
+            *(
+                CallsText.of(f"{calls:,}", {**place, "label": label, "answer": answer})
+                for answer, calls in zip(matrix.answers, row, strict=True)
+            ),
+        )
         for label, row in zip(matrix.labels, matrix.calls, strict=True)
     )
     return TextTable(title, "", ("label / answer", *matrix.answers), rows)

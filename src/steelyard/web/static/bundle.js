@@ -28,7 +28,8 @@ const number = (count) => count.toLocaleString("en");
 const calls = (count) => `${number(count)} ${count === 1 ? "call" : "calls"}`;
 const PAGE = 100, LONG = 1500;
 const OUTCOMES = { wrong: "wrong against the label", flip: "only flips", positional: "positional pairs", unreadable: "only unreadable", failed: "only failed" };
-const FIELDS = ["figure", "judge", "probe", "protocol", "kind", "stratum", "delta", "outcome", "text", "sort"];
+const CHIPS = { kind: "kind", delta: "step", label: "label", answer: "answer", stimulus: "stimulus", differs: "other answer than" };
+const FIELDS = ["figure", "judge", "probe", "protocol", "kind", "stratum", "delta", "label", "answer", "stimulus", "differs", "outcome", "text", "sort"];
 
 class Run {
   constructor(name, data) {
@@ -50,6 +51,17 @@ class Run {
     const word = this.verdicts[this.verdict[row]][0];
     return this.shown(row).paired && (word === "1" || word === "2") ? ["uv", "vu"][this.order[row]][word - 1] : null;
   }
+  answer(row) { return this.winner(row) ?? this.verdicts[this.verdict[row]][0]; }
+  place(row) { return [this.shown(row).hash, this.protocols[this.protocol[row]], this.order[row], this.replicate[row]].join(" "); }
+  // Answers of the judge that a list is held against, which may be of another run.
+  async compareWith(side) {
+    if (this.comparedWith === side) return;
+    const [number, judge] = [side.slice(0, side.indexOf(":")), side.slice(side.indexOf(":") + 1)];
+    const other = `run-${number}` === this.name ? this : new Run(`run-${number}`, await load(`run-${number}`));
+    const rows = other.ids.map((_, row) => row).filter((row) => other.judges[other.judge[row]] === judge);
+    this.others = new Map(rows.map((row) => [other.place(row), other.answer(row)]));
+    this.comparedWith = side;
+  }
   search(text) {
     if (this.sought !== text) {
       const needle = text.toLowerCase(), holds = (words) => words !== null && words !== undefined && words.toLowerCase().includes(needle);
@@ -70,6 +82,10 @@ class Run {
     if (wanted.kind) tests.push((row) => this.shown(row).kind === wanted.kind);
     if (wanted.stratum) tests.push((row) => this.shown(row).stratum === wanted.stratum);
     if (wanted.delta) tests.push((row) => this.shown(row).delta === Number(wanted.delta));
+    if (wanted.label) tests.push((row) => this.shown(row).label === wanted.label);
+    if (wanted.answer) tests.push((row) => this.answer(row) === wanted.answer);
+    if (wanted.stimulus) tests.push((row) => this.shown(row).id === wanted.stimulus);
+    if (wanted.differs) tests.push((row) => (this.others.get(this.place(row)) ?? this.answer(row)) !== this.answer(row));
     if (wanted.text) tests.push(this.search(wanted.text));
     const figure = this.figures[wanted.figure];
     if (figure) tests.push((row) => this.has(figure[2], row));
@@ -223,6 +239,7 @@ function listPage(run, wanted, page) {
     wanted.figure && !figure && h("p", { class: "fault" }, "That figure is on no datasheet here: go back to the datasheet."),
     filters(run, wanted),
     h("nav", { class: "tabs", "aria-label": "How calls ended" }, tab("", "all", all), figure?.[3] != null && tab("counted", "counted in the number", counted(run, run.ofOutcome(passing, { ...wanted, outcome: "counted" }))), outcomes.map(([word, count]) => tab(word, OUTCOMES[word], count))),
+    Object.keys(CHIPS).some((name) => wanted[name]) && h("p", { class: "chips" }, Object.entries(CHIPS).filter(([name]) => wanted[name]).map(([name, words]) => h("a", { class: "chip", href: address({ ...wanted, [name]: "" }), title: "Take this condition away" }, `${words} ${name === "differs" ? wanted[name].slice(wanted[name].indexOf(":") + 1) : wanted[name]} `, h("span", { "aria-hidden": "true" }, "×")))),
     part.length ? [
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Calls" }, h("table", { class: "calls" },
         h("thead", {}, h("tr", {}, header(wanted, "stimulus", "stimulus"), header(wanted, "judge", "judge"), h("th", { scope: "col" }, "order, repeat"), header(wanted, "label", "label"), header(wanted, "verdict", "verdict"), h("th", { scope: "col" }, "how it ended"), header(wanted, "time", "time"), header(wanted, "tokens", "tokens"), header(wanted, "cost", "cost"), h("th", { scope: "col" }, "reply"))),
@@ -252,7 +269,7 @@ function callPage(run, wanted, row) {
   const judge = run.judges[run.judge[row]], order = ["uv", "vu"][run.order[row]];
   document.title = `${shown.id}: ${judge}`;
   return [
-    h("div", { class: "head-line" }, h("div", {}, h("p", { class: "kind" }, shown.title), h("h1", { class: "long" }, `${judge} on `, h("a", { href: address({ stimulus: shown.id }) }, shown.id))),
+    h("div", { class: "head-line" }, h("div", {}, h("p", { class: "kind" }, shown.title), h("h1", { class: "long" }, `${judge} on `, h("a", { href: address({ texts: shown.id }) }, shown.id))),
       h("nav", { "aria-label": "Calls of the list" }, near(place - 1, "prev", "Previous", "k"), " ", h("a", { href: address({ ...wanted, page: place >= PAGE ? Math.floor(place / PAGE) + 1 : "" }) }, `${number(place + 1)} of ${number(rows.length)} in the list`), " ", near(place + 1, "next", "Next", "j"))),
     h("p", {}, tags(run, row), " ", run.reasons[run.why[row]]),
     h("dl", { class: "facts" }, fact("verdict", verdict(run, row)), fact("label", shown.label ?? "none"),
@@ -276,7 +293,7 @@ function stimulusPage(run, id) {
   return [
     h("p", { class: "kind" }, `${made.title}, ${made.kind}`), h("h1", { class: "long" }, id),
     h("p", {}, `${made.edit.charAt(0).toUpperCase()}${made.edit.slice(1)}; from ${made.parent}, by ${made.author}. Label: `, h("b", {}, made.label ?? "none"), made.delta == null ? "" : `; ${made.delta} quality ${made.delta === 1 ? "step" : "steps"} apart`, `. Stratum: ${made.stratum}.`),
-    family.length > 1 && h("details", { class: "about" }, h("summary", {}, `${number(family.length)} stimuli from the same item`), h("ul", {}, family.map((each) => h("li", {}, each.id === id ? h("b", {}, id) : h("a", { href: address({ stimulus: each.id }) }, each.id), " ", h("span", { class: "hint" }, each.title))))),
+    family.length > 1 && h("details", { class: "about" }, h("summary", {}, `${number(family.length)} stimuli from the same item`), h("ul", {}, family.map((each) => h("li", {}, each.id === id ? h("b", {}, id) : h("a", { href: address({ texts: each.id }) }, each.id), " ", h("span", { class: "hint" }, each.title))))),
     made.texts ? [h("details", { class: "about", open: true }, h("summary", {}, "Request"), verbatim(made.request, "Request")),
       h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
@@ -286,10 +303,11 @@ function stimulusPage(run, id) {
   ];
 }
 
-function show(run, main, first) {
+async function show(run, main, first) {
   const query = new URLSearchParams(location.hash.slice(1));
   const wanted = Object.fromEntries(FIELDS.map((name) => [name, query.get(name) ?? ""]));
-  const call = run.row.get(query.get("call")), stimulus = query.get("stimulus");
+  const call = run.row.get(query.get("call")), stimulus = query.get("texts");
+  if (wanted.differs) await run.compareWith(wanted.differs);
   const page = call !== undefined ? callPage(run, wanted, call) : stimulus ? stimulusPage(run, stimulus) : listPage(run, wanted, Number(query.get("page")) || 1);
   main.replaceChildren(h("div", {}, page));
   if (first) return;
@@ -302,7 +320,7 @@ addEventListener("DOMContentLoaded", async () => {
   try {
     if (!("DecompressionStream" in window)) throw new Error("this browser is too old for these pages: open them in one of 2023 or later");
     const run = new Run(name, await load(name));
-    show(run, main, true);
+    await show(run, main, true);
     addEventListener("hashchange", () => show(run, main, false));
   } catch (error) {
     main.replaceChildren(h("h1", { class: "long" }, "The calls cannot be shown"), h("p", { class: "fault" }, error.message + "."));

@@ -15,8 +15,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.commands.view.call_index import CallFilter, calls_behind, counted_calls
+from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.call_order import sort_rows
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import (
     NotFoundError,
     PublishedSheet,
@@ -62,6 +63,8 @@ class ViewPages:
     ) -> None:
         """`still` makes pages that nobody answers: no filters, no progress."""
         self.runs = [ViewedRun(folder) for folder in run_folders(folders)]
+        for run in self.runs:
+            run.companions = self.runs
         self._links, self._page_size, self._still = links, page_size, still
         self._sheets: dict[int, tuple[int, str]] = {}
         self._drawn: tuple[PublishedSheet, Sequence[Chart]] | None = None
@@ -153,6 +156,8 @@ class ViewPages:
             text = html.render(
                 published.sheet,
                 calls_of=links.behind,
+                calls_where=lambda where: links.calls(CallFilter(**where)),
+                calls_on=lambda judge, stimulus: links.calls(CallFilter(judge=judge, stimulus=stimulus)),
                 home="/",
                 chart_file=links.chart_file,
             )
@@ -262,8 +267,15 @@ class ViewPages:
             sheet = self._compared(*sides)
         except UsageError as error:
             return error_page(400, str(error))
-        addresses = tuple(self._links(int(side.partition(":")[0])).sheet() for side in sides)
-        text = comparison_page.render(sheet, home="/", datasheets=addresses)
+        links = [self._links(int(side.partition(":")[0])) for side in sides]
+
+        def differing(side: int, **more: str) -> str:
+            judge = (sheet.first, sheet.second)[side].judge
+            return links[side].calls(CallFilter(judge=judge, differs=sides[1 - side], **more))
+
+        text = comparison_page.render(
+            sheet, home="/", datasheets=[each.sheet() for each in links], differing=differing
+        )
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def _side(self, text: str) -> tuple[Verdicts, str | None]:

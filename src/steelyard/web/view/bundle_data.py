@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.commands.view.call_index import CallIndex, calls_behind, counted_calls
+from steelyard.commands.view.call_index import CallIndex
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Mask
 from steelyard.core.text import replace_lone_surrogates
@@ -139,6 +140,7 @@ def _stimulus(stimulus: Stimulus) -> dict[str, Any]:
     lineage = stimulus.lineage
     body = {
         "id": stimulus.id,
+        "hash": stimulus.shown_hash[7:19] if stimulus.texts_known else stimulus.id,
         "probe": stimulus.probe,
         "title": probe_title(stimulus.probe),
         "kind": stimulus.kind,

@@ -11,8 +11,9 @@ from itertools import islice
 import numpy as np
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.commands.view.call_index import COUNTED, CallFilter, calls_behind, counted_calls
+from steelyard.commands.view.call_index import COUNTED, CallFilter, differing_calls
 from steelyard.commands.view.call_order import sort_rows
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.datasheet.words.text import escape_formula
@@ -27,6 +28,10 @@ PART = 500
 
 def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
     keep = loaded.index.mask(wanted, lambda text: _rows_with_reply(run, loaded, text))
+    if wanted.differs:
+        number, _, judge = wanted.differs.partition(":")
+        other = run.companion(number).load()
+        keep = keep & differing_calls(loaded.index, wanted.judge, other.index, judge)
     return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from steelyard.commands.view.call_index import COUNTED, CallFilter, counts_calls, figure_name
+from steelyard.commands.view.call_index import COUNTED, CallFilter
+from steelyard.commands.view.figure_calls import counts_calls, figure_name
 from steelyard.metrics.estimate import Estimate
 
 
@@ -64,4 +65,4 @@ class StillLinks(Links):
         return self.calls(wanted, call=name)
 
     def stimulus(self, name: str) -> str:
-        return self.calls(stimulus=name)
+        return self.calls(texts=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from steelyard.datasheet.conclusion import WORDS
 from steelyard.datasheet.datasheet import Datasheet
@@ -42,11 +42,14 @@ def render(
     calls_of: Callable[[Estimate], str] | None = None,
     home: str = "",
     chart_file: Callable[[str], str] | None = None,
+    calls_where: Callable[[Mapping[str, str]], str] | None = None,
+    calls_on: Callable[[str, str], str] | None = None,
 ) -> str:
     """One HTML document, the same for the same datasheet; a chart that raises is a fault.
 
-    In a viewer, `calls_of` gives the address of the calls behind a number, `home` that of all runs, and
-    `chart_file` that of a chart as a file.
+    In a viewer, `calls_of` gives the address of the calls behind a number, `calls_where` of those that meet
+    conditions, `calls_on` of those of a judge on a stimulus, `home` that of all runs, and `chart_file` that
+    of a chart as a file.
     """
     summary = summarise(datasheet)
     sheet = summary.datasheet
@@ -84,6 +87,8 @@ def render(
         methods=interval_meanings(each.method for estimate in every for each in estimate.intervals),
         findings=FINDINGS,
         calls_of=calls_of,
+        calls_where=calls_where,
+        calls_on=calls_on,
         chart_file=chart_file,
         home=home,
     )

@@ -82,7 +82,7 @@ def _check(chart: Chart, name: str) -> Chart:
     """The chart in the form that the page expects, whatever sequences it was made of."""
     if not isinstance(chart, Chart):
         raise TypeError(f"found {type(chart).__name__}, expected SVG text, a Chart or None")
-    rows = tuple(tuple(map(str, row)) for row in chart.rows)
+    rows = tuple(tuple(cell if isinstance(cell, str) else str(cell) for cell in row) for row in chart.rows)
     for row in rows:
         if len(row) != len(chart.header):
             size = pluralize(len(row), "cell")

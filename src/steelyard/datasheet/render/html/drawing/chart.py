@@ -174,12 +174,26 @@ def interval_ends(estimate: Estimate) -> tuple[float, float]:
     return low, high
 
 
+class FigureText(str):
+    """A figure in words that knows its estimate, so that a page can lead to the calls behind it."""
+
+    __slots__ = ("estimate",)
+    estimate: Estimate
+
+    @classmethod
+    def of(cls, text: str, estimate: Estimate) -> FigureText:
+        made = cls(text)
+        made.estimate = estimate
+        return made
+
+
 def data_cell(summary: Summary, estimate: Estimate | None) -> str:
     """A figure with its counts, for a data table; an interval is never broken over two lines."""
     if not numbers.defined(estimate):
         return summary.absence(estimate)
     unbroken = numbers.interval(estimate).replace(" ", "\N{NO-BREAK SPACE}")
-    return " ".join(part for part in (numbers.value(estimate), unbroken, numbers.counts(estimate)) if part)
+    parts = (numbers.value(estimate), unbroken, numbers.counts(estimate))
+    return FigureText.of(" ".join(part for part in parts if part), estimate)
 
 
 def aria_label(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
