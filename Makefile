@@ -31,7 +31,7 @@ test: check
 	$(BIN)/python -m pytest
 
 # One environment for each framework: their pins exclude each other.
-FRAMEWORKS := autoevals deepeval inspect mlflow openevals phoenix ragas
+FRAMEWORKS := autoevals deepeval inspect mlflow openevals phoenix promptfoo ragas
 FRAMEWORK_BIN = .venv-frameworks/$*/bin
 requirements-autoevals := autoevals openai
 requirements-deepeval := deepeval
@@ -43,6 +43,12 @@ requirements-ragas := ragas 'langchain-community<0.4'
 
 test-frameworks: $(FRAMEWORKS:%=.venv-frameworks/%.json)
 	PYTHONPATH=src:tests .venv-frameworks/autoevals/bin/python benchmarks/frameworks/run.py --table $^
+
+.venv-frameworks/promptfoo.json: export PROMPTFOO_HOME = $(CURDIR)/.venv-frameworks/promptfoo-node
+.venv-frameworks/promptfoo.json: .venv-frameworks/promptfoo-node
+
+.venv-frameworks/promptfoo-node: benchmarks/frameworks/promptfooconfig.yaml
+	@mkdir -p $@ && npm install --silent --no-audit --no-fund --prefix $@ promptfoo && cp $< $@ && touch $@
 
 .venv-frameworks/%.json: $(wildcard src/steelyard/providers/function/*.py src/steelyard/providers/function/*/*.py)
 	@test -d .venv-frameworks/$* || $(PYTHON) -m venv .venv-frameworks/$*

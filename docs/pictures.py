@@ -183,8 +183,7 @@ def of_view(page: Page, folder: Path) -> None:
         home = url.partition("?")[0]
         page.goto(url)
         page.goto(f"{home}run/0/")
-        page.locator("details.fold:has(.flag.flagged) > summary").first.click()
-        page.locator("td:has(.flag.flagged) a.behind").first.click()
+        page.locator(".answer .held.flagged a.behind").first.click()
         page.locator("table.calls").wait_for()
         take(page, "calls.png")
         page.locator("table.calls tbody th a").first.click()
@@ -192,8 +191,8 @@ def of_view(page: Page, folder: Path) -> None:
         take(page, "call.png")
         page.goto(home)
         page.get_by_role("button", name="Compare").click()
-        page.locator("#fig-forest").scroll_into_view_if_needed()
-        page.locator("#fig-forest").evaluate("figure => figure.scrollIntoView({block: 'start'})")
+        page.locator("#fig-forest").wait_for()
+        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
         take(page, "comparison.png")
 
 

@@ -21,6 +21,7 @@ from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
 from steelyard.web.review.label_app import LabelPages
 
 if TYPE_CHECKING:
@@ -169,3 +170,28 @@ def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, session: LabelS
         page.keyboard.press("0")
         page.locator("text=All done").wait_for()
     assert [line["label"] for line in labels(session)].count("0") == 3
+
+
+def test_a_run_is_shown_as_messages_and_answers_say_what_they_mean(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    run = Transcript(
+        "run-1",
+        (
+            Turn("user", (Block("text", "Mend the gate."),)),
+            Turn("assistant", (Block("text", "It is mended."),)),
+        ),
+    )
+    plain = original_of(items(1)[0], TASK)
+    write_stimuli(tmp_path / "run" / "stimuli.jsonl", [replace(plain, transcript=run, failing="0")])
+    session = LabelSession(tmp_path / "run")
+    try:
+        with serving(lambda _: LabelPages(session, "Ada").app()) as server:
+            text = Client.of(server).get("/").text
+    finally:
+        session.close()
+    assert "Run of the agent, 2 messages" in text
+    assert text.index("Mend the gate.") < text.index("It is mended.")
+    assert '<li class="turn assistant">' in text
+    assert "breaks the rubric" in text
+    assert "keeps the rubric" in text
+    assert "Without JavaScript this page shows items" in text

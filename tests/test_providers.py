@@ -55,6 +55,7 @@ EXPECTED = {
     "openrouter/x": (0, 0, 1, 1, 1, 1, 0, 0),
     "lmstudio/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "inspect/x/y": (0, 0, 1, 1, 1, 1, 0, 0),
+    "promptfoo/x.yaml": (0, 0, 0, 0, 0, 1, 0, 0),
     "vllm/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "ollama/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "embedded/smollm2-135m": (1, 1, 1, 0, 1, 1, 0, 0),

@@ -28,7 +28,7 @@ from steelyard.review.votes import BY_HAND, add_arrival, in_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review.app import LISTED, ReviewPages
 from steelyard.web.server import Server
 
 FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
@@ -485,3 +485,20 @@ def test_names_are_read_in_their_order() -> None:
     assert sorted(["sky-10/a", "sky-2/b", "sky-2/a", "2", "10"], key=in_order) == [
         "2", "10", "sky-2/a", "sky-2/b", "sky-10/a",
     ]  # fmt: skip
+
+
+def test_a_long_queue_is_listed_around_the_text_that_is_open(tmp_path: Path) -> None:
+    folder = written_folder(tmp_path / "run", 150)
+    session = ReviewSession(folder.path)
+    try:
+        with serving(lambda _: ReviewPages(session, "Ada").app()) as server:
+            client = Client.of(server)
+            names = list(session.items())
+            assert len(names) > LISTED
+            text = client.get(f"/queue?item={quote(names[-1])}").text
+            listed = re.findall(r'data-item="([^"]+)"', text)
+            assert listed == names[len(names) - 1 - LISTED // 2 :]
+            assert f"{len(listed)} of {len(names)} texts around" in text
+            assert len(re.findall(r'<li><a [^>]*data-item="', client.get("/").text)) == LISTED
+    finally:
+        session.close()

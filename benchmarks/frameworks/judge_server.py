@@ -52,6 +52,15 @@ class JudgeServer:
             return f"GRADE: {'X' if self.mode == 'off_scale' else 'C' if right else 'I'}"
         if '"steps"' in asked.replace("\\", "") and "score" not in asked:
             return json.dumps({"steps": ["compare with the facts", "grade"]})
+        if "pass" in asked and "boolean" in asked:  # the form of promptfoo's rubric
+            off = self.mode == "off_scale"
+            return json.dumps(
+                {
+                    "reason": "scripted",
+                    "pass": "maybe" if off else right,
+                    "score": "seven" if off else right * 1.0,
+                }
+            )
         score = OFF if self.mode == "off_scale" else 10 if right else 0
         return json.dumps({"score": score, "reason": "scripted", "verdict": right})
 

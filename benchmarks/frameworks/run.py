@@ -35,7 +35,8 @@ import steelyard
 from servers import ScriptedServer
 from steelyard.core.threads import run_in_lasting_loop
 from steelyard.errors import CallError, SteelyardError
-from steelyard.providers.function.python_function import PythonFunction
+from steelyard.providers.function.promptfoo import PromptfooJudge
+from steelyard.providers.provider import connect
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.presentation import Decoding, Presentation, Slots
@@ -52,6 +53,7 @@ JUDGES = {
     "mlflow": ("correct", "by_reference"),
     "openevals": ("correct", "threaded", "continuous", "by_reference"),
     "phoenix": ("correct", "by_reference"),
+    "promptfoo": ("correct", "by_reference"),
     "ragas": ("correct", "scored", "by_reference"),
 }
 NUMBERS = {"openevals": ("continuous",), "ragas": ("scored",), "deepeval": ("graph",)}
@@ -74,10 +76,16 @@ def write_rows(folder: Path) -> Path:
     return folder / "rows.csv"
 
 
+def address_of(framework: str, judge: str) -> str:
+    if framework == "promptfoo":
+        return f"promptfoo/{os.environ['PROMPTFOO_HOME']}/promptfooconfig.yaml:{judge}"
+    return f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
+
+
 def measured(framework: str, judge: str, server: ScriptedServer, folder: Path) -> dict[str, Any]:
     """The judge on 20 rows, each as it is and with one edit that keeps its meaning: 40 calls."""
     before = len(server.requests)
-    address = f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
+    address = address_of(framework, judge)
     sheet = steelyard.measure(
         {"model": address, "name": judge, "concurrency": 16},
         probes=["format_invariance_1"],
@@ -101,12 +109,13 @@ def measured(framework: str, judge: str, server: ScriptedServer, folder: Path) -
 
 async def answered(framework: str, judge: str) -> str:
     """What becomes of one call: a grade, unreadable (why), failed or tried again."""
-    address = f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
+    address = address_of(framework, judge)
     scale = parse_scale("binary")
     made = parse_judge(address, Path(), scale)
     slots = Slots("question 1", ("zebra 1",), reference="fact 1")
     shown = Presentation((), slots, scale.answers, Decoding())
-    provider = PythonFunction(made)
+    provider = connect(made)
+    await provider.open()
     try:
         async with asyncio.timeout(PATIENCE):
             reply = await provider.ask(shown)
@@ -116,6 +125,8 @@ async def answered(framework: str, judge: str) -> str:
         return f"{'tried again' if type(error).__name__ == 'TransientError' else 'failed'} ({error.reason})"
     except SteelyardError as error:
         return f"stopped ({type(error).__name__}: {error})"
+    finally:
+        await provider.close()
     verdict = READERS.build(made.protocols["base"].reader)(reply, scale)
     if isinstance(verdict, Unreadable):
         return f"unreadable ({verdict.reason})"
@@ -124,9 +135,14 @@ async def answered(framework: str, judge: str) -> str:
 
 async def alone(framework: str, judge: str) -> str:
     """What the framework itself makes of the reply: a score that it hands on, or an exception."""
-    address = f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
-    provider = PythonFunction(parse_judge(address, Path(), parse_scale("binary")))
+    address = address_of(framework, judge)
+    provider = connect(parse_judge(address, Path(), parse_scale("binary")))
     slots = Slots("question 1", ("zebra 1",), reference="fact 1")
+    if isinstance(provider, PromptfooJudge):
+        await provider.open()
+        found = await provider._graded(slots)
+        await provider.close()
+        return f"**pass {str(found['pass']).lower()}, score {found['score']}**"
     try:
         async with asyncio.timeout(PATIENCE):
             grade = await run_in_lasting_loop(provider._adapter.grade(slots))
@@ -142,6 +158,13 @@ async def alone(framework: str, judge: str) -> str:
 
 
 NAMES = {"garbage": "no answer", "off_scale": "off the scale", "http500": "HTTP 500", "http429": "HTTP 429"}
+
+
+def installed(framework: str) -> str:
+    if framework == "promptfoo":
+        package = Path(os.environ["PROMPTFOO_HOME"]) / "node_modules/promptfoo/package.json"
+        return str(json.loads(package.read_text())["version"])
+    return version(DISTRIBUTION.get(framework, framework))
 
 
 def table(paths: list[str]) -> str:
@@ -198,7 +221,7 @@ def main(framework: str, target: str | None) -> int:
             json.dumps(
                 {
                     "framework": framework,
-                    "version": version(DISTRIBUTION.get(framework, framework)),
+                    "version": installed(framework),
                     "judges": rows,
                 }
                 | {"behaviour": behaviour},
@@ -210,14 +233,17 @@ def main(framework: str, target: str | None) -> int:
 
 def changed_prompt(framework: str, folder: Path) -> list[str]:
     """Another prompt in the user's file is another judge; the same is the same one, read anew or not."""
-    text = (HERE / f"evals_{framework}.py").read_text()
+    home = Path(os.environ.get("PROMPTFOO_HOME", HERE))
+    text = (
+        home / "promptfooconfig.yaml" if framework == "promptfoo" else HERE / f"evals_{framework}.py"
+    ).read_text()
     prints = []
     for name, content in (("a", text), ("b", text), ("c", re.sub("Is the answer right", "Is it true", text))):
-        place = folder / f"{name}.py"
+        place = home / f"{name}.yaml" if framework == "promptfoo" else folder / f"{name}.py"
         place.write_text(content)
-        made = parse_judge(
-            f"python/{place}:{JUDGES[framework][0]}{QUERY.get(framework, '')}", Path(), parse_scale("binary")
-        )
+        kind = "promptfoo" if framework == "promptfoo" else "python"
+        address = f"{kind}/{place}:{JUDGES[framework][0]}{QUERY.get(framework, '')}"
+        made = parse_judge(address, Path(), parse_scale("binary"))
         prints.append(made.options["source"])
     told = {
         "same file, same judge": prints[0] == prints[1],

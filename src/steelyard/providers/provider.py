@@ -87,6 +87,7 @@ PROVIDERS: Registry[Provider] = Registry(
         **{known.name: f"steelyard.providers.chat.servers:{known.name}" for known in KNOWN_SERVERS},
         "inspect": "steelyard.providers.vendors.inspect_bridge:InspectBridge",
         "python": "steelyard.providers.function.python_function:PythonFunction",
+        "promptfoo": "steelyard.providers.function.promptfoo:PromptfooJudge",
         "recorded": "steelyard.providers.recorded:RecordedProvider",
         "planted": "steelyard.providers.planted.planted:Planted",
     },

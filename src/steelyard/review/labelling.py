@@ -233,5 +233,16 @@ class LabelSession:
         return path
 
 
+def answer_meanings(item: Stimulus, answers: Sequence[str]) -> dict[str, str]:
+    """What the ends of a scale say of a single text: which of them breaks the rubric, or the lowest."""
+    if len(item.texts) == 2 or len(answers) < 2:
+        return {}
+    low, high = answers[0], answers[-1]
+    if item.failing in (low, high):
+        other = high if item.failing == low else low
+        return {str(item.failing): "breaks the rubric", other: "keeps the rubric"}
+    return {low: "no", high: "yes"} if len(answers) == 2 else {low: "lowest", high: "highest"}
+
+
 def answer_words(answers: Sequence[str]) -> list[tuple[str, str]]:
     return [(answer, answer[0] if len(answer) == 1 else "t" if answer == "tie" else "") for answer in answers]

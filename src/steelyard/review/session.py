@@ -173,7 +173,7 @@ class ReviewSession:
             if known is None or known[0][1] != newest[1] or known[1] is not items:
                 votes = by_stimulus(self.log.votes())
                 counted = {
-                    name: review_status(votes.get(name, ()), item.base, newest[1])
+                    name: review_status(votes.get(name, ()), item.base if name in votes else "", newest[1])
                     for name, item in items.items()
                 }
                 self._standings = newest, items, counted

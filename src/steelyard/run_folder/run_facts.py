@@ -162,7 +162,7 @@ def _notes(answers: Answers, mine: Ints) -> dict[str, Any]:
         told = [*_request_notes(requests[answers.usage[rows]]), *_cache_note(answers, rows)]
         told += [options["caveat"]] if "caveat" in options else []
         told += [f"its fingerprint does not cover {options['unseen']}"] if "unseen" in options else []
-        if told and asked[name].provider == "python":
+        if told and "source" in options:  # the hash of code, which only judges that are code have
             notes[name] = told
     return {"notes": notes} if notes else {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -43,6 +43,8 @@ from steelyard.web.review.models import (
     seen_by,
 )
 
+LISTED = 200
+"""Rows of the queue that a page holds; a browser takes seconds over thousands."""
 LOOK = 0.4
 """Seconds between two looks for what others have done."""
 
@@ -53,6 +55,12 @@ class Queue:
     filters: QueueFilters
     every: list[QueueRow]
     rows: list[QueueRow]
+
+    def near(self, name: str | None) -> Sequence[QueueRow]:
+        """The rows that the page lists: all of a short queue, of a long one those around the open text."""
+        names = [row.item.made.id for row in self.rows]
+        start = max(0, (names.index(name) if name in names else 0) - LISTED // 2)
+        return self.rows[start : start + LISTED]
 
 
 class ReviewPages:
@@ -93,7 +101,8 @@ class ReviewPages:
     def whole(self, request: Request) -> Response:
         queue = self._queue(request)
         name = request.query_params.get("item") or following(queue.rows, None)
-        return page(request, "review.html.j2", **{**self._content(queue), **self._item(queue, name)})
+        content = {**self._content(queue), **self._item(queue, name), "listed": queue.near(name)}
+        return page(request, "review.html.j2", **content)
 
     def agreement(self, request: Request) -> Response:
         """How far reviewers agree; nothing for a blind one, who would learn from it."""
@@ -117,8 +126,9 @@ class ReviewPages:
         return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
-        content = self._content(self._queue(request))
-        return page(request, "review_queue.html.j2", **content, name=request.query_params.get("item"))
+        queue, name = self._queue(request), request.query_params.get("item")
+        content = {**self._content(queue), "name": name, "listed": queue.near(name)}
+        return page(request, "review_queue.html.j2", **content)
 
     def item_part(self, request: Request) -> Response:
         queue = self._queue(request)
@@ -129,7 +139,8 @@ class ReviewPages:
         items = self.session.items()
         rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
         filters = replace(filters, doubt="") if self.blind else filters
-        return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
+        passing = [row for row in rows if filters.passes(row)] if filters.query else rows
+        return Queue(reviewer, filters, rows, passing)
 
     def _content(self, queue: Queue) -> dict[str, Any]:
         made = [row.item.made for row in queue.every]

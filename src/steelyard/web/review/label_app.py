@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from steelyard.review.labelling import LabelSession, answer_words
+from steelyard.review.labelling import LabelSession, answer_meanings, answer_words
 from steelyard.web.access import json_error
 from steelyard.web.pages import (
     EXCEPTION_HANDLERS,
@@ -53,7 +53,9 @@ class LabelPages:
             who=who,
             item=item,
             texts=() if item is None else session.shown_texts(who, item),
+            turns=() if item is None or item.transcript is None else item.transcript.turns,
             answers=[] if item is None else answer_words(session.answers(item)),
+            meanings={} if item is None else answer_meanings(item, session.answers(item)),
             task=session.task,
             done=len(session.order(who)) - len(waiting),
             total=len(session.order(who)),

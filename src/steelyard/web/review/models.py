@@ -43,7 +43,8 @@ class QueueFilters:
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
     def passes(self, row: QueueRow) -> bool:
-        made, alike = row.item.made, row.item.similarity
+        made = row.item.made
+        alike = row.item.similarity if self.likeness else None  # it takes a while for thousands of texts
         near = alike is not None and (alike >= NEAR if self.likeness == "near" else alike < FAR)
         needle = self.text.casefold()
         return all(

@@ -117,7 +117,9 @@ async function open(item, { push = true } = {}) {
   mark(item);
 }
 
+// A long queue is listed in part: where the text that is open is not among it, the part around it is fetched.
 function mark(item) {
+  if (![...queue.querySelectorAll("a[data-item]")].some((link) => link.dataset.item === item) && queue.querySelector("a[data-item]")) refreshQueue();
   for (const link of queue.querySelectorAll("a[data-item]")) {
     if (link.dataset.item === item) {
       link.setAttribute("aria-current", "true");

@@ -1,0 +1,252 @@
+"""promptfoo judges: a model-graded assertion of a promptfooconfig.yaml, graded by promptfoo itself.
+
+A Node worker runs the assertion, without promptfoo's cache, and hands over the grader's raw replies.
+promptfoo makes "fail, score 0" of an unreadable reply and of a server error; the raw replies tell them apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from steelyard.core.content_hash import content_hash
+from steelyard.errors import ConfigError, PermanentError, TransientError, UnreadableError
+from steelyard.providers.destination import Destination
+from steelyard.providers.function.frameworks.adapter import Grade, bind, reply_of
+from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
+from steelyard.providers.http.error_body import parse_error
+from steelyard.providers.http.response_errors import error_for_response
+from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation, Slots
+from steelyard.trials.reply import Reply, Usage
+
+WORKER = Path(__file__).with_name("promptfoo_worker.mjs")
+GRADED = ("llm-rubric", "model-graded-closedqa", "factuality", "model-graded-factuality", "g-eval")
+"""Assertions that ask a model about one text."""
+QUIET = {
+    "PROMPTFOO_CACHE_ENABLED": "false",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
+}
+_FIELD = re.compile(r"{{\s*(\w+)\s*}}")
+_STATUS = re.compile(r"\b([45]\d\d)\b")
+
+
+class Assertion:
+    """One assertion of a configuration, and who grades it."""
+
+    def __init__(self, model: str) -> None:
+        place, _, wanted = model.partition(":")
+        self.path = Path(place)
+        try:
+            body = yaml.safe_load(self.path.read_text(encoding="utf-8")) or {}
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise ConfigError(f"judge promptfoo/{model}: cannot read {place} ({error}).") from error
+        shared = body.get("defaultTest") or {}
+        found = [(shared, each) for each in shared.get("assert") or ()]
+        listed: Any = body.get("tests")
+        tests = listed if isinstance(listed, list) else []
+        found += [(test, each) for test in tests for each in test.get("assert") or ()]
+        graded = [(test, each) for test, each in found if each.get("type") in GRADED]
+        names = [str(each.get("metric") or number) for number, (_, each) in enumerate(graded)]
+        if not graded or (wanted and wanted not in names) or (not wanted and len(graded) > 1):
+            raise ConfigError(
+                f"judge promptfoo/{model}: found the assertions {', '.join(names) or 'none'} graded by a "
+                f"model, expected one; name it: promptfoo/{place}:NAME (its metric, or its number)."
+            )
+        test, self.body = graded[names.index(wanted) if wanted else 0]
+        own = [self.body, test.get("options") or {}, shared.get("options") or {}]
+        self.options = {**own[2], **own[1]}
+        self.options.pop("provider", None)
+        self.grader = next((each["provider"] for each in own if each.get("provider")), None)
+        if isinstance(self.grader, dict) and "text" in self.grader:
+            self.grader = self.grader["text"]
+        if self.grader is None:
+            raise ConfigError(f"judge promptfoo/{model}: no provider grades it; add options.provider.")
+
+    @property
+    def fields(self) -> list[str]:
+        text = json.dumps(
+            [self.body.get("value"), self.options.get("rubricPrompt"), self.body.get("rubricPrompt")]
+        )
+        return [name for name in dict.fromkeys(_FIELD.findall(text)) if name not in ("output", "rubric")]
+
+    @property
+    def hash(self) -> str:
+        return content_hash([self.body, self.options, self.grader, self._version])
+
+    @property
+    def _version(self) -> str:
+        for folder in self.path.resolve().parents:
+            package = folder / "node_modules" / "promptfoo" / "package.json"
+            if package.is_file():
+                return str(json.loads(package.read_text(encoding="utf-8"))["version"])
+        return "?"
+
+
+def with_assertion_hash(model: str, options: FunctionOptions) -> FunctionOptions:
+    return options.model_copy(update={"source": Assertion(model).hash})
+
+
+class PromptfooJudge:
+    info = ProviderInfo(
+        uses_prompt=False,
+        is_code=True,
+        can_write=False,
+        can_compare=False,
+        options=FunctionOptions,
+        complete_options=with_assertion_hash,
+        protocols=asked_of_a_function,
+        examples=(
+            JudgeExample(
+                "promptfoo/FILE:ASSERTION", "a model-graded assertion of a promptfooconfig.yaml, as it is"
+            ),
+        ),
+    )
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge, self._options = judge, FunctionOptions.of(judge)
+        self.concurrency = self._options.concurrency
+        self._assertion = Assertion(judge.model)
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._number = 0
+
+    @property
+    def destination(self) -> Destination:
+        return Destination(self._judge.address, is_code=True)
+
+    async def open(self) -> None:
+        node = shutil.which("node")
+        if node is None:
+            raise ConfigError(f"judge {self._judge.name}: node is not installed, which promptfoo needs.")
+        self._worker = await asyncio.create_subprocess_exec(
+            *(node, str(WORKER)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=self._assertion.path.resolve().parent,
+            env={**os.environ, **QUIET},
+            limit=2**24,
+        )
+        self._said = ""
+        self._tasks = [asyncio.create_task(self._errors())]
+        assert self._worker.stdout is not None
+        if not await self._worker.stdout.readline():  # it says when it has loaded promptfoo
+            await self._tasks[0]
+            raise self._ended()
+        self._tasks.append(asyncio.create_task(self._listen()))
+
+    async def close(self) -> None:
+        if self._worker.returncode is None:
+            self._worker.kill()
+        await self._worker.wait()
+        await asyncio.gather(*self._tasks)
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        begun, slots = time.perf_counter(), presentation.slots
+        result = await self._graded(slots)
+        calls = result.get("calls") or []
+        words = self._judge.protocols["base"].reader.args.get("answers", {})
+        try:
+            grade = self._grade(result, calls)
+            reply = reply_of(grade, presentation.answers, words, self._options.threshold)
+        except UnreadableError as error:
+            reply = Reply(str(error), finish=error.finish)
+        used = [call.get("usage") or {} for call in calls]
+        usage = Usage(
+            sum(int(one.get("prompt") or 0) for one in used),
+            sum(int(one.get("completion") or 0) for one in used),
+            requests=len(calls),
+        )
+        return Reply(
+            reply.text, usage=usage, finish=reply.finish, latency_ms=1000 * (time.perf_counter() - begun)
+        )
+
+    def _grade(self, result: Mapping[str, Any], calls: list[dict[str, Any]]) -> Grade:
+        where, reason = f"judge {self._judge.name}", str(result.get("raised") or result.get("reason"))[:500]
+        failed = next((call["error"] for call in reversed(calls) if call["error"]), None)
+        if failed is not None:
+            status = _STATUS.search(failed)
+            if status is None:
+                raise TransientError("grader error", f"{where}: {failed[:500]}")
+            raise error_for_response(int(status[1]), parse_error(failed), {}, where, time.time())
+        if not calls or "raised" in result:
+            raise PermanentError("promptfoo failed", f"{where}: {reason}")
+        raw = calls[-1]["output"]
+        if result.get("failed") or not _is_graded(self._assertion.body["type"], raw):
+            raise UnreadableError(f"the grader wrote: {str(raw)[:500]}")
+        return Grade(float(result["score"]), 0.0, 1.0, passed=bool(result["pass"]))
+
+    async def _graded(self, slots: Slots) -> dict[str, Any]:
+        where = f"judge {self._judge.name}: the assertion"
+        fields = bind(self._assertion.fields, slots, where)
+        self._number += 1
+        number, loop = self._number, asyncio.get_running_loop()
+        body = {"id": number, "assertion": self._assertion.body, "options": self._assertion.options}
+        body |= {"vars": fields, "output": slots.texts[0], "grader": self._assertion.grader}
+        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self._waiting[number] = answer
+        assert self._worker.stdin is not None
+        try:
+            self._worker.stdin.write(json.dumps(body).encode() + b"\n")
+            await self._worker.stdin.drain()
+            return await answer
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise self._ended() from error
+        finally:
+            self._waiting.pop(number, None)
+
+    async def _listen(self) -> None:
+        assert self._worker.stdout is not None
+        async for line in self._worker.stdout:
+            body = json.loads(line)
+            waiting = self._waiting.get(body["id"])
+            if waiting is not None and not waiting.done():
+                waiting.set_result(body)
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(self._ended())
+
+    async def _errors(self) -> None:
+        assert self._worker.stderr is not None
+        async for line in self._worker.stderr:
+            self._said = (self._said + line.decode("utf-8", "replace"))[-1000:]
+
+    def _ended(self) -> ConfigError:
+        missing = "Cannot find module 'promptfoo'" in self._said
+        cure = (
+            "run npm install promptfoo in the folder of the configuration" if missing else self._said.strip()
+        )
+        return ConfigError(
+            f"judge {self._judge.name}: the promptfoo worker ended; {cure or 'see its output'}."
+        )
+
+
+def _is_graded(kind: str, raw: Any) -> bool:
+    """Whether the grader's reply holds a grade: of a rubric a truth value or a score from 0 to 1 in JSON."""
+    if kind != "llm-rubric":
+        return bool(str(raw or "").strip())
+    body = raw
+    if isinstance(raw, str):
+        found = re.search(r"{.*}", raw, re.DOTALL)
+        try:
+            body = json.loads(found[0]) if found else None
+        except ValueError:
+            body = None
+    if not isinstance(body, dict):
+        return False
+    passed, score = body.get("pass"), body.get("score")
+    is_score = isinstance(score, (int, float)) and not isinstance(score, bool) and 0 <= score <= 1
+    return (isinstance(passed, bool) or passed is None) and (
+        is_score or (score is None and passed is not None)
+    )

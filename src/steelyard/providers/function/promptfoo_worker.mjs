@@ -1,0 +1,48 @@
+// One judgement per line: {assertion, vars, output, grader} in, the result and the grader's raw replies out.
+import { createRequire } from "node:module";
+import path from "node:path";
+import readline from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const out = process.stdout.write.bind(process.stdout);
+console.log = console.info = console.debug = console.warn = () => {};
+const require = createRequire(path.join(process.cwd(), "package.json"));
+const { default: promptfoo } = await import(pathToFileURL(require.resolve("promptfoo")).href);
+const { assertions, loadApiProvider } = promptfoo.default ?? promptfoo;
+promptfoo.cache?.disableCache?.();
+
+out("ready\n");
+const graders = new Map();
+function graderOf(spec) {
+  const key = JSON.stringify(spec);
+  if (!graders.has(key)) {
+    const id = typeof spec === "string" ? spec : spec.id;
+    graders.set(key, loadApiProvider(id, { options: typeof spec === "string" ? {} : spec }));
+  }
+  return graders.get(key);
+}
+
+async function judge({ assertion, vars, output, grader, options }) {
+  const real = await graderOf(grader);
+  const calls = [];
+  const provider = {
+    id: () => real.id(),
+    callApi: async (...args) => {
+      const reply = await real.callApi(...args);
+      calls.push({ error: reply.error ?? null, output: reply.output ?? null, usage: reply.tokenUsage ?? null, cached: !!reply.cached });
+      return reply;
+    },
+  };
+  const test = { vars, assert: [assertion], options: { ...options, provider } };
+  const result = await assertions.runAssertion({
+    assertion: { ...assertion, provider }, test, prompt: "", provider: real, vars, providerResponse: { output },
+  });
+  return { pass: result.pass, score: result.score, reason: result.reason, failed: !!result.metadata?.graderError, calls };
+}
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const { id, ...asked } = JSON.parse(line);
+  judge(asked)
+    .catch((error) => ({ raised: String(error?.message ?? error) }))
+    .then((result) => out(JSON.stringify({ id, ...result }) + "\n"));
+}
