@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.commands.gate.gate import require_certified
+from steelyard.core.text import pluralize
 from steelyard.core.threads import lasting_loop
 from steelyard.errors import PermanentError, UnreadableError, UsageError
 from steelyard.inspect_logs.scorer import JudgeAnswer, JudgeCall
@@ -56,7 +57,9 @@ class RemediedJudge:
         """The verdict, awaited."""
         expected = 2 if isinstance(self._call.task.scale, Pairwise) else 1
         if len(texts) != expected:
-            raise UsageError(f"judge {self.__name__}: found {len(texts)} texts, expected {expected}.")
+            raise UsageError(
+                f"judge {self.__name__}: found {pluralize(len(texts), 'text')}, expected {expected}."
+            )
         data = None if metadata is None else json.dumps(metadata)
         item = Item("call", request, texts, "call", reference=reference, context=context, metadata=data)
         return self._answer(await self._call.judge_item(item))
