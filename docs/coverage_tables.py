@@ -32,6 +32,8 @@ TITLES = {
     "pairs compared": "Two judges of pairs",
     "scores compared": "Two judges of single texts",
     "instrument": "The joint fit",
+    "cues": "Worth of a cue",
+    "cues of texts": "Worth of a cue on single texts",
 }
 """Name of a simulated sheet to the heading of its tables."""
 
@@ -66,6 +68,7 @@ REMARKS = {
     ("binary", "unreadable_rate"): _FEW_LOSSES,
     ("ordinal", "unreadable_rate"): _FEW_LOSSES,
     ("pairs", "delta75"): "percentiles of four clusters drawn again, which cross 75 % at few places.",
+    ("cues", "cue_worth"): "four clusters hardly show how much they differ; the built-in pairs are on 60.",
     **{("instrument", metric.id): _PAIRS_ALIKE for metric in (*NAMES, LIMIT_OF_DETECTION)},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
@@ -272,7 +275,11 @@ Simulated {date} with `{command}`, which `make calibrate` runs at full size: Ste
   emptied once. Three judges alike in law follow the same rule on three items in ten. Yes or no: right in .87
   of calls. Scores: right in .55, within one in .9.
 - **A rare label.** The same with one judge: four items of five deserve a yes; right in .9 on either label.
+- **Cues.** The `standard` design of `tradeoff` with one cue worth 1.5 steps, resolution 1.5, on clusters
+  whose worth, resolution and position bias differ by √(ρ/.1) times .3 steps, .25 and .6. On single texts five
+  rows of a cluster, a cue worth 1.5 levels, a rise of 1 a level.
 - **Lost calls.** 2 % unreadable, 1 % failed, clustered like everything else.
-- **Truth.** The planted parameters for the joint fit; zero for two judges of single texts, which are alike in
-  law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are per cluster.
+- **Truth.** The planted parameters for the joint fit and the worths; zero for two judges of single texts,
+  which are alike in law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point)
+  are per cluster.
 """

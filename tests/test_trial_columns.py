@@ -127,7 +127,7 @@ def single(trial: Trial, heard: Callable[[str], tuple[Verdict, Usage] | None]) -
         seen = [member for member in members if member is not None]
         verdicts = [one.verdict if one.order == trial.order else swap_slots(one.verdict) for one in seen]
         used = [call for one in seen for call in one.usage.each(one.judge)]
-        pairwise = isinstance(trial.asked.scale, Pairwise)
+        pairwise = isinstance(trial.effective_task.scale, Pairwise)
         whole = len(seen) == len(members)
         end = (RULES[made.rule](verdicts, pairwise), CommonUsage.of(used)) if whole else None
     if end is None:
@@ -157,7 +157,7 @@ def ends_of(trials: Sequence[Trial], record: RunRecord) -> Callable[[str], tuple
         if key in stored:
             call, reply = calls[key], stored[key].reply
             reader = READERS.build(call.judge.protocols[call.protocol].reader)
-            return reader(reply, call.asked.scale), reply.usage
+            return reader(reply, call.effective_task.scale), reply.usage
         return (Failed(failures[key].reason), Usage()) if key in failures else None
 
     return heard

@@ -22,6 +22,7 @@ RUNS = {
     "ordinal": 200,
     "pairs compared": 150,
     "scores compared": 300,
+    "cues of texts": 300,
 }
 FEW = 30
 """Runs of a sheet that is named nowhere above: the joint fit takes a second a run."""

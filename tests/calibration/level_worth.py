@@ -44,11 +44,18 @@ def rated(rater: Rater, level: Floats, chance: np.random.Generator) -> Floats:
     return np.clip(np.rint(signal), LOW, HIGH)
 
 
-def run(rater: Rater, worth: float, chance: np.random.Generator, clusters: int = CLUSTERS) -> list[Estimate]:
+def run(
+    rater: Rater,
+    worth: float,
+    chance: np.random.Generator,
+    clusters: int = CLUSTERS,
+    rows: int = PER_CLUSTER,
+    spread: float = 1.0,
+) -> list[Estimate]:
     """The worths of one run, of four cues that are worth as much; labels keep clear of the scale's ends."""
-    cluster = np.repeat(np.arange(clusters), PER_CLUSTER)
+    cluster = np.repeat(np.arange(clusters), rows)
     label = chance.integers(LOW + 2, HIGH - 3, len(cluster)).astype(np.float64)
-    severity = chance.normal(0, LEVEL_SPREAD, clusters)[cluster]
+    severity = chance.normal(0, spread * LEVEL_SPREAD, clusters)[cluster]
     names, low, high = (
         cluster.astype(str).astype(np.object_),
         np.full(len(cluster), LOW),
@@ -59,7 +66,7 @@ def run(rater: Rater, worth: float, chance: np.random.Generator, clusters: int =
     plain = Ratings(item, rated(rater, label + severity, chance), label, low, high, names, once, lost)
     found = []
     for cue in CUES:
-        added = worth + chance.normal(0, WORTH_SPREAD, clusters)[cluster]
+        added = worth + chance.normal(0, spread * WORTH_SPREAD, clusters)[cluster]
         score = rated(rater, label + severity + added, chance)
         cued = Ratings(item, score, label, low, high, names, once, lost)
         found.append(level_worth(CONTEXT.for_subgroup(cue=cue), plain, Moves.of(plain, cued), cue))

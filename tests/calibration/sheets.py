@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import pair_world, score_world
+from calibration import level_worth, pair_world, score_world, worth
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
 from steelyard.metrics.comparison.multiple_testing import compare
@@ -253,6 +253,34 @@ def planted(correlation: float) -> Truth:
     return {**rows, ("ladder", "limit_of_detection", ""): limit_of_detection(true)}
 
 
+CUE_WORTH = 1.5
+"""Steps or levels that the cue of both sheets of cues is worth."""
+
+
+def cues(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+    """One cue and slot 1, at standard size, on so many clusters that differ the more they correlate."""
+    spread = (correlation / 0.1) ** 0.5
+    pairs = worth.draw(worth.STRONG, CUE_WORTH, chance, spread=spread, clusters=tasks, cues=("padding",))
+    return _figures(e for e in worth.pair_worths(worth.CONTEXT, pairs, ("padding",)) if e.metric in _WORTHS)
+
+
+def cues_of_texts(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+    """The same on single texts, five rows a cluster."""
+    spread = (correlation / 0.1) ** 0.5
+    return _figures(level_worth.run(level_worth.STRONG, CUE_WORTH, chance, tasks, 5, spread)[:1])
+
+
+def planted_worths(correlation: float) -> Truth:
+    """What the cue and slot 1 are worth, however clusters differ."""
+    del correlation
+    rows = {("tradeoff", metric, "cue padding"): CUE_WORTH for metric in _WORTHS}
+    slot = worth.STRONG.position_bias / worth.STRONG.resolution
+    return {**rows, ("tradeoff", "cue_worth", "cue position"): slot}
+
+
+_WORTHS = ("cue_worth", "cue_worth_crossing")
+
+
 @dataclass(frozen=True)
 class Sheet:
     """What is simulated: one run, and the truth behind it."""
@@ -275,5 +303,7 @@ SHEETS = {
     "pairs compared": Sheet(pairs_compared, difference_of_truths),
     "scores compared": Sheet(scores_compared, no_difference),
     "instrument": Sheet(instrument, planted),
+    "cues": Sheet(cues, planted_worths),
+    "cues of texts": Sheet(cues_of_texts, planted_worths),
 }
 """What is simulated, by name."""

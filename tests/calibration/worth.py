@@ -59,17 +59,37 @@ def layout(profile: str) -> Layout:
     )
 
 
-def draw(planted: Parameters, worth: float, chance: np.random.Generator, profile: str = "standard") -> Pairs:
-    """One run: every cue has this worth on average, and each cluster differs from the others."""
-    plan = layout(profile)
+def _part(plan: Layout, clusters: int | None, cues: Sequence[str] | None) -> Layout:
+    """The layout with its pairs on fewer clusters, and without the other cues."""
+    count, names = clusters or len(plan.clusters), plan.cues if cues is None else tuple(cues)
+    kept = ~np.isin(plan.kind, [cue for cue in plan.cues if cue not in names])
+    cluster = plan.cluster[kept] % count
+    return Layout(cluster, plan.kind[kept], plan.delta[kept], plan.clusters[:count], names)
+
+
+def draw(
+    planted: Parameters,
+    worth: float,
+    chance: np.random.Generator,
+    profile: str = "standard",
+    *,
+    spread: float = 1.0,
+    clusters: int | None = None,
+    cues: Sequence[str] | None = None,
+) -> Pairs:
+    """One run: every cue has this worth on average, and each cluster differs from the others.
+
+    `spread` times as much as the module says; on the first `clusters` and of some `cues` alone where given.
+    """
+    plan = _part(layout(profile), clusters, cues)
     size, groups = len(plan.delta), len(plan.clusters)
     theta = np.array([getattr(planted, name.id) for name in NAMES])
-    leaning = chance.normal(0, POSITION_SPREAD, groups)[plan.cluster]
-    slope = planted.resolution * np.exp(chance.normal(0, RESOLUTION_SPREAD, groups))[plan.cluster]
+    leaning = chance.normal(0, spread * POSITION_SPREAD, groups)[plan.cluster]
+    slope = planted.resolution * np.exp(chance.normal(0, spread * RESOLUTION_SPREAD, groups))[plan.cluster]
     shift = np.zeros(size)
     for cue in plan.cues:
         mine = plan.kind == cue
-        shift[mine] = worth + chance.normal(0, WORTH_SPREAD, groups)[plan.cluster[mine]]
+        shift[mine] = worth + chance.normal(0, spread * WORTH_SPREAD, groups)[plan.cluster[mine]]
     surface = chance.normal(0, planted.surface_sensitivity, size)
     answers = []
     for order in (1, -1):

@@ -23,8 +23,20 @@ Digests = NDArray[np.bytes_]
 Thing = TypeVar("Thing")
 Value = TypeVar("Value")
 
+_HALF = 1 << 31
 _SPARSE = 4
 """So many times more numbers than rows are worth a table of their own."""
+
+
+def compact(numbers: Ints) -> Ints:
+    """The same numbers in 32 bits, which a million rows need: who multiplies them widens them first."""
+    fits = not len(numbers) or (int(numbers.min()) >= -_HALF and int(numbers.max()) < _HALF)
+    return cast(Ints, numbers.astype(np.int32)) if fits else numbers
+
+
+def widen(numbers: Ints) -> Ints:
+    """The same numbers in 64 bits, so that products of them fit."""
+    return numbers.astype(np.int64, copy=False)
 
 
 def unwritable(columns: Iterable[object]) -> None:

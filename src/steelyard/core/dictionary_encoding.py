@@ -13,7 +13,7 @@ from types import NoneType
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, numbered
+from steelyard.core.arrays import Ints, compact, numbered, widen
 
 Part = tuple[Sequence[str], Ints]
 """Spellings, and which of them each line has."""
@@ -86,13 +86,13 @@ def _merge_parts(first: Part, second: Part, most: int) -> Part | None:
         return [f"{before[0]}{word}" for word in after], other
     if max(len(before), len(after)) > most:
         return None
-    both = code * len(after) + other
+    both = widen(code) * len(after) + other
     if len(before) * len(after) <= most:
-        return [f"{a}{b}" for a in before for b in after], both
+        return [f"{a}{b}" for a in before for b in after], compact(both)
     pairs, place = numbered(both)
     if len(pairs) > most:
         return None
-    return [f"{before[n // len(after)]}{after[n % len(after)]}" for n in pairs.tolist()], place
+    return [f"{before[n // len(after)]}{after[n % len(after)]}" for n in pairs.tolist()], compact(place)
 
 
 def sorted_members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:

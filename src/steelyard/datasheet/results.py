@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, distinct, numbered
+from steelyard.core.arrays import Ints, compact, distinct, numbered, widen
 from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.stimuli.expectation import reference_label
@@ -115,7 +115,8 @@ class Results:
     def _order(self) -> Column:
         """Which content stood first; nothing for a single text."""
         seen = self.observations
-        return Column((*ORDERS, None), np.where(seen.shown.paired[seen.stimulus], seen.order, len(ORDERS)))
+        order = np.where(seen.shown.paired[seen.stimulus], seen.order, len(ORDERS))
+        return Column((*ORDERS, None), compact(order))
 
     @cached_property
     def _answers(self) -> CallAnswers:
@@ -125,19 +126,19 @@ class Results:
         """The content of a pair that won; nothing where neither did."""
         seen, answer = self.observations, self._answers.answer
         won = seen.shown.paired[seen.stimulus] & (answer > NEITHER)
-        return Column((None, "u", "v"), np.where(won, answer, NEITHER).astype(np.int64))
+        return Column((None, "u", "v"), compact(np.where(won, answer, NEITHER).astype(np.int64)))
 
     def _right(self) -> Column:
         """Whether the reference was met; nothing without a verdict or a reference."""
         answers = self._answers
-        return Column((None, False, True), answers.has_reference.astype(np.int64) + answers.right)
+        return Column((None, False, True), compact(answers.has_reference.astype(np.int64) + answers.right))
 
     def _jury(self) -> Column:
         """The vote of all judges under test on the same presentation; nothing where one was not asked."""
         seen = self.observations
         apart = {*self.baselines, *self.composed}
         under_test = [seen.judges[n] for n in distinct(seen.judge) if seen.judges[n] not in apart]
-        nothing = np.zeros(len(self), dtype=np.int64)
+        nothing = np.broadcast_to(np.int64(0), len(self))
         voted = of_judges(seen, under_test, plurality, "jury") if len(under_test) >= JURY else seen[:0]
         if not len(voted):
             return Column((None,), nothing)
@@ -151,7 +152,7 @@ class Results:
 
 def _presentations(seen: Observations, repeats: int) -> Ints:
     """What was shown and how, as a number: judges of one presentation share it."""
-    arm = (seen.stimulus * len(seen.protocols) + seen.protocol) * len(ORDERS) + seen.order
+    arm = (widen(seen.stimulus) * len(seen.protocols) + seen.protocol) * len(ORDERS) + seen.order
     return np.asarray(arm * repeats + seen.replicate, dtype=np.int64)
 
 

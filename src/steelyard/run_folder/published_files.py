@@ -63,7 +63,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
 
 
 CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
-ROWS = 200_000
+ROWS = 50_000
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 """Columns that hold no text, and what they hold."""
 

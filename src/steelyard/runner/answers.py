@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask
+from steelyard.core.arrays import Ints, Mask, compact
 from steelyard.core.content_hash import hash_of
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.replies import ReplyColumns
@@ -61,11 +61,13 @@ class ServerInfo:
 class Answers:
     def __init__(self, calls: Trials, read: Read) -> None:
         self.calls = calls
-        self.state: Ints = np.full(len(calls), PENDING, dtype=np.int64)
+        self.state: Ints = cast(Ints, np.full(len(calls), PENDING, dtype=np.int8))
         self.verdicts: Interner[Verdict] = Interner()
         self.usages: Interner[Usage] = Interner()
         self.services: Interner[ServerInfo] = Interner()
-        self.verdict, self.usage, self.service, self.letters = np.zeros((4, len(calls)), dtype=np.int64)
+        self.verdict, self.usage, self.service, self.letters = compact(
+            np.zeros((4, len(calls)), dtype=np.int64)
+        )
         self.latency_ms, self.received = np.zeros((2, len(calls)), dtype=np.float64)
         """Wall time of the call, and when its reply came."""
         self._read = read
@@ -137,7 +139,7 @@ def build_observations(
     `reference` is the judge whose verdicts on the items are their labels.
     """
     seen = np.zeros(len(trials), dtype=np.bool_)
-    verdict, usage = np.zeros((2, len(trials)), dtype=np.int64)
+    verdict, usage = compact(np.zeros((2, len(trials)), dtype=np.int64))
     own = np.flatnonzero(calls.row >= 0)
     call = calls.row[own]
     seen[own] = answers.state[call] != PENDING
@@ -149,6 +151,8 @@ def build_observations(
         verdict[rows] = _verdicts(composed, composed.calls[asked], answers, _is_pairwise(trials)[rows])
         usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
+    if len(rows) == len(trials):
+        return rows, _join_columns(trials, verdict, usage, answers, reference)
     return rows, _join_columns(trials.take(rows), verdict[rows], usage[rows], answers, reference)
 
 
@@ -171,28 +175,28 @@ def _join_columns(
         prompts=prompts,
         shown=StimulusColumns(tuple(trials.questions[shown[name]].stimulus for name in ids)),
         symmetric=frozenset(judge.name for judge in trials.judges if judge.symmetric),
-        judge=judge[trials.question],
-        protocol=protocol[trials.question],
-        stimulus=stimulus[trials.question],
-        order=trials.where(lambda asked: asked.order == ORDERS[1]).astype(np.int64),
-        replicate=trials.replicate,
+        judge=compact(judge)[trials.question],
+        protocol=compact(protocol)[trials.question],
+        stimulus=compact(stimulus)[trials.question],
+        order=compact(trials.where(lambda asked: asked.order == ORDERS[1]).astype(np.int64)),
+        replicate=compact(trials.replicate),
         verdict=verdict,
         usage=usage,
-        prompt=prompt[trials.question],
+        prompt=compact(prompt)[trials.question],
         own_label=trials.where(lambda asked: asked.judge.name in resting and asked.stimulus.kind == ORIGINAL),
     )
 
 
 def _sort_values(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
     order = sorted(range(len(values)), key=lambda number: str(values[number]))
-    rank = np.empty(len(values), dtype=np.int64)
+    rank = compact(np.empty(len(values), dtype=np.int64))
     rank[order] = np.arange(len(values))
     return tuple(values[number] for number in order), rank[codes] if len(values) else codes
 
 
 def _drop_unused(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
     used = np.bincount(codes, minlength=len(values)) > 0
-    place = np.cumsum(used) - 1
+    place = compact(np.cumsum(used) - 1)
     return _sort_values([values[number] for number in np.flatnonzero(used).tolist()], place[codes])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.core.arrays import Ints
+from steelyard.core.arrays import Ints, compact
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, calls_behind
 from steelyard.trials.trials import Trials
@@ -35,7 +35,7 @@ class Calls:
     def of(cls, trials: Trials) -> Calls:
         made = [judge for judge in trials.judges if judge.composition is not None]
         if not made:
-            return cls(trials, np.arange(len(trials)))
+            return cls(trials, compact(np.arange(len(trials))))
         own = np.flatnonzero(trials.where(lambda asked: asked.judge.composition is None))
         parts = [(own, trials.take(own))]
         for judge in made:

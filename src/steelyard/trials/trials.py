@@ -15,7 +15,7 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from steelyard.core.arrays import Digests, Ints, Mask
+from steelyard.core.arrays import Digests, Ints, Mask, compact, widen
 from steelyard.core.content_hash import HashIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, replicate_of
@@ -52,11 +52,12 @@ class Trials(Sequence[Trial]):
             question.append(number)
         replicate = np.array([trial.replicate for trial in rows], dtype=np.int64)
         keys = digests_of([trial.key for trial in rows])
-        return cls(tuple(questions), np.array(question, dtype=np.int64), replicate, keys)
+        return cls(tuple(questions), compact(np.array(question, dtype=np.int64)), compact(replicate), keys)
 
     @classmethod
     def repeats(cls, questions: Sequence[Trial], question: Ints, replicate: Ints) -> Trials:
-        return cls(tuple(questions), question, replicate, _keys(questions, question, replicate))
+        keys = _keys(questions, question, replicate)
+        return cls(tuple(questions), compact(question), compact(replicate), keys)
 
     def __len__(self) -> int:
         return len(self.question)
@@ -157,7 +158,7 @@ class Trials(Sequence[Trial]):
         codes, rows, span = self._codes
         if not len(codes):
             return np.full(len(replicate), -1, dtype=np.int64)
-        wanted = question * span + replicate
+        wanted = widen(np.asarray(question)) * span + replicate
         at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
         there = (codes[at] == wanted) & (replicate < span) & (np.asarray(question) >= 0)
         return np.where(there, rows[at], -1)
@@ -172,7 +173,7 @@ class Trials(Sequence[Trial]):
     @cached_property
     def _codes(self) -> tuple[Ints, Ints, int]:
         span = int(self.replicate.max(initial=0)) + 1
-        codes = self.question * span + self.replicate
+        codes = widen(self.question) * span + self.replicate
         rows = np.argsort(codes)
         return codes[rows], rows, span
 

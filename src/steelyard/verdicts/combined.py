@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, in_order, numbered, weak_cache
+from steelyard.core.arrays import Ints, Mask, in_order, numbered, weak_cache, widen
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Verdict
 from steelyard.verdicts.vote import Rule, agreement, swap_slots
@@ -67,7 +67,7 @@ def as_base(seen: Observations, protocol: str) -> Observations:
 def shared(first: Observations, second: Observations) -> tuple[Observations, Observations]:
     """The calls of one judge that the other has too, by stimulus, order and repeat; in the same order."""
     repeats = int(max(first.replicate.max(initial=0), second.replicate.max(initial=0))) + 1
-    keys = [(seen.stimulus * repeats + seen.replicate) * 2 + seen.order for seen in (first, second)]
+    keys = [(widen(seen.stimulus) * repeats + seen.replicate) * 2 + seen.order for seen in (first, second)]
     return first.filter(calls=np.isin(keys[0], keys[1])), second.filter(calls=np.isin(keys[1], keys[0]))
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, distinct, in_order
+from steelyard.core.arrays import Ints, Mask, distinct, in_order, widen
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
@@ -227,7 +227,7 @@ class Observations(Sequence[Observation]):
     def counts(self) -> Counter[tuple[str, Verdict]]:
         """Calls by judge and verdict."""
         kinds = len(self.verdicts)
-        codes, numbers = np.unique(self.judge * kinds + self.verdict, return_counts=True)
+        codes, numbers = np.unique(widen(self.judge) * kinds + self.verdict, return_counts=True)
         return Counter(
             {
                 (self.judges[code // kinds], self.verdicts[code % kinds]): int(number)

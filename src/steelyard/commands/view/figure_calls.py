@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.commands.view.call_index import CallIndex
-from steelyard.core.arrays import Mask, numbered
+from steelyard.core.arrays import Mask, numbered, widen
 from steelyard.core.content_hash import content_hash
 from steelyard.datasheet.examples.selection import (
     FAILED,
@@ -72,7 +72,7 @@ def _events(metric: Metric, calls: Observations) -> Mask:
         shows[order] = metric.events(collect_scores(calls))
         return shows
     repeats = int(calls.replicate.max(initial=0)) + 1
-    row = numbered(calls.stimulus * repeats + calls.replicate)[1]
+    row = numbered(widen(calls.stimulus) * repeats + calls.replicate)[1]
     events = metric.events(collect(calls))
     return np.asarray(events[row] if events.ndim == 1 else events[row, calls.order])
 

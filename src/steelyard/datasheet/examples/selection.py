@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.arrays import Floats, Ints, Mask, widen
 from steelyard.core.rng import rng_for, shuffled
 from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
@@ -30,7 +30,7 @@ class GroupIndex:
 
     @classmethod
     def of(cls, observations: Observations) -> GroupIndex:
-        code = observations.protocol * len(observations.shown.stimuli) + observations.stimulus
+        code = widen(observations.protocol) * len(observations.shown.stimuli) + observations.stimulus
         changes = np.flatnonzero(np.diff(code)) + 1
         starts = np.concatenate([[0], changes]) if len(code) else changes
         return cls(observations, starts.astype(np.int64))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
+from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache, widen
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
@@ -164,7 +164,7 @@ def collect(observations: Iterable[Observation]) -> Pairs:
 def _collect(seen: Observations) -> Pairs:
     shown, orders = seen.shown, seen.order
     repeats = int(seen.replicate.max(initial=0)) + 1
-    rows, row = numbered(seen.stimulus * repeats + seen.replicate)
+    rows, row = numbered(widen(seen.stimulus) * repeats + seen.replicate)
     stimulus = rows // repeats
     codes = np.array([Answer.of(verdict) for verdict in seen.verdicts], dtype=np.int64)
 
@@ -179,8 +179,8 @@ def _collect(seen: Observations) -> Pairs:
         pair=pair,
         replicate=rows % repeats,
         cluster=cluster,
-        kind=shown.kind[stimulus],
-        stratum=shown.stratum[stimulus],
+        kind=_shared_texts(shown.kind)[stimulus],
+        stratum=_shared_texts(shown.stratum)[stimulus],
         delta=shown.delta[stimulus],
         base_level=shown.base_level[stimulus],
         better=shown.better[stimulus],
@@ -192,6 +192,11 @@ def _collect(seen: Observations) -> Pairs:
     )
     unwritable(vars(pairs).values())
     return pairs
+
+
+def _shared_texts(words: Words) -> Words:
+    """The same texts as objects, so that a row holds 8 bytes of one and not 60."""
+    return cast(Words, words.astype(np.object_))
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:

@@ -40,7 +40,7 @@ DRAWS = 9999
 _WINNERS = 3
 MANY = 300
 """Ways to deal the calls of a pair from which on they may be drawn pair by pair."""
-_BLOCK = 4_000_000
+_BLOCK = 500_000
 _LOST, _ABSENT = _WINNERS, _WINNERS + 1
 _CELLS = _ABSENT + 1
 _CELL = {

@@ -18,7 +18,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, numbered, widen
 from steelyard.core.rng import seed_for
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
@@ -97,7 +97,7 @@ def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
 
 def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
     wide = len(rows.protocols)
-    unit = rows.stimulus * wide + rows.protocol
+    unit = widen(rows.stimulus) * wide + rows.protocol
     shown = rows.shown.conditions
     seen, back = numbered(shown.codes[rows.stimulus] * wide + rows.protocol)
     names = [_name(shown.values[code // wide], rows.protocols[code % wide]) for code in seen.tolist()]
