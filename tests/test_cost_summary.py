@@ -66,7 +66,7 @@ def test_datasheets_say_what_batches_cost(
     pages.runs[0].load()
     with serving(lambda _: pages.app()) as view:
         client = Client.of(view)
-        assert f"quick · 12 calls · {told} · " in client.get("/").text
+        assert f'data-label="calls">12<small>{told}</small>' in client.get("/").text
         links = set(
             re.findall(r'href="(/run/0/call/\w+)[?"]', client.get("/run/0/calls?judge=openai/gpt-4o").text)
         )

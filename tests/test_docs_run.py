@@ -385,6 +385,8 @@ class Reader:
             path.write_text("".join(json.dumps(line) + "\n" for line in LLMBAR))
         elif word.startswith("recorded/"):
             self._record(self.folder / word.removeprefix("recorded/").partition("?")[0])
+        elif path.name == "runs":
+            shutil.copytree(self.measured(HOUSE), path / "judge", dirs_exist_ok=True)
         elif path.name in FOLDERS or path.parent.name == "runs":
             study = FOLDERS.get(path.relative_to(self.folder).as_posix(), HOUSE)
             shutil.copytree(self.measured(study), path)

@@ -79,10 +79,10 @@ def test_an_edit_keeps_the_reference_unless_it_changes_it() -> None:
 
 def test_a_stimulus_overrides_the_question_of_the_study() -> None:
     plain = Trial(JUDGE, "base", original_of(ITEM, TASK), TASK)
-    assert plain.asked == TASK
+    assert plain.effective_task == TASK
     own = replace(ITEM, instruction="Grade it.", rubric="Six is best.", scale=Ordinal(1, 6))
     trial = Trial(JUDGE, "base", original_of(own, TASK), TASK)
-    assert trial.asked == Task("Grade it.", "Six is best.", Ordinal(1, 6))
+    assert trial.effective_task == Task("Grade it.", "Six is best.", Ordinal(1, 6))
     user = trial.messages[-1].content
     assert user.startswith("Grade it.")
     assert "Six is best." in user

@@ -124,7 +124,7 @@ def test_an_error_names_the_judge_whose_template_it_is() -> None:
     for origin in ("one, base prompt", "two, base prompt"):
         broken = (("user", PromptTemplate("{{ request[99999999] }}{{ 1 / 0 }}", origin)),)
         with pytest.raises(ConfigError, match=origin):
-            render_prompt(broken, trial.asked, PromptInputs("r", ("a", "b")))
+            render_prompt(broken, trial.effective_task, PromptInputs("r", ("a", "b")))
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 300)), max_size=200))

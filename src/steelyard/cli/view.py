@@ -45,5 +45,5 @@ def view(
     require_loopback(host, remote=allow_remote)
     pages = ViewPages(folders)
     server = Server(host, port)
-    what = f"Showing {pluralize(len(folders), 'run')}"
+    what = f"Showing {pluralize(len(pages.runs), 'run')}"
     server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))

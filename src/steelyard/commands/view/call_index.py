@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.content_hash import canonical_json
+from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import (
     FAILED,
     FLIP,
@@ -85,6 +86,13 @@ class CallCounts:
     @property
     def total(self) -> int:
         return self.judges + self.baselines
+
+    def __str__(self) -> str:
+        if not self.baselines:
+            return pluralize(self.judges, "call")
+        if not self.judges:
+            return f"{pluralize(self.baselines, 'call')} of baselines"
+        return f"{pluralize(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
 @dataclass(frozen=True, eq=False)
