@@ -72,10 +72,12 @@ def plan(
 
 
 def _print_plan(made: LabelPlan, file: Path) -> None:
-    from steelyard.commands.plan_labels import notes, table_columns, table_rows
+    from steelyard.commands.plan_labels import next_command, notes, table_columns, table_rows
 
     print_table(table_columns(made), table_rows(made))
-    print_lines(notes(made, display_path(file)))
+    print_lines(notes(made))
+    if (command := next_command(made, display_path(file))) is not None:
+        click.echo(f"Next: draw the fewest labels:\n{command}")
 
 
 @click.command(short_help="Draw items for labelling, with recorded odds and blind sheets.")

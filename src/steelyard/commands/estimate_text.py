@@ -73,12 +73,12 @@ def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
     alone = report.labels_only
     return [
         ("corrected", spelled(report.corrected, report), f"{items}, {labels}"),
-        ("judge only", spelled(report.judge_only, report), items),
-        ("labels only", absent.get(report.design, "") if alone is None else spelled(alone, report), labels),
+        ("judge alone", spelled(report.judge_only, report), items),
+        ("labels alone", absent.get(report.design, "") if alone is None else spelled(alone, report), labels),
     ]
 
 
-STRATUM_COLUMNS = ("stratum", "items", "labels", "judge only", "corrected [95 %]", "p of no difference")
+STRATUM_COLUMNS = ("stratum", "items", "labels", "judge alone", "corrected [95 %]", "p of no difference")
 
 
 def stratum_rows(report: EstimateReport) -> list[tuple[str, ...]]:

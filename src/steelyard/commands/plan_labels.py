@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import partial
 
@@ -190,8 +191,8 @@ def _needed(row: PlannedDesign) -> str:
     return f"{row.labels:,} ({row.fewest or row.labels:,} to {most})"
 
 
-def notes(plan: LabelPlan, file: str) -> list[str]:
-    """What the plan rests on, and the next step."""
+def notes(plan: LabelPlan) -> list[str]:
+    """What the plan rests on."""
     items = pluralize(plan.items, "item")
     if plan.pilot:
         made = [
@@ -212,10 +213,13 @@ def notes(plan: LabelPlan, file: str) -> list[str]:
         made.append(
             f"For the population behind the items: {pluralize(labels, 'label')}{judged}, ${cost:,.0f}."
         )
-    best = plan.best
-    if best is not None and (plan.pilot or plan.assumed):
-        made.append(
-            f"Fewest labels: steelyard labels draw {file} --judge {plan.judge} -n {best.labels} --design "
-            f"{DRAWABLE[best.name]} --out labels"
-        )
     return made
+
+
+def next_command(plan: LabelPlan, file: str) -> str | None:
+    """The draw with the fewest labels, to be pasted; None before a pilot, or where none is enough."""
+    best = plan.best
+    if best is None or not (plan.pilot or plan.assumed):
+        return None
+    words = ("labels", "draw", file, "--judge", plan.judge, "-n", str(best.labels))
+    return shlex.join(("steelyard", *words, "--design", DRAWABLE[best.name], "--out", "labels"))
