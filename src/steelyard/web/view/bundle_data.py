@@ -30,7 +30,7 @@ PART = 2000
 """Calls that are read from the run file at once."""
 
 
-class _Table:
+class _StringTable:
     """Distinct values in the order in which they first came."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Table:
 def data_scripts(run: ViewedRun, name: str) -> Iterator[tuple[str, str]]:
     """Names and texts of the script files that hold a run; a page on a disk may load scripts, and no data."""
     loaded = run.load()
-    prompts, exchanges, usages = _Table(), _Table(), _Table()
+    prompts, exchanges, usages = _StringTable(), _StringTable(), _StringTable()
     columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "exchange", "usage", "time", "received")}
     for start in range(0, len(loaded.index.calls), PART):
         rows = range(start, min(start + PART, len(loaded.index.calls)))
@@ -58,7 +58,7 @@ def data_scripts(run: ViewedRun, name: str) -> Iterator[tuple[str, str]]:
             reply = detail.stored.reply if detail.stored else None
             columns["time"].append(None if reply is None else round(reply.reply.latency_ms, 1))
             columns["received"].append(None if reply is None else round(reply.received))
-    sentences = _Table()
+    sentences = _StringTable()
     columns["why"] = _reasons(loaded, sentences)
     data = {
         **_index(run, loaded),
@@ -83,7 +83,7 @@ def _script(name: str, data: Any) -> str:
 
 def _index(run: ViewedRun, loaded: LoadedRun) -> dict[str, Any]:
     index, calls = loaded.index, loaded.index.calls
-    masks = _Table()
+    masks = _StringTable()
     return {
         "ids": list(index.ids),
         "judges": list(calls.judges),
@@ -107,7 +107,7 @@ def _columns(loaded: LoadedRun) -> dict[str, list[int]]:
     return {name: getattr(calls, name).tolist() for name in names}
 
 
-def _reasons(loaded: LoadedRun, sentences: _Table) -> list[int]:
+def _reasons(loaded: LoadedRun, sentences: _StringTable) -> list[int]:
     """Why each call counts as it does: one sentence for the calls of a judge on one stimulus."""
     calls = loaded.index.calls
     reasons = [0] * len(calls)
@@ -124,7 +124,7 @@ def _bits(mask: Mask) -> str:
     return base64.b64encode(np.packbits(mask).tobytes()).decode("ascii")
 
 
-def _figures(run: ViewedRun, index: CallIndex, masks: _Table) -> dict[str, Sequence[Any]]:
+def _figures(run: ViewedRun, index: CallIndex, masks: _StringTable) -> dict[str, Sequence[Any]]:
     """Figure to its sentence, the calls behind it, and those that its numerator counts."""
     published = run.published
     figures: dict[str, Sequence[Any]] = {}
@@ -161,7 +161,7 @@ def _text(text: str) -> str:
     return replace_lone_surrogates(escape_keeping_lines(text))
 
 
-def _prompt(detail: CallDetail, prompts: _Table) -> int | None:
+def _prompt(detail: CallDetail, prompts: _StringTable) -> int | None:
     if detail.stored is None:
         return None
     messages = detail.stored.messages

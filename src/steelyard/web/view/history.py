@@ -27,7 +27,7 @@ Compare = Callable[[str, str], ComparisonSheet]
 
 
 @dataclass(frozen=True)
-class Change:
+class RunChange:
     """What the comparison with the run before shows."""
 
     shown: bool
@@ -39,7 +39,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class HistoryRow:
+class RunRow:
     number: int
     """Place of the run among the folders."""
     folder: str
@@ -47,7 +47,7 @@ class HistoryRow:
     judge: str
     word: Conclusion | None
     figures: tuple[KeyFigure | None, ...]
-    change: Change | None
+    change: RunChange | None
     """None for the first run."""
 
 
@@ -55,7 +55,7 @@ class HistoryRow:
 class History:
     title: str
     columns: tuple[str, ...]
-    rows: tuple[HistoryRow, ...]
+    rows: tuple[RunRow, ...]
     """Newest first."""
 
     @property
@@ -64,7 +64,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class _Point:
+class _ChartPoint:
     number: int
     folder: str
     sheet: Datasheet
@@ -84,16 +84,16 @@ def histories(runs: Iterable[tuple[int, str, Datasheet | None]], compare: Compar
     return [_history(title, points, compare) for title, points in _series(runs).items()]
 
 
-def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list[_Point]]:
+def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list[_ChartPoint]]:
     every = [
-        _Point(number, folder, sheet, judge.name)
+        _ChartPoint(number, folder, sheet, judge.name)
         for number, folder, sheet in runs
         if sheet is not None
         for judge in sheet.judges
         if not judge.baseline
     ]
-    judges: dict[str, list[_Point]] = {}
-    studies: dict[str, list[_Point]] = {}
+    judges: dict[str, list[_ChartPoint]] = {}
+    studies: dict[str, list[_ChartPoint]] = {}
     for point in sorted(every, key=lambda point: (point.sheet.facts.finished or "", point.number)):
         judges.setdefault(point.judge, []).append(point)
         studies.setdefault(f"Study {point.sheet.name}", []).append(point)
@@ -106,14 +106,14 @@ def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list
     return {**{name: points for name, points in judges.items() if len(points) > 1}, **alone}
 
 
-def _history(title: str, points: Sequence[_Point], compare: Compare) -> History:
+def _history(title: str, points: Sequence[_ChartPoint], compare: Compare) -> History:
     summaries = [summarise(point.sheet) for point in points]
     columns = key_figures(summaries[-1], points[-1].judge)[:MOST_FIGURES]
     rows = []
     for place, (point, summary) in enumerate(zip(points, summaries, strict=True)):
         before = points[place - 1] if place else None
         rows.append(
-            HistoryRow(
+            RunRow(
                 point.number,
                 point.folder,
                 point.sheet,
@@ -130,21 +130,21 @@ def _figures(columns: Sequence[KeyFigure], summary: Summary, judge: str) -> tupl
     return tuple(counterpart(column, summary, judge) for column in columns)
 
 
-def _change(before: str, after: str, compare: Compare) -> Change:
+def _change(before: str, after: str, compare: Compare) -> RunChange:
     """By the rule of `compare`: all figures together, and single figures corrected for their number."""
     try:
         sheet = compare(before, after)
     except UsageError as error:
-        return Change(False, f"Cannot be compared: {error}")
+        return RunChange(False, f"Cannot be compared: {error}")
     moved = main_first(row for row in sheet.rows if row.differs)
     together = f"p = {probability(sheet.p)} over all figures together" if sheet.p is not None else "no figure"
     if not moved:
-        return Change(False, f"No change is shown ({together}).", sides=(before, after))
+        return RunChange(False, f"No change is shown ({together}).", sides=(before, after))
     named = "; ".join(_moved(row) for row in moved[:MOST_CHANGES])
     more = len(moved) - MOST_CHANGES
     others = f"; {pluralize(more, 'more figure')}" if more > 0 else ""
     places = frozenset((row.probe, row.metric) for row in moved)
-    return Change(True, f"A change is shown: {named}{others} ({together}).", places, (before, after))
+    return RunChange(True, f"A change is shown: {named}{others} ({together}).", places, (before, after))
 
 
 def _moved(row: Comparison) -> str:

@@ -30,7 +30,7 @@ class Grade:
     """Why there is no value."""
 
 
-class Adapter:
+class FrameworkAdapter:
     name: ClassVar[str]
     texts = 1
     """2 for a judge that compares."""

@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
 from steelyard.trials.presentation import Slots
 
 _FIELD = re.compile(r"{{[#^&{]?\s*(\w+)")
 _BUILT_IN = frozenset(("__choices",))
 
 
-class AutoevalsScorer(Adapter):
+class AutoevalsScorer(FrameworkAdapter):
     name = "autoevals"
 
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from steelyard.errors import ConfigError, UnreadableError
 from steelyard.providers.function.frameworks.adapter import (
-    Adapter,
+    FrameworkAdapter,
     Grade,
     has_base,
     missing_field,
@@ -34,7 +34,7 @@ _NAMED = (
 )
 
 
-class DeepEvalMetric(Adapter):
+class DeepEvalMetric(FrameworkAdapter):
     name = "DeepEval"
 
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:

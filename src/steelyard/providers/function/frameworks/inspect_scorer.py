@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import Adapter, Grade, require
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, require
 from steelyard.trials.presentation import Slots
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0}
 """Correct, partially correct, incorrect. N, no answer, is no grade."""
 
 
-class InspectScorer(Adapter):
+class InspectScorer(FrameworkAdapter):
     name = "Inspect"
     unseen = None
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import Adapter
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter
 
 ADAPTERS = {
     "autoevals": "autoevals_scorer:AutoevalsScorer",
@@ -21,14 +21,14 @@ ADAPTERS = {
 """Top-level package to the adapter of its judges."""
 
 
-def adapter_for(judge: Any, module: Mapping[str, Any] | None = None) -> Adapter | None:
+def adapter_for(judge: Any, module: Mapping[str, Any] | None = None) -> FrameworkAdapter | None:
     """The adapter of a framework's judge; None for everything else. No framework is imported for this."""
     modules = [kind.__module__ for kind in type(judge).__mro__]
     modules += [str(getattr(judge, "__module__", "")), _registered(judge)]
     for package in dict.fromkeys(name.partition(".")[0] for name in modules):
         if package in ADAPTERS:
             file, _, kind = ADAPTERS[package].partition(":")
-            adapter: type[Adapter] = getattr(import_module(f"{__package__}.{file}"), kind)
+            adapter: type[FrameworkAdapter] = getattr(import_module(f"{__package__}.{file}"), kind)
             if adapter.fits(judge):
                 return adapter(judge, module or {})
     return None

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
 from steelyard.trials.presentation import Slots
 
 _SETTINGS = ("name", "instructions", "guidelines", "model", "feedback_value_type", "inference_params")
 
 
-class MlflowJudge(Adapter):
+class MlflowJudge(FrameworkAdapter):
     name = "MLflow"
 
     @classmethod

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind
 from steelyard.trials.presentation import Slots
 
 _SETTINGS = (
@@ -27,7 +27,7 @@ _SETTINGS = (
 )
 
 
-class OpenevalsJudge(Adapter):
+class OpenevalsJudge(FrameworkAdapter):
     name = "openevals"
 
     @classmethod

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
 from steelyard.trials.presentation import Slots
 
 
-class PhoenixEvaluator(Adapter):
+class PhoenixEvaluator(FrameworkAdapter):
     name = "Phoenix"
 
     @classmethod

@@ -13,14 +13,14 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.errors import ConfigError
-from steelyard.providers.function.frameworks.adapter import Adapter, Grade, bind, has_base
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
 from steelyard.trials.presentation import Slots
 
 _LISTS = ("retrieved_contexts", "reference_contexts", "contexts")
 _SETTINGS = ("name", "definition", "rubrics", "allowed_values", "strictness", "mode", "with_reference")
 
 
-class RagasMetric(Adapter):
+class RagasMetric(FrameworkAdapter):
     name = "Ragas"
 
     @classmethod
