@@ -25,6 +25,8 @@ RUNS = {
     "pairs compared": 18,
     "scores compared": 16,
     "instrument": 1,
+    "cues": 24,
+    "cues of texts": 40,
 }
 """Runs of the reduced simulation, some seconds in all."""
 FIRST = 1_000_000
