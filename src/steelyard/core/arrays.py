@@ -30,7 +30,7 @@ _SPARSE = 4
 
 def compact(numbers: Ints) -> Ints:
     """The same numbers in 32 bits, which a million rows need: who multiplies them widens them first."""
-    fits = not len(numbers) or (int(numbers.min()) >= -_HALF and int(numbers.max()) < _HALF)
+    fits = not numbers.size or (int(numbers.min()) >= -_HALF and int(numbers.max()) < _HALF)
     return cast(Ints, numbers.astype(np.int32)) if fits else numbers
 
 
