@@ -95,8 +95,7 @@ class Ratings:
 
     @property
     def graded(self) -> Mask:
-        """On an ordinal scale: yes and no are no levels."""
-        return np.asarray((self.low != 0) | (self.high != 1))
+        return _graded(self.low, self.high)
 
     @property
     def scale(self) -> Ints:
@@ -164,13 +163,18 @@ class Moves:
 
     @property
     def graded(self) -> Mask:
-        return np.asarray((self.low != 0) | (self.high != 1))
+        return _graded(self.low, self.high)
 
     @property
     def units(self) -> Names:
         """What is independent: the cluster, or the item where there is one cluster."""
         several = len(set(self.cluster.tolist())) > 1
         return self.cluster if several else np.arange(len(self)).astype(str).astype(np.object_)
+
+
+def _graded(low: Ints, high: Ints) -> Mask:
+    """Rows on an ordinal scale: yes and no are no levels."""
+    return np.asarray((low != 0) | (high != 1))
 
 
 def _shift(context: EstimateContext, both: Moves, *, decides: bool) -> Estimate:

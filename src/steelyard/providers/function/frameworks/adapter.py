@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,7 +31,7 @@ class Grade:
     """Why there is no value."""
 
 
-class FrameworkAdapter:
+class FrameworkAdapter(ABC):
     name: ClassVar[str]
     texts = 1
     """2 for a judge that compares."""
@@ -44,17 +45,17 @@ class FrameworkAdapter:
         self.judge, self.module = judge, module
 
     @classmethod
+    @abstractmethod
     def fits(cls, judge: Any) -> bool:
         """By class and module name alone; the framework is not imported."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def settings(self) -> Mapping[str, Any]:
         """What decides a verdict, for the fingerprint."""
-        raise NotImplementedError
 
-    async def grade(self, slots: Slots) -> Grade:
-        raise NotImplementedError
+    @abstractmethod
+    async def grade(self, slots: Slots) -> Grade: ...
 
 
 def has_base(judge: Any, package: str, *names: str) -> bool:
