@@ -130,7 +130,7 @@ def test_a_pilot_is_read_level_by_level() -> None:
 @pytest.fixture
 def truth(tmp_path: Path) -> dict[str, int]:
     """2,000 answers with texts, of which people pass about 85 %; the judge passes fewer."""
-    y, f, _ = PlantedWorld(0.15, hit=0.8, alarm=0.05).draw(np.random.default_rng(3))
+    y, f, _ = PlantedWorld.yes_no(0.15, hit=0.8, alarm=0.05).draw(np.random.default_rng(3))
     rows = [f"q{n},why {n}?,because {n},{int(f[n])},{'aab'[n % 3]}\n" for n in range(len(y))]
     (tmp_path / "r.csv").write_text("id,request,response,verdict,topic\n" + "".join(rows))
     return {f"q{n}": int(label) for n, label in enumerate(y)}
@@ -321,7 +321,7 @@ def test_labelling_may_stop_by_a_declared_rule(
 def test_limits_hold_at_every_look() -> None:
     rng, misses, runs = np.random.default_rng(5), 0, 200
     for _ in range(runs):
-        y, f, _ = PlantedWorld(0.2, items=600).draw(rng)
+        y, f, _ = PlantedWorld.yes_no(0.2, items=600).draw(rng)
         order = rng.permutation(600)
         for n in range(10, 300, 20):
             ours = order[:n]
