@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed
+from steelyard.api import measure
 from steelyard.datasheet.conclusion import (
     CARE,
     JSON_WORDS,
@@ -375,3 +376,11 @@ def test_hostile_names_stay_text_in_verdicts() -> None:
     _, text, page = shown(told(name))
     assert "<script>alert" not in text
     assert "<script>alert" not in page
+
+
+def test_padding_does_not_excuse_a_preference_between_texts_of_equal_length(tmp_path: Path) -> None:
+    """Pairs that show the surface have equal numbers of words: advice about length would not mend that."""
+    judge = "planted/probit?s=2.5&sigma=2&beta=0&tau=0.4&lapse=0&length=1.5"
+    sheet = measure(judge, profile="standard", probes=["ladder"], out=tmp_path / "run")
+    assert [fact.title for fact in sheet.verdict.facts] == ["Length", "Surface"]
+    assert not any(fact.brings for fact in sheet.verdict.facts)

@@ -133,7 +133,7 @@ FAULTS = (
         titles.LENGTH,
         Severity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",
-        (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
+        (titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
     ),
     Rule(
         titles.CUES,

@@ -58,12 +58,6 @@ class Summary:
     def finding_titles(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(finding.title for finding in self.datasheet.findings))
 
-    @property
-    def measured_questions(self) -> str:
-        """`dark current, position, length`: what some judge has an answer to, each question once."""
-        answered = (finding.title for finding in self.datasheet.findings if finding.status != "undefined")
-        return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
-
     def finding(self, judge: str, title: str) -> Finding | None:
         return next((finding for finding in self.findings(judge) if finding.title == title), None)
 
