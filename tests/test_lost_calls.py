@@ -140,4 +140,4 @@ def test_a_call_that_timed_out_leaves_less_of_the_budget(command: Command) -> No
 
 
 def test_a_call_of_a_lost_worker_may_be_billed() -> None:
-    assert MAYBE_BILLED == {"worker_lost", "timeout"}
+    assert "worker_lost" in MAYBE_BILLED

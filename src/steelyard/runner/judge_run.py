@@ -284,7 +284,7 @@ class JudgeRun:
                 in_flight.end(call.key)
 
     async def _count_lost(self, call: Call) -> None:
-        """Put on record that the vendor may bill a call whose reply never came, and count it in the budget."""
+        """Record a call whose reply never came and which may be billed, and count it in the budget."""
         await self.control.store.save_lost(call)
         self.control.budget.add_pending_cost(max_cost(self.price, call))
 
