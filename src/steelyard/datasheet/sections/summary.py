@@ -173,7 +173,7 @@ def cost_summary(facts: RunFacts) -> str:
         about = "about " if facts.uncounted and facts.dollars is not None else ""
         twice = facts.repeated
         repeats = (
-            f", {_amount(twice.dollars)} of it for {pluralize(twice.calls, 'call')} made again after a kill"
+            f", {_amount(twice.dollars)} of it for {pluralize(twice.calls, 'call')} whose reply was lost"
             if twice is not None and twice.dollars
             else ""
         )
