@@ -15,7 +15,7 @@ from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
 from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
-from steelyard.store.in_flight import InFlight, check_saved, read_lost, save_lost
+from steelyard.store.in_flight import InFlight, check_saved, lost_row, read_lost, save_lost
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import SHORT, ReplyColumns, reply_body
 from steelyard.store.rows import Row
@@ -114,6 +114,10 @@ class RunStore:
         if missing := [name for name in prompts if name not in self._prompts]:
             await self._writer.submit([trials.prompt_row(prompts[name]) for name in missing])
             self._prompts.update(missing)
+
+    async def save_lost(self, call: Call) -> None:
+        """Put on record a call that was sent and whose reply never came."""
+        await self._writer.submit([lost_row(call.key)])
 
     async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""

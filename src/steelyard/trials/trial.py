@@ -198,9 +198,12 @@ class Trial:
 
     def without_prompt(self) -> Trial:
         """The same with its hashes alone: the prompt is rendered again for who asks for it."""
-        return _with_known(
-            replace(self), _Known(self.prompt_hash, self.unseeded_prompt_hash, self._known.key)
-        )
+        prompt_hash = self.prompt_hash
+        # Without a seed of its own a repeat has the prompt of the question.
+        same = self.judge.composition is None and self.decoding is self.judge.decoding
+        unseeded = prompt_hash if same else self.unseeded_prompt_hash
+        copy = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, self.replicate)
+        return _with_known(copy, _Known(prompt_hash, unseeded, self._known.key))
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
