@@ -115,7 +115,6 @@ FAULTS = (
             titles.NOISE,
             titles.SENSITIVITY,
             titles.ACCURACY,
-            titles.SURFACE,
             titles.REPEATABILITY,
         ),
         instead=_AVERAGE,
