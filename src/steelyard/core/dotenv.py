@@ -17,7 +17,7 @@ VENDOR_KEYS = frozenset(
 )
 """Put into the environment, where the clients that a judge of one's own uses look for them."""
 
-_MAY_BE_KEY = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.I)
+_MAY_BE_KEY = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(_|^)AUTH$", re.I)
 _values: dict[str, str] = {}
 
 
@@ -31,7 +31,7 @@ def load_dotenv(start: Path) -> tuple[Path, list[str]] | None:
             for name in VENDOR_KEYS & values.keys():
                 os.environ.setdefault(name, values[name])
             _values.update(values)
-            return path, [name for name in values if name not in VENDOR_KEYS and not _may_be_key(name)]
+            return path, [name for name in values if name not in VENDOR_KEYS and not may_be_key(name)]
     return None
 
 
@@ -40,7 +40,14 @@ def key_from(name: str) -> str:
     return (os.environ.get(name) or _values.get(name, "")).strip()
 
 
-def _may_be_key(name: str) -> bool:
+def known_keys() -> tuple[str, ...]:
+    """The values of all variables that may be keys, of the environment and of the file."""
+    known = {**_values, **os.environ}
+    named = [name for name in known if name in VENDOR_KEYS or may_be_key(name)]
+    return tuple(sorted({known[name].strip() for name in named}, key=lambda key: (-len(key), key)))
+
+
+def may_be_key(name: str) -> bool:
     return _MAY_BE_KEY.search(name) is not None and not name.startswith("STEELYARD_")
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from steelyard.core.content_hash import content_hash
 
@@ -36,6 +37,15 @@ def import_place(place: str) -> ModuleType:
         return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
 
 
+class _FreshLoader(SourceFileLoader):
+    """Compiles the file as it is; bytecode on disk is that of another text where both are of one second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        del fullname
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(path)
@@ -43,7 +53,7 @@ def _from_file(path: Path) -> ModuleType:
     name = f"steelyard_judge_{path.stem}_{digest[7:19]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = spec_from_file_location(name, path)
+    spec = spec_from_file_location(name, path, loader=_FreshLoader(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

@@ -2,18 +2,20 @@
 
 An exception alone does not tell: frameworks wrap a busy server, a wrong key and an unreadable reply in one
 class. The last HTTP exchange behind it does. After a reply nothing is tried again: that would ask until an
-answer can be read, and hide how often it can not.
+answer can be read, and hide how often it can not. Known keys are struck out of whatever is kept.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
-from steelyard.errors import PermanentError, SteelyardError, TransientError, UnreadableError
+from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreadableError
 from steelyard.providers.function.request_meter import HttpExchange, RequestMeter
 from steelyard.providers.http.error_body import parse_error
+from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
 from steelyard.trials.reply import Reply
 
@@ -60,19 +62,19 @@ def outcome(
             cut = owned and meter.last is not None and meter.last.truncated
             return Reply(str(each), finish="length" if cut else each.finish)
         if isinstance(each, SteelyardError):
-            return each
+            return redacted_error(each, meter.redactor)
     names = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
     last, kind = meter.last, type(error).__name__
     if names & set(unreadable):
-        return _unreadable(error, last)
+        return Reply(_text(error, meter), finish="unreadable")
     if names & TRUNCATED or (last is not None and last.replied and last.truncated):
-        return Reply(_text(error, last), finish="length")
+        return Reply(_text(error, meter), finish="length")
     if last is not None and last.status is not None and not last.replied:
         return _refused(last, where, len(meter.exchanges))
     replied = last is not None and last.replied
     if (replied and owned) or (names & UNREADABLE and not _unanswered(last)):
-        return _unreadable(error, last)
-    sentence = f"{where}: raised {kind}: {str(error)[:LONGEST]}"
+        return Reply(_text(error, meter), finish="unreadable")
+    sentence = f"{where}: raised {kind}: {_words(error, meter)}"
     if replied or isinstance(error, MISTAKES):
         return PermanentError(f"raised {kind}", sentence)
     return TransientError(f"raised {kind}", sentence)
@@ -109,11 +111,31 @@ def _refused(last: HttpExchange, where: str, requests: int) -> Reply | Steelyard
     return error_for_response(last.status, body, headers, place, server_time(headers, time.time()))
 
 
-def _unreadable(error: Exception, last: HttpExchange | None) -> Reply:
-    return Reply(_text(error, last), finish="unreadable")
-
-
-def _text(error: Exception, last: HttpExchange | None) -> str:
-    raised = f"{type(error).__name__}: {str(error)[:LONGEST]}"
-    written = last.text[:LONGEST] if last is not None else ""
+def _text(error: Exception, meter: RequestMeter) -> str:
+    raised = f"{type(error).__name__}: {_words(error, meter)}"
+    written = meter.last.text[:LONGEST] if meter.last is not None else ""
     return f"{raised}; the model wrote: {written}" if written else raised
+
+
+def _words(error: Exception, meter: RequestMeter) -> str:
+    return meter.redactor.redact(str(error), is_error=True)[:LONGEST]
+
+
+def redacted_error(error: SteelyardError, redactor: Redactor) -> SteelyardError:
+    """The same error without the keys that its words hold."""
+    error.args = tuple(redactor.redact_all(error.args, is_error=True))
+    if isinstance(error, CallError):
+        error.reason = redactor.redact(error.reason)
+    return error
+
+
+def redacted_reply(reply: Reply, redactor: Redactor) -> Reply:
+    """The same reply without the keys that its texts hold."""
+    return replace(
+        reply,
+        text=redactor.redact_all(reply.text),
+        finish=redactor.redact_all(reply.finish),
+        served_model=redactor.redact_all(reply.served_model),
+        effective=redactor.redact_all(reply.effective),
+        logprobs=redactor.redact_all(reply.logprobs),
+    )

@@ -12,18 +12,20 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from steelyard.core.content_hash import content_hash
+from steelyard.core.dotenv import known_keys, may_be_key
 from steelyard.errors import ConfigError, PermanentError, TransientError, UnreadableError
 from steelyard.providers.destination import Destination
 from steelyard.providers.function.frameworks.adapter import Grade, bind, reply_of
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
-from steelyard.providers.http.error_body import parse_error
+from steelyard.providers.http.error_body import excerpt, parse_error
+from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
@@ -51,7 +53,12 @@ class Assertion:
         try:
             body = yaml.safe_load(self.path.read_text(encoding="utf-8")) or {}
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise ConfigError(f"judge promptfoo/{model}: cannot read {place} ({error}).") from error
+            # The error of the parser quotes the line, which may hold a key.
+            mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+            line = "" if mark is None else f"line {mark.line + 1}: "
+            raise ConfigError(
+                f"judge promptfoo/{model}: cannot read {place} ({line}{problem}); correct it."
+            ) from None
         shared = body.get("defaultTest") or {}
         found = [(shared, each) for each in shared.get("assert") or ()]
         listed: Any = body.get("tests")
@@ -75,6 +82,11 @@ class Assertion:
             raise ConfigError(f"judge promptfoo/{model}: no provider grades it; add options.provider.")
 
     @property
+    def keys(self) -> list[str]:
+        """Keys that the configuration itself holds."""
+        return list(_keys_in([self.grader, self.options, self.body]))
+
+    @property
     def fields(self) -> list[str]:
         text = json.dumps(
             [self.body.get("value"), self.options.get("rubricPrompt"), self.body.get("rubricPrompt")]
@@ -92,6 +104,17 @@ class Assertion:
             if package.is_file():
                 return str(json.loads(package.read_text(encoding="utf-8"))["version"])
         return "?"
+
+
+def _keys_in(body: Any) -> Iterator[str]:
+    if isinstance(body, dict):
+        for name, value in body.items():
+            if isinstance(value, str) and may_be_key(str(name)):
+                yield value.rpartition(" ")[2]
+            yield from _keys_in(value)
+    elif isinstance(body, list):
+        for each in body:
+            yield from _keys_in(each)
 
 
 def with_assertion_hash(model: str, options: FunctionOptions) -> FunctionOptions:
@@ -118,6 +141,7 @@ class PromptfooJudge:
         self._judge, self._options = judge, FunctionOptions.of(judge)
         self.concurrency = self._options.concurrency
         self._assertion = Assertion(judge.model)
+        self._redactor = Redactor([*known_keys(), *self._assertion.keys])
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = 0
 
@@ -142,7 +166,7 @@ class PromptfooJudge:
         self._tasks = [asyncio.create_task(self._errors())]
         assert self._worker.stdout is not None
         if not await self._worker.stdout.readline():  # it says when it has loaded promptfoo
-            await self._tasks[0]
+            await self.close()
             raise self._ended()
         self._tasks.append(asyncio.create_task(self._listen()))
 
@@ -209,7 +233,7 @@ class PromptfooJudge:
     async def _listen(self) -> None:
         assert self._worker.stdout is not None
         async for line in self._worker.stdout:
-            body = json.loads(line)
+            body = self._redactor.redact_all(json.loads(line), is_error=True)
             waiting = self._waiting.get(body["id"])
             if waiting is not None and not waiting.done():
                 waiting.set_result(body)
@@ -220,16 +244,24 @@ class PromptfooJudge:
     async def _errors(self) -> None:
         assert self._worker.stderr is not None
         async for line in self._worker.stderr:
-            self._said = (self._said + line.decode("utf-8", "replace"))[-1000:]
+            self._said = (self._said + line.decode("utf-8", "replace"))[-100_000:]
 
     def _ended(self) -> ConfigError:
-        missing = "Cannot find module 'promptfoo'" in self._said
+        said = self._redactor.redact(self._said, is_error=True)
+        missing = "Cannot find module 'promptfoo'" in said
         cure = (
-            "run npm install promptfoo in the folder of the configuration" if missing else self._said.strip()
+            "run npm install promptfoo in the folder of the configuration"
+            if missing
+            else _raised(said) or "it said nothing"
         )
-        return ConfigError(
-            f"judge {self._judge.name}: the promptfoo worker ended; {cure or 'see its output'}."
-        )
+        return ConfigError(f"judge {self._judge.name}: the promptfoo worker ended; {cure}.")
+
+
+def _raised(said: str) -> str:
+    """The error in what Node wrote before it ended, without the stack below it."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    error = next((line for line in lines if re.match(r"(Uncaught )?\w*(Error|Exception)\b", line)), None)
+    return excerpt(error or " ".join(lines[-3:]), 300).rstrip(".")
 
 
 def _is_graded(kind: str, raw: Any) -> bool:

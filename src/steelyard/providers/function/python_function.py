@@ -12,6 +12,7 @@ import json
 import math
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -21,18 +22,21 @@ from typing import Any
 from pydantic import Field
 
 from steelyard.core.content_hash import content_hash
+from steelyard.core.dotenv import known_keys
 from steelyard.core.foreign_code import import_place
 from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
 from steelyard.core.validation import format_value
 from steelyard.errors import ConfigError, UnreadableError
 from steelyard.providers.destination import Destination
-from steelyard.providers.function.call_outcome import outcome
+from steelyard.providers.function.call_outcome import outcome, redacted_reply
 from steelyard.providers.function.code_hash import Fingerprint
 from steelyard.providers.function.frameworks.adapter import missing_field, reply_of
 from steelyard.providers.function.frameworks.known_frameworks import adapter_for, settings_of
 from steelyard.providers.function.request_meter import RequestMeter, metered
 from steelyard.providers.function.unrun_code import may_run, text_of
+from steelyard.providers.http.error_body import excerpt
+from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
 from steelyard.tasks.scale import Pairwise, Scale
@@ -92,9 +96,10 @@ def _module(place: str, address: str) -> ModuleType:
         cure = "correct the name, or run in the folder that holds it" if missing == place else "install it"
         raise ConfigError(f"judge python/{address}: no module {missing!r}; {cure}.") from error
     except Exception as error:
+        words = Redactor(known_keys()).redact(str(error), is_error=True)
         raise ConfigError(
-            f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {error}); mend it."
-        ) from error
+            f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {words}); mend it."
+        ) from (error if words == str(error) else None)
 
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}
@@ -198,15 +203,17 @@ class PythonFunction:
                 owned = self._adapter is not None
                 found = outcome(error, meter, self._where, self._unreadable, owned)
                 if not isinstance(found, Reply):
-                    raise found from error
+                    raise found from _cause(error, meter)
                 reply = found
+        reply = redacted_reply(reply, meter.redactor)
         return _with_requests(reply, meter, time.perf_counter() - begun)
 
     async def _answer(self, presentation: Presentation, meter: RequestMeter) -> Reply:
         slots = presentation.slots
         if self._adapter is None:
             extra = self._extra(slots)
-            return self._reply(await _call(self._function, (slots.request, *slots.texts), extra))
+            answer = await _call(self._function, (slots.request, *slots.texts), extra)
+            return self._reply(answer, meter.redactor)
         words = self._judge.protocols["base"].reader.args.get("answers", {})
         grade = await run_in_lasting_loop(self._adapter.grade(slots))
         if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
@@ -222,7 +229,7 @@ class PythonFunction:
                 raise missing_field(self._where, name)
         return {name: given[name] for name in self._fields if given[name] is not None}
 
-    def _reply(self, answer: Any) -> Reply:
+    def _reply(self, answer: Any, redactor: Redactor) -> Reply:
         if isinstance(answer, Reply):
             return answer
         if isinstance(answer, UnreadableError):
@@ -233,12 +240,25 @@ class PythonFunction:
             number = float(answer)
         except (TypeError, ValueError, OverflowError):
             raise UnreadableError(
-                f"returned {format_value(answer)} ({type(answer).__name__}), expected text or a number: "
+                f"returned {_shown(answer, redactor)} ({type(answer).__name__}), expected text or a number: "
                 "'1', '2', 'tie' or a score"
             ) from None
         if not math.isfinite(number):
             return Reply(repr(number), finish="off_scale")
         return Reply(str(int(number)) if number.is_integer() else repr(number))
+
+
+def _shown(answer: Any, redactor: Redactor) -> str:
+    """A value, cut short; redacted first, since a cut may leave half a key."""
+    whole = repr(answer)
+    words = redactor.redact(whole)
+    return format_value(answer) if words == whole else excerpt(words, 100)
+
+
+def _cause(error: Exception, meter: RequestMeter) -> Exception | None:
+    """What a traceback may show as the cause: nothing whose words hold a key."""
+    words = "".join(traceback.format_exception(error))
+    return error if meter.redactor.redact(words, is_error=True) == words else None
 
 
 def _variables(address: str, llm: str | None) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """Request meter: the HTTP requests behind one call of a Python judge, whatever framework makes them.
 
 The clients that frameworks use (httpx, requests, aiohttp) are wrapped once in the process. Outside a metered
-call the wrapper passes everything through. Threads that a framework starts itself are not seen.
+call the wrapper passes everything through. Threads that a framework starts itself are not seen. Keys that the
+process knows, and those that a request carried, are struck out of what is kept.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import functools
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from steelyard.core.dotenv import known_keys
 from steelyard.providers.http.error_body import token_count
+from steelyard.providers.http.redaction import Redactor
 from steelyard.trials.reply import Usage
 
 _MODEL_PATH = re.compile(r"completions|/responses|/messages|/converse|/invoke|:generateContent|/v1/?$")
@@ -76,9 +79,28 @@ class HttpExchange:
             return "".join(re.findall(r'"text":\s*"((?:[^"\\]|\\.)*)"', self.body))
 
 
+_KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key", "x-goog-api-key"))
+
+
 @dataclass
 class RequestMeter:
     exchanges: list[HttpExchange] = field(default_factory=list)
+    _keys: tuple[str, ...] = field(default_factory=known_keys)
+
+    @property
+    def redactor(self) -> Redactor:
+        return Redactor(self._keys)
+
+    def sent(self, headers: Iterable[tuple[Any, Any]]) -> None:
+        """Learn the keys that a request carries: the environment need not hold them."""
+        held = [str(value) for name, value in headers if str(name).lower() in _KEY_HEADERS]
+        self._keys = tuple(dict.fromkeys((*self._keys, *(text.rpartition(" ")[2] for text in held))))
+
+    def received(self, status: int, headers: Mapping[str, str], body: str = "") -> None:
+        self.exchanges.append(HttpExchange(status, headers, self.redacted_body(status, body)))
+
+    def redacted_body(self, status: int | None, body: str) -> str:
+        return self.redactor.redact(body, is_error=status is None or status >= 400)
 
     @property
     def last(self) -> HttpExchange | None:
@@ -129,9 +151,10 @@ def _wrap_httpx(module: Any) -> None:
             meter = _metering(request.method, str(request.url))
             if meter is None:
                 return send(self, request, *args, **keys)
+            meter.sent(request.headers.items())
             with _lost(meter):
                 response = send(self, request, *args, **keys)
-            meter.exchanges.append(HttpExchange(response.status_code, response.headers, body_of(response)))
+            meter.received(response.status_code, response.headers, body_of(response))
             return response
 
         @functools.wraps(send)
@@ -139,9 +162,10 @@ def _wrap_httpx(module: Any) -> None:
             meter = _metering(request.method, str(request.url))
             if meter is None:
                 return await send(self, request, *args, **keys)
+            meter.sent(request.headers.items())
             with _lost(meter):
                 response = await send(self, request, *args, **keys)
-            meter.exchanges.append(HttpExchange(response.status_code, response.headers, body_of(response)))
+            meter.received(response.status_code, response.headers, body_of(response))
             return response
 
         return async_send if _is_async(send) else sync_send
@@ -158,10 +182,10 @@ def _wrap_requests(module: Any) -> None:
         meter = _metering(request.method, str(request.url))
         if meter is None:
             return send(self, request, **keys)
+        meter.sent(request.headers.items())
         with _lost(meter):
             response = send(self, request, **keys)
-        body = "" if keys.get("stream") else response.text
-        meter.exchanges.append(HttpExchange(response.status_code, response.headers, body))
+        meter.received(response.status_code, response.headers, "" if keys.get("stream") else response.text)
         return response
 
     module.Session.send = metered_send
@@ -177,8 +201,9 @@ def _wrap_aiohttp(module: Any) -> None:
             return await request(self, method, url, **keys)
         with _lost(meter):
             response = await request(self, method, url, **keys)
+        meter.sent(response.request_info.headers.items())
         response._steelyard_exchange = (meter, len(meter.exchanges))
-        meter.exchanges.append(HttpExchange(response.status, response.headers))
+        meter.received(response.status, response.headers)
         return response
 
     @functools.wraps(read)
@@ -186,7 +211,7 @@ def _wrap_aiohttp(module: Any) -> None:
         body: bytes = await read(self)
         if (place := getattr(self, "_steelyard_exchange", None)) is not None:
             meter, number = place
-            text = body.decode("utf-8", "replace")
+            text = meter.redacted_body(self.status, body.decode("utf-8", "replace"))
             meter.exchanges[number] = replace(meter.exchanges[number], body=text)
         return body
 

@@ -1,16 +1,19 @@
-"""Redaction: keys are struck out of what a server sends, in every spelling that a later decoding would undo.
+"""Redaction: keys are struck out of what comes in, in every spelling that a later decoding would undo.
 
-A server may quote a key as it is, with escapes of JSON (`\\u002B`), of addresses (`%2B`) or of pages
-(`&#43;`), broken by blanks, or with stars in its middle. After redaction no decoding brings the key back: a
-text in which it hides in yet another way is withheld as a whole.
+A server or a client may quote a key as it is, with escapes of JSON (`\\u002B`), of addresses (`%2B`) or of
+pages (`&#43;`), in base64, broken by blanks, or with stars in its middle. After redaction no decoding brings
+the key back: a text in which it hides in yet another way is withheld as a whole. A text is redacted before it
+is cut: half a key would pass.
 """
 
 from __future__ import annotations
 
+import base64
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 MARK = "[key]"
 _MIN_LENGTH = 8
@@ -25,36 +28,72 @@ _BLANK = r"(?:\s|\\{1,4}[nrt]|\\{1,4}u00(?:20|0[9aAdD])|%(?:20|0[9aAdD])){0,99}"
 class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(dict.fromkeys(one for one in secrets if len(one) >= _MIN_LENGTH))
+        self._forms = (*self._secrets, *(form for secret in self._secrets for form in _base64_forms(secret)))
 
     def redact(self, text: str, *, is_error: bool = False) -> str:
         """The text without the keys; in errors also without keys that the server shows in part."""
         for secret in self._secrets:
             text = text.replace(secret, MARK)
-            if _holds(text, secret):
-                text = _spellings(secret).sub(MARK, text)
-                text = MARK if _holds(text, secret) else text
-            if is_error:
+        decoded = _decoded(text) if self._forms else ("", "")
+        for form in self._forms:
+            if _holds(decoded, form):
+                text = _spellings(form).sub(MARK, text)
+                decoded = _decoded(text)
+                if _holds(decoded, form):
+                    return MARK
+        if is_error:
+            for secret in self._secrets:
                 text = _masked(secret).sub(MARK, text)
         return text
 
+    def redact_all(self, value: Any, *, is_error: bool = False) -> Any:
+        """The same value with every text in its lists and mappings redacted."""
+        if isinstance(value, str):
+            return self.redact(value, is_error=is_error)
+        if isinstance(value, Mapping):
+            return {
+                self.redact_all(name, is_error=is_error): self.redact_all(value[name], is_error=is_error)
+                for name in value
+            }
+        if isinstance(value, (list, tuple)):
+            return [self.redact_all(each, is_error=is_error) for each in value]
+        return value
 
-def _holds(text: str, secret: str) -> bool:
-    """Whether the secret is in the text once every escape is decoded."""
+
+def _decoded(text: str) -> tuple[str, str]:
+    """The text once every escape is decoded: as it is, and without its blanks."""
     if "\\u00" in text or "%" in text:
         text = _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
     if "&" in text:
         text = html.unescape(text)
-    if len(secret) >= _MIN_SPLIT_LENGTH:
-        for blank in ("\\n", "\\r", "\\t"):
-            text = text.replace(blank, "")
-        text = "".join(text.split())
-    return secret.replace("\\", "") in text.replace("\\", "")
+    joined = text
+    for blank in ("\\n", "\\r", "\\t"):
+        joined = joined.replace(blank, "")
+    return text.replace("\\", ""), "".join(joined.split()).replace("\\", "")
+
+
+def _holds(decoded: tuple[str, str], secret: str) -> bool:
+    text, joined = decoded
+    bare = secret.replace("\\", "")
+    return bare in text or (len(secret) >= _MIN_SPLIT_LENGTH and "".join(bare.split()) in joined)
+
+
+@cache
+def _base64_forms(secret: str) -> tuple[str, ...]:
+    """What is sure of a secret in base64, whatever stands before it (three alignments) and after it."""
+    forms, data = [], secret.encode()
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + data).decode()
+        sure = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        forms += [sure, sure.replace("+", "-").replace("/", "_")]
+    return tuple(dict.fromkeys(forms))
 
 
 @cache
 def _spellings(secret: str) -> re.Pattern[str]:
-    blank = _BLANK if len(secret) >= _MIN_SPLIT_LENGTH else ""
-    return re.compile(blank.join(map(_spelling, secret)))
+    if len(secret) < _MIN_SPLIT_LENGTH:
+        return re.compile("".join(map(_spelling, secret)))
+    return re.compile(_BLANK.join(map(_spelling, "".join(secret.split()))))
 
 
 def _spelling(sign: str) -> str:

@@ -7,13 +7,11 @@ provider; its own cache and retries stay off.
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from steelyard.core.dotenv import key_from
+from steelyard.core.dotenv import key_from, known_keys
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
@@ -31,7 +29,6 @@ PACKAGE = "inspect_ai"
 EXTRA = "install steelyard[inspect]"
 
 _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length", "content_filter": "filter"}
-_SECRET = re.compile(r"(KEY|TOKEN|SECRET)", re.I)
 
 
 def _checks() -> Iterator[DoctorCheck]:
@@ -167,5 +164,4 @@ def _cause(error: Exception) -> Exception:
 
 def _words(error: Exception) -> str:
     """An error on one line, without whatever the environment holds as a secret."""
-    secrets = (value for name, value in os.environ.items() if _SECRET.search(name))
-    return excerpt(Redactor(secrets).redact(str(error) or type(error).__name__), 300).rstrip(".")
+    return excerpt(Redactor(known_keys()).redact(str(error) or type(error).__name__), 300).rstrip(".")

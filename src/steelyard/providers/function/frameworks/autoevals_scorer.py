@@ -45,7 +45,7 @@ class AutoevalsScorer(FrameworkAdapter):
         score = await self.judge.eval_async(slots.texts[0], expected, **values)
         metadata = score.metadata or {}
         label = metadata.get("choice")
-        return Grade(score.score, 0.0, 1.0, label=label, why=json.dumps(metadata, default=str)[:300])
+        return Grade(score.score, 0.0, 1.0, label=label, why=json.dumps(metadata, default=str))
 
     def _fields(self) -> list[str]:
         messages = getattr(self.judge, "messages", None)

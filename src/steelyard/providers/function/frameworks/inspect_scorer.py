@@ -49,4 +49,4 @@ class InspectScorer(FrameworkAdapter):
             return Grade(_LETTERS[value], 0.0, 1.0, label=value)
         is_grade = isinstance(value, (bool, int, float, str)) and value != "N"
         why = "the scorer gave no score" if score is None else f"value {value!r}: {score.explanation}"
-        return Grade(value if is_grade else None, why=why[:500])
+        return Grade(value if is_grade else None, why=why)

@@ -63,7 +63,7 @@ class OpenevalsJudge(FrameworkAdapter):
         else:
             result = await run_in_daemon_thread(lambda: self.judge(**values), "judge")
         found = result.get("score") if isinstance(result, dict) else result
-        return self._grade(found, f"returned {str(result)[:300]}")
+        return self._grade(found, f"returned {result}")
 
     def _grade(self, found: Any, shown: str) -> Grade:
         choices, number = self._closure.get("choices"), isinstance(found, (int, float))

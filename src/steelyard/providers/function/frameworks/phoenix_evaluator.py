@@ -35,6 +35,6 @@ class PhoenixEvaluator(FrameworkAdapter):
         score = (await self.judge.async_evaluate(values))[0]
         scores = (getattr(self.judge, "label_score_map", None) or {}).values()
         if score.score is None:
-            return Grade(score.label, label=score.label, why=str(score)[:300])
+            return Grade(score.label, label=score.label, why=str(score))
         low, high = min(scores, default=None), max(scores, default=None)
         return Grade(float(score.score), low, high, label=score.label)
