@@ -150,7 +150,7 @@ class Tally:
 def holds(figure: Figure, truth: float) -> bool:
     assert figure.low is not None
     assert figure.high is not None
-    return figure.low - 1e-12 <= truth <= figure.high + 1e-12
+    return bool(figure.low - 1e-12 <= truth <= figure.high + 1e-12)
 
 
 def tally(
