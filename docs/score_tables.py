@@ -57,7 +57,6 @@ def corrected_section(body: dict[str, Any]) -> list[str]:
             f"| {quantity}, `{design}` | {' | '.join(_pooled(rows, 'held', 'given'))} |"
             for (quantity, design), rows in groups.items()
         ),
-        f"| labels alone | {' | '.join(_pooled(body['rows'], 'alone_held', 'alone_given'))} |",
         "",
     ]
     if not below:

@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tally, width = count(judge, quantity, design, population, labels, runs)
         of = "population" if population else "items"
         told = {"judge": judge, "quantity": quantity, "design": str(design), "of": of, "labels": labels}
-        rows.append({**told, **vars(tally), "half_width": round(width, 4)})
+        rows.append({**told, "given": tally.given, "held": tally.held, "half_width": round(width, 3)})
         print(f"{', '.join(map(str, told.values()))}: {tally.coverage:.3f} ± {width:.3f}", flush=True)
     save({**load(), "arena_scores": {**circumstances(), "runs": runs, "rows": rows}})
 

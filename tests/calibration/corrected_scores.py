@@ -83,7 +83,8 @@ def simulate(row: Row, runs: int) -> dict[str, Any]:
         "design": str(row.design),
         "of": "population" if row.population else "items",
         "world": row.name,
-        **{part: [getattr(each, part) for each in tallies] for part in vars(Tally())},
+        "given": [each.given for each in tallies],
+        "held": [each.held for each in tallies],
     }
 
 
