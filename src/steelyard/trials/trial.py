@@ -200,7 +200,9 @@ class Trial:
     @property
     def _slots(self) -> Slots:
         shown = self.stimulus
-        return Slots(shown.request, self.slot_texts, shown.reference, shown.context, shown.metadata)
+        return Slots(
+            shown.request, self.slot_texts, shown.reference, shown.context, shown.metadata, shown.rubric
+        )
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
