@@ -13,6 +13,7 @@ to the last that is on disk, baselines included.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import platform
@@ -125,6 +126,7 @@ async def timed(call: Call, calls: int, connections: int) -> tuple[float, float]
 
 def steelyard(url: str, calls: int, connections: int) -> tuple[float, float, int]:
     """A study of about so many calls, run into a folder; seconds, CPU seconds and calls on disk."""
+    gc.set_threshold(50_000, 20, 20)  # as the command line does
     standard = {"profile": "standard", "replicates": max(1, round(calls / STANDARD))}
     run_study(url, connections, {"profile": "quick", "probes": ["vacuum"]})
     return run_study(url, connections, standard)

@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 
-from steelyard.estimation.designs import LabelDesign, corrected
-from steelyard.estimation.frame import Frame
+from steelyard.commands.estimate import _from_elsewhere, _stratified
+from steelyard.commands.judged_items import JudgedFrame
+from steelyard.errors import DataError
+from steelyard.estimation.designs import LabelDesign, corrected, labels_only
+from steelyard.estimation.frame import Figure, Frame
+
+Draw = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Labels, scores and tasks."""
 
 
 @dataclass(frozen=True)
 class PlantedWorld:
-    """Items of which people fail a share; the judge fails `hit` of the bad and `alarm` of the good ones."""
+    """Items whose label is one of `values`; the judge gives a label's row of `confusion` in these shares."""
 
-    fail: float
-    hit: float = 0.9
-    alarm: float = 0.1
+    values: Sequence[float]
+    shares: Sequence[float]
+    confusion: Sequence[Sequence[float]]
     items: int = 2000
     per_task: int = 1
 
-    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Labels, scores and tasks; half of the items of a task share its label."""
+    @classmethod
+    def yes_no(
+        cls, fail: float, hit: float = 0.9, alarm: float = 0.1, *, items: int = 2000, per_task: int = 1
+    ) -> PlantedWorld:
+        """People fail a share; the judge fails `hit` of the bad and `alarm` of the good ones."""
+        rows = (hit, 1 - hit), (alarm, 1 - alarm)
+        return cls((0.0, 1.0), (fail, 1 - fail), rows, items, per_task)
+
+    @classmethod
+    def agreeing(
+        cls, values: Sequence[float], shares: Sequence[float], agreement: float, **size: int
+    ) -> PlantedWorld:
+        """The judge says what people say in this share of cases, and else any value alike."""
+        other = (1 - agreement) / len(values)
+        rows = [[other + agreement * (j == i) for j in range(len(values))] for i in range(len(values))]
+        return cls(values, shares, rows, **size)
+
+    @property
+    def mean(self) -> float:
+        return float(np.dot(self.values, self.shares))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return min(self.values), max(self.values)
+
+    def draw(self, rng: np.random.Generator) -> Draw:
+        """Half of the items of a task share its label, three in ten the judge's luck."""
         task = np.repeat(np.arange(self.items // self.per_task), self.per_task)
-        shared = rng.random(self.items) < (0.5 if self.per_task > 1 else 0.0)
-        labels = np.where(shared, rng.random(task.max() + 1)[task], rng.random(self.items)) >= self.fail
-        luck = np.where(
-            rng.random(self.items) < (0.3 if self.per_task > 1 else 0.0),
-            rng.random(task.max() + 1)[task],
-            rng.random(self.items),
-        )
-        scores = luck >= np.where(labels, self.alarm, self.hit)
-        return labels.astype(float), scores.astype(float), task
+        label = (self._luck(task, 0.5, rng)[:, None] >= np.cumsum(self.shares)[:-1]).sum(axis=1)
+        luck = self._luck(task, 0.3, rng)
+        score = (luck[:, None] >= np.cumsum(self.confusion, axis=1)[label, :-1]).sum(axis=1)
+        values = np.array(self.values)
+        return values[label], values[score], task
+
+    def _luck(self, task: np.ndarray, shared: float, rng: np.random.Generator) -> np.ndarray:
+        same = rng.random(self.items) < (shared if self.per_task > 1 else 0.0)
+        return np.where(same, rng.random(task.max() + 1)[task], rng.random(self.items))
 
 
 def draw_frame(
@@ -43,16 +76,104 @@ def draw_frame(
     if design is LabelDesign.RANDOM:
         chosen = rng.permutation(len(y))[:labels]
     elif design is LabelDesign.BY_VERDICT:
+        levels = np.unique(f)
         chosen = np.concatenate(
-            [rng.permutation(np.flatnonzero(f == level))[: labels // 2] for level in (0, 1)]
+            [rng.permutation(np.flatnonzero(f == level))[: labels // len(levels)] for level in levels]
         )
     else:
-        odds = np.where(f == 0, 3.0, 1.0) * (1 + rng.random(len(y)))
+        odds = np.where(f == world.ends[0], 3.0, 1.0) * (1 + rng.random(len(y)))
         odds = np.minimum(1.0, odds / odds.sum() * labels)
         chosen = np.flatnonzero(rng.random(len(y)) < odds)
     people = np.full(len(y), np.nan)
     people[chosen] = y[chosen]
     return Frame(f, people, task, odds), float(y.mean())
+
+
+def elsewhere(world: PlantedWorld, labels: int, rng: np.random.Generator) -> tuple[Frame, Frame, float]:
+    """Labels of other items, as many passes as fails; the items to be judged; what people say of those."""
+    y, f, task = world.draw(rng)
+    other, scores, tasks = world.draw(rng)
+    halves = [rng.permutation(np.flatnonzero(other == value))[: labels // 2] for value in world.values]
+    some = np.concatenate(halves)
+    target = Frame(f, np.full(len(y), nan), task)
+    judge = np.concatenate([scores[some], f])
+    people = np.concatenate([other[some], target.people])
+    return Frame(judge, people, np.concatenate([tasks[some] + len(y), task])), target, float(y.mean())
+
+
+def strata_frame(
+    worlds: Sequence[PlantedWorld], labels: int, rng: np.random.Generator
+) -> tuple[JudgedFrame, float]:
+    """Strata of equal size that differ, with as many labels of each."""
+    parts = [draw_frame(world, LabelDesign.RANDOM, labels // len(worlds), rng) for world in worlds]
+    frames = [frame for frame, _ in parts]
+    start = np.cumsum([0, *(frame.size for frame in frames)])
+    cluster = np.concatenate([frame.cluster + first for frame, first in zip(frames, start, strict=False)])
+    frame = Frame(
+        np.concatenate([frame.judge for frame in frames]),
+        np.concatenate([frame.people for frame in frames]),
+        cluster,
+    )
+    names = [str(number) for number, part in enumerate(frames) for _ in range(part.size)]
+    return JudgedFrame(frame, names, 0), float(np.mean([mean for _, mean in parts]))
+
+
+@dataclass
+class Tally:
+    """Intervals that were given, those that held the truth, and the same of labels alone."""
+
+    given: int = 0
+    held: int = 0
+    alone_given: int = 0
+    alone_held: int = 0
+
+    @property
+    def coverage(self) -> float:
+        return self.held / self.given if self.given else nan
+
+    def add(self, figure: Figure | None, alone: Figure | None, truth: float) -> None:
+        self.given += figure is not None
+        self.held += figure is not None and holds(figure, truth)
+        self.alone_given += alone is not None
+        self.alone_held += alone is not None and holds(alone, truth)
+
+
+def holds(figure: Figure, truth: float) -> bool:
+    assert figure.low is not None
+    assert figure.high is not None
+    return figure.low - 1e-12 <= truth <= figure.high + 1e-12
+
+
+def tally(
+    world: PlantedWorld | Sequence[PlantedWorld],
+    design: LabelDesign,
+    labels: int,
+    runs: int,
+    *,
+    population: bool = False,
+    seed: int = 7,
+) -> Tally:
+    """How often the interval holds the truth; several worlds are strata."""
+    rng = np.random.default_rng(seed)
+    made = Tally()
+    for _ in range(runs):
+        alone: Figure | None = None
+        try:
+            if not isinstance(world, PlantedWorld):
+                judged, mean = strata_frame(world, labels, rng)
+                figure, truth = _stratified(judged, population), float(np.mean([w.mean for w in world]))
+                ends = world[0].ends
+            elif design is LabelDesign.ELSEWHERE:
+                frame, target, mean = elsewhere(world, labels, rng)
+                figure, truth, ends = _from_elsewhere("labels", frame, target), world.mean, world.ends
+            else:
+                frame, mean = draw_frame(world, design, labels, rng)
+                figure, truth, ends = corrected(frame, design, population=population), world.mean, world.ends
+                alone = labels_only(frame, design, population=population)
+        except DataError:  # refused: nothing is claimed
+            continue
+        made.add(figure.within(ends), alone, truth if population else mean)
+    return made
 
 
 def coverage(
@@ -65,13 +186,4 @@ def coverage(
     seed: int = 7,
 ) -> float:
     """How often the interval holds the truth."""
-    rng = np.random.default_rng(seed)
-    hits = 0
-    for _ in range(runs):
-        frame, mean = draw_frame(world, design, labels, rng)
-        figure = corrected(frame, design, population=population).within((0.0, 1.0))
-        truth = 1 - world.fail if population else mean
-        assert figure.low is not None
-        assert figure.high is not None
-        hits += figure.low - 1e-12 <= truth <= figure.high + 1e-12
-    return hits / runs
+    return tally(world, design, labels, runs, population=population, seed=seed).coverage

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from steelyard.cli.process import use_one_blas_thread
+from steelyard.cli.process import return_large_arrays, use_one_blas_thread
 
 
 @pytest.mark.parametrize("said", [{}, {"OPENBLAS_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "3"}])
@@ -19,3 +19,9 @@ def test_whoever_says_otherwise_is_heard(monkeypatch: pytest.MonkeyPatch, said: 
     use_one_blas_thread()
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
     assert {name: os.environ[name] for name in names if name in os.environ} == environment
+
+
+def test_where_the_c_library_has_no_such_setting_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    return_large_arrays()
+    monkeypatch.setattr("steelyard.cli.process.ctypes.CDLL", lambda _: object())
+    return_large_arrays()

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed
+from steelyard.api import measure
 from steelyard.datasheet.conclusion import (
     CARE,
     JSON_WORDS,
@@ -113,7 +114,7 @@ def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> Non
 
 def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
     verdict = judged({"Merit": "inconclusive", "Position": "flagged", "Surface": "flagged"})
-    assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Unknown"])
+    assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Surface", "Unknown"])
     assert "usable" not in str(verdict)
     many = judged(
         {"Merit": "inconclusive", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
@@ -375,3 +376,19 @@ def test_hostile_names_stay_text_in_verdicts() -> None:
     _, text, page = shown(told(name))
     assert "<script>alert" not in text
     assert "<script>alert" not in page
+
+
+def test_padding_does_not_excuse_a_preference_between_texts_of_equal_length(tmp_path: Path) -> None:
+    """Pairs that show the surface have equal numbers of words: advice about length would not mend that."""
+    judge = "planted/probit?s=2.5&sigma=2&beta=0&tau=0.4&lapse=0&length=1.5"
+    sheet = measure(judge, profile="standard", probes=["ladder"], out=tmp_path / "run")
+    assert [fact.title for fact in sheet.verdict.facts] == ["Length", "Surface"]
+    assert not any(fact.brings for fact in sheet.verdict.facts)
+
+
+def test_a_slot_does_not_excuse_a_preference_that_is_kept_in_both_orders(tmp_path: Path) -> None:
+    """Both orders mend the preference for a slot and leave that for a wording."""
+    judge = "planted/probit?s=2.5&sigma=2.5&beta=1&tau=0.6&lapse=0&seed=1"
+    sheet = measure(judge, profile="standard", probes=["vacuum", "ladder"], out=tmp_path / "run")
+    assert [fact.title for fact in sheet.verdict.facts] == ["Position", "Surface"]
+    assert sheet.verdict.facts[0].brings == ("Dark current",)

@@ -49,6 +49,11 @@ NOT_TRIED = {
     ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
     ("docs/guides/quickstart.md", "~/.bashrc"): "lines of shells' own files; test_completion has a bash",
+    ("docs/guides/three-studies.md", "$ python"): "test_three_studies.py runs it, where the data are",
+    (
+        "docs/guides/three-studies.md",
+        "$ steelyard",
+    ): "test_three_studies.py compares what they print",
     ("docs/guides/use-a-cluster.md", "head$"): "several machines; tests/test_ray_engine.py has two nodes",
     ("docs/guides/frameworks.md", "steelyard measure"): "benchmarks/frameworks measures the judges of each",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",

@@ -119,7 +119,7 @@ def test_a_difference_of_systems_is_paired(command: Command, tmp_path: Path) -> 
 
 def test_odds_that_were_recorded_name_the_design(command: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
-    y, f, _ = PlantedWorld(0.2, items=400).draw(rng)
+    y, f, _ = PlantedWorld.yes_no(0.2, items=400).draw(rng)
     odds = np.where(f == 0, 0.5, 0.1)
     rows = [(n, int(f[n]), int(y[n]) if rng.random() < odds[n] else None, odds[n]) for n in range(400)]
     write_rows(tmp_path, "item,j,h,p_drawn", rows)

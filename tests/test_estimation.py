@@ -167,7 +167,7 @@ def test_what_recorded_odds_amount_to() -> None:
 
 
 def test_tasks_widen_the_interval() -> None:
-    world = PlantedWorld(0.3, per_task=10)
+    world = PlantedWorld.yes_no(0.3, per_task=10)
     y, f, task = world.draw(np.random.default_rng(3))
     # Whole tasks are labelled, so that their items say much the same.
     people = np.where(task < 30, y, np.nan)
@@ -220,7 +220,7 @@ DESIGNS = (LabelDesign.RANDOM, LabelDesign.BY_VERDICT, LabelDesign.ODDS)
 @pytest.mark.parametrize("fail", [0.05, 0.5])
 def test_intervals_cover_on_planted_judges(design: LabelDesign, fail: float) -> None:
     for per_task in (1, 5):
-        rate = coverage(PlantedWorld(fail, per_task=per_task, items=1000), design, 100, 120)
+        rate = coverage(PlantedWorld.yes_no(fail, per_task=per_task, items=1000), design, 100, 120)
         assert rate >= 0.95 - 2.6 * sqrt(0.95 * 0.05 / 120)
 
 
@@ -234,7 +234,7 @@ def test_coverage_over_designs_sizes_and_tasks(
     for fail in (0.02, 0.05, 0.2, 0.5):
         for per_task in (1, 5, 10):
             for hit, alarm in ((0.9, 0.1), (0.7, 0.05)):
-                world = PlantedWorld(fail, hit, alarm, per_task=per_task)
+                world = PlantedWorld.yes_no(fail, hit, alarm, per_task=per_task)
                 rate = coverage(world, design, labels, 1000, population=population)
                 with capsys.disabled():
                     print(f"\n{design} n {labels} fail {fail} task {per_task}: {rate:.3f}", end="")

@@ -130,7 +130,7 @@ def test_a_pilot_is_read_level_by_level() -> None:
 @pytest.fixture
 def truth(tmp_path: Path) -> dict[str, int]:
     """2,000 answers with texts, of which people pass about 85 %; the judge passes fewer."""
-    y, f, _ = PlantedWorld(0.15, hit=0.8, alarm=0.05).draw(np.random.default_rng(3))
+    y, f, _ = PlantedWorld.yes_no(0.15, hit=0.8, alarm=0.05).draw(np.random.default_rng(3))
     rows = [f"q{n},why {n}?,because {n},{int(f[n])},{'aab'[n % 3]}\n" for n in range(len(y))]
     (tmp_path / "r.csv").write_text("id,request,response,verdict,topic\n" + "".join(rows))
     return {f"q{n}": int(label) for n, label in enumerate(y)}
@@ -185,7 +185,7 @@ def test_the_planted_value_is_recovered_over_draws(
     command: Command, tmp_path: Path, truth: dict[str, int]
 ) -> None:
     hits, values = 0, []
-    for seed in range(20):
+    for seed in range(8):
         assert command("labels", "draw", *FILE, "-n", 60, "--seed", seed, "--out", f"d{seed}").code == 0
         fill(tmp_path / f"d{seed}", truth.__getitem__)
         command("labels", "add", f"d{seed}", f"d{seed}/sheet.csv")
@@ -193,8 +193,8 @@ def test_the_planted_value_is_recovered_over_draws(
         found = json.loads(command("estimate", *FILE, "--labels", f"d{seed}", "--json").out)["corrected"]
         values.append(found["value"])
         hits += found["low"] <= np.mean(list(truth.values())) <= found["high"]
-    assert hits >= 17
-    assert np.mean(values) == pytest.approx(np.mean(list(truth.values())), abs=0.02)
+    assert hits >= 6
+    assert np.mean(values) == pytest.approx(np.mean(list(truth.values())), abs=0.03)
 
 
 def test_odds_are_recorded_and_sheets_are_blind(
@@ -319,9 +319,9 @@ def test_labelling_may_stop_by_a_declared_rule(
 
 
 def test_limits_hold_at_every_look() -> None:
-    rng, misses, runs = np.random.default_rng(5), 0, 200
+    rng, misses, runs = np.random.default_rng(5), 0, 100
     for _ in range(runs):
-        y, f, _ = PlantedWorld(0.2, items=600).draw(rng)
+        y, f, _ = PlantedWorld.yes_no(0.2, items=600).draw(rng)
         order = rng.permutation(600)
         for n in range(10, 300, 20):
             ours = order[:n]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from commands import Command
-from servers import ScriptedServer, fails, says, wins
+from servers import ScriptedServer, fails, hang, says, wins
+from steelyard.runner.limits import MAYBE_BILLED
 
 FAST = ("--attempts", 1, "--backoff", 0.01, "--concurrency", 1)
 GOOD = 20
@@ -108,3 +109,35 @@ def test_a_reversed_judge_is_told_to_say_the_opposite(command: Command, tmp_path
     assert verdict["verdict"] == "unfit"
     assert verdict["facts"][0]["sentence"].startswith("says the opposite of what is right: merit −")
     assert "reversed" in verdict["remedy"]
+
+
+TIMED = ("--attempts", 3, "--backoff", 0.01, "--concurrency", 1, "--timeout", 3)
+PRICED = "&input_price=1&output_price=1"
+
+
+def timed_out(command: Command, hanging: int, *words: object) -> dict[str, Any]:
+    """A run whose first so many requests are never answered; 100 tokens in and 5 out cost $0.000105."""
+    number = count()
+    with ScriptedServer(lambda _: hang() if next(number) < hanging else wins("tie")) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine{PRICED}"
+        command("measure", "-j", judge, "-p", "vacuum", "--out", f"run{hanging}", *TIMED, *words)
+    body: dict[str, Any] = json.loads(Path(f"run{hanging}", "datasheet.json").read_text())
+    return body
+
+
+def test_a_call_that_timed_out_and_was_made_again_is_on_the_bill(command: Command) -> None:
+    run = timed_out(command, 1)["run"]
+    assert run["repeated"] == {"calls": 1, "dollars": pytest.approx(0.000105)}
+    assert run["dollars"] == pytest.approx(13 * 0.000105)
+    assert run["calls"] == 12
+    assert "of it for 1 call whose reply was lost" in Path("run1", "datasheet.md").read_text()
+
+
+def test_a_call_that_timed_out_leaves_less_of_the_budget(command: Command) -> None:
+    clean, late = (timed_out(command, hanging, "--budget", 0.0025)["run"] for hanging in (0, 1))
+    assert "repeated" not in clean
+    assert 0 < late["calls"] < clean["calls"] <= 12
+
+
+def test_a_call_of_a_lost_worker_may_be_billed() -> None:
+    assert "worker_lost" in MAYBE_BILLED

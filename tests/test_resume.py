@@ -126,7 +126,7 @@ def test_calls_made_again_after_a_kill_are_in_the_bill_and_in_the_budget(
     assert run["dollars"] == pytest.approx((CALLS + CONCURRENCY) * 0.0011)
     assert run["calls"] == CALLS
     report = (tmp_path / "run" / "datasheet.md").read_text()
-    assert "of it for 4 calls made again after a kill" in report
+    assert "of it for 4 calls whose reply was lost" in report
     assert not (tmp_path / "run" / ".in_flight").exists()
 
 

@@ -69,8 +69,8 @@ def leaderboard(
 
 
 def _print(board: Leaderboard) -> None:
-    from steelyard.commands.leaderboard_text import COLUMNS, headline, notes, table_rows
+    from steelyard.commands.leaderboard_text import columns, headline, notes, table_rows
 
     print_lines([headline(board)])
-    print_table(COLUMNS, table_rows(board), wrap="system")
+    print_table(columns(board), table_rows(board), wrap="system")
     print_lines(notes(board))

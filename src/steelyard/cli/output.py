@@ -63,7 +63,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, wrap: s
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in titles:
         whole = title.endswith("[95 %]") or (wrap is not None and title != wrap)
         table.add_column(title, overflow="fold", no_wrap=whole)

@@ -9,7 +9,7 @@ import click
 
 from steelyard.cli.options import option
 from steelyard.cli.output import full_option, print_datasheet, print_page_path, print_results, warn
-from steelyard.cli.process import use_one_blas_thread
+from steelyard.cli.process import return_large_arrays, use_one_blas_thread
 from steelyard.errors import SteelyardError, StoreError
 
 
@@ -23,6 +23,7 @@ from steelyard.errors import SteelyardError, StoreError
 def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls."""
     use_one_blas_thread()
+    return_large_arrays()
     from steelyard.cli.progress import working
     from steelyard.commands.report import rebuild
     from steelyard.datasheet.render import csv, html, markdown

@@ -7,7 +7,7 @@ from steelyard.core.text import pluralize, round_up
 
 NAMED = 5
 """Pairs of neighbours that are named."""
-COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier", "judge", "people")
+COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier")
 
 
 def number(value: float, board: Leaderboard) -> str:
@@ -38,17 +38,19 @@ def headline(board: Leaderboard) -> str:
     return f"{first.system} leads, but {others} may be first too, by {basis(board)}."
 
 
+def columns(board: Leaderboard) -> tuple[str, ...]:
+    return COLUMNS if board.people_alone is None else (*COLUMNS, "judge", "people")
+
+
 def table_rows(board: Leaderboard) -> list[tuple[str, ...]]:
-    """System, figure, ranks, P(first), tier, rank by the judge alone and by people alone."""
+    """System, figure, ranks, P(first), tier; where people voted, also ranks by the judge and by people."""
     made: list[tuple[str, ...]] = []
     for row in board.main.systems:
-        judge = board.judge_alone.of(row.system)
-        people = "" if board.people_alone is None else places(board.people_alone.of(row.system))
         low, high = number(row.low, board), number(row.high, board)
         figure = f"{number(row.value, board)} [{low}, {high}]"
-        made.append(
-            (row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", places(judge), people)
-        )
+        others = [] if board.people_alone is None else [board.judge_alone, board.people_alone]
+        ranks = [places(table.of(row.system)) for table in others]
+        made.append((row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
@@ -32,11 +31,10 @@ class RebuiltDatasheet:
 
 
 def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
-    run, imported = RunFolder(path), ImportFolder.at(path)
+    run = RunFolder(path)
+    imported = None if run.study.exists() else _rebuild_import(path)
     if imported is not None:
-        loaded = imported.load()
-        losses = (*loaded.warnings, *map(str, loaded.errors))
-        return RebuiltDatasheet(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)
+        return imported
     plan = load_plan(run)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
@@ -57,3 +55,15 @@ def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
         *(pending_calls(coverage.headline, waiting) if plan.study.decides is None else ()),
     ]
     return RebuiltDatasheet(datasheet, results, tuple(map(str, shortfalls)))
+
+
+def _rebuild_import(path: Path) -> RebuiltDatasheet | None:
+    # Imported here: a measured run needs no readers of foreign files.
+    from steelyard.commands.import_verdicts import ImportFolder
+
+    folder = ImportFolder.at(path)
+    if folder is None:
+        return None
+    loaded = folder.load()
+    losses = (*loaded.warnings, *map(str, loaded.errors))
+    return RebuiltDatasheet(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)

@@ -56,7 +56,7 @@ class Shortened:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Calls that were in flight when the program was killed, and were made again."""
+    """Calls that were sent and whose reply was lost: by a kill, a timeout or a lost worker."""
 
     calls: int = 0
     dollars: float = 0.0

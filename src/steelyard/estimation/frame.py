@@ -88,7 +88,7 @@ class Frame:
 
     @cached_property
     def binary_labels(self) -> bool:
-        return bool(np.isin(self.y, (0.0, 1.0)).all())
+        return bool(((self.y == 0) | (self.y == 1)).all())
 
     def filter(self, keep: Mask) -> Frame:
         odds = None if self.odds is None else self.odds[keep]

@@ -22,7 +22,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, widen
 from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, Interval
@@ -260,10 +260,7 @@ def _above_all(choices: _Choices, gains: list[Span]) -> bool:
 
 def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
     """Limits of the difference in points from another judge, on the calls that both answered."""
-    place = {(other.names[p], r): n for n, (p, r) in enumerate(zip(other.pair, other.replicate, strict=True))}
-    keys = [(pairs.names[p], int(r)) for p, r in zip(pairs.pair, pairs.replicate, strict=True)]
-    mine = np.array([n for n, key in enumerate(keys) if key in place], dtype=np.int64)
-    theirs = np.array([place[key] for key in keys if key in place], dtype=np.int64)
+    mine, theirs = _shared_rows(pairs, other)
     better = pairs.better[mine]
     both = readable(pairs.calls[mine]) & readable(other.calls[theirs]) & (better > 0)[:, None]
     row, order = np.nonzero(both)
@@ -275,6 +272,18 @@ def _gain(pairs: Pairs, other: Pairs, alpha: float, *, sides: int = 2) -> Span:
     if np.all(first) or not np.any(first):
         return -1.0, 1.0
     return BalancedMean.of(unit[row], first, points[0] - points[1]).difference_limits(1 - alpha / sides)
+
+
+def _shared_rows(pairs: Pairs, other: Pairs) -> tuple[Ints, Ints]:
+    """Rows of the same pair and repeat in both; of several in the other, the last."""
+    numbers = {name: number for number, name in enumerate(other.names)}
+    known = np.array([numbers.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair]
+    repeats = 1 + int(max(pairs.replicate.max(initial=0), other.replicate.max(initial=0)))
+    place = np.full(len(other.names) * repeats, -1, dtype=np.int64)
+    place[widen(other.pair) * repeats + other.replicate] = np.arange(len(other))
+    theirs = np.where(known < 0, -1, place[known * repeats + pairs.replicate])
+    mine = np.flatnonzero(theirs >= 0)
+    return mine, theirs[mine]
 
 
 def _binary(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:

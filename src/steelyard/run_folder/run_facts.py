@@ -82,7 +82,7 @@ def _costs(answers: Answers, mine: Ints, lost: tuple[int, float]) -> dict[str, A
     """Dollars for all calls, None where one has neither a price nor a bill.
 
     And calls by judge whose tokens no server counted, so that their dollars are estimated from characters;
-    and calls that a kill cut off, which the vendor may bill and which were made again.
+    and calls whose reply was lost by a kill, a timeout or a lost worker, which the vendor may bill.
     """
     costs = Costs.of(answers, mine)
     repeated, again = lost

@@ -54,7 +54,7 @@ def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> fl
 
 
 def lost_cost(calls: Iterable[Call], store: RunStore) -> tuple[int, float]:
-    """How many of these calls were in flight in a killed process, and what they may have cost.
+    """How many of these calls were sent in vain, and what they may have cost.
 
     A call that was made again cost about as much as the reply to it; else the most that it can.
     """

@@ -23,7 +23,7 @@ from steelyard.providers.provider import Provider, SyncProvider, model_info
 from steelyard.runner.budget import estimate_tokens, max_cost
 from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import timeout_error, timeout_for
+from steelyard.runner.limits import MAYBE_BILLED, timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight
 from steelyard.runner.prices import Price, price_of
 from steelyard.runner.rate_limit import Throttle
@@ -259,6 +259,8 @@ class JudgeRun:
             except TransientError as error:
                 # With its frames it would hold this list, and bodies of replies, until the next collection.
                 errors.append(without_frames(error))
+                if error.reason in MAYBE_BILLED and not is_free:
+                    await self._count_lost(call)
                 if error.reason == "rate_limited":
                     throttle.on_rate_limit(error.retry_after)
                 delay = backoff_delay(self.limits, len(errors), error)
@@ -280,6 +282,11 @@ class JudgeRun:
                 return
             finally:
                 in_flight.end(call.key)
+
+    async def _count_lost(self, call: Call) -> None:
+        """Record a call whose reply never came and which may be billed, and count it in the budget."""
+        await self.control.store.save_lost(call)
+        self.control.budget.add_pending_cost(max_cost(self.price, call))
 
     async def _call(self, provider: Provider, call: Call) -> Reply:
         """One try; whatever goes wrong in it concerns this call alone."""

@@ -64,6 +64,10 @@ def timeout_for(judge: Judge, call_timeout: float, together: int = 1) -> float:
     return limit * together if model_info(judge.address).sequential else limit
 
 
+MAYBE_BILLED = frozenset({"timeout", "worker_lost"})
+"""Errors of calls that were sent and may have been answered: the vendor bills what nobody received."""
+
+
 def timeout_error(judge: Judge, seconds: float) -> TransientError:
     """The error of a call that took longer."""
     return TransientError("timeout", f"judge {judge.name}: no reply within {seconds:g} s")

@@ -117,7 +117,7 @@ class StoredReplies:
         return answered
 
     def cost(self, calls: Sequence[Call]) -> float:
-        """Dollars for the replies, and for calls that were in flight when an earlier run was killed."""
+        """Dollars for the replies, and for calls of earlier runs whose reply was lost."""
         _, lost = lost_cost(calls, self._store)
         if self._answers is None:
             return stored_cost(calls, self._exchanges) + lost

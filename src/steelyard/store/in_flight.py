@@ -11,7 +11,7 @@ from pathlib import Path
 from steelyard.core.content_hash import PREFIX, WIDTH
 from steelyard.errors import StoreError
 from steelyard.store.connection import transaction
-from steelyard.store.rows import has_table
+from steelyard.store.rows import Row, has_table
 
 SLOTS = 2048
 """Calls that are recorded at the same time."""
@@ -111,6 +111,10 @@ def save_lost(connection: sqlite3.Connection, keys: list[str]) -> int:
     return len(unanswered)
 
 
+def lost_row(key: str) -> Row:
+    return "INSERT INTO lost_calls (call, found) VALUES", (key, time.time())
+
+
 def check_saved(connection: sqlite3.Connection, in_flight: InFlight, path: Path) -> None:
     """Refuse to go on where replies that were on disk are gone: their calls would be paid for again."""
     gone = [key for key in in_flight.last_saved() if not _has_reply(connection, key)]
@@ -130,7 +134,7 @@ def _has_reply(connection: sqlite3.Connection, key: str) -> bool:
 
 
 def read_lost(connection: sqlite3.Connection) -> dict[str, int]:
-    """Calls that were in flight when a process was killed, and how often."""
+    """Calls whose reply was lost (a kill, a timeout, a lost worker), and how often."""
     if not has_table(connection, "lost_calls"):
         return {}
     return dict(connection.execute("SELECT call, count(*) FROM lost_calls GROUP BY call ORDER BY call"))

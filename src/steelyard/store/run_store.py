@@ -10,14 +10,14 @@ from secrets import token_hex
 from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, TypeVar
 
-from steelyard.core.content_hash import content_hash
+from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
 from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
-from steelyard.store.in_flight import InFlight, check_saved, read_lost, save_lost
+from steelyard.store.in_flight import InFlight, check_saved, lost_row, read_lost, save_lost
 from steelyard.store.plan import PlannedTrial
-from steelyard.store.replies import ReplyColumns, reply_body
+from steelyard.store.replies import SHORT, ReplyColumns, reply_body
 from steelyard.store.rows import Row
 from steelyard.store.writer import Writer
 from steelyard.trials.exchange import Call, Exchange
@@ -40,6 +40,10 @@ def _reading(
     return method
 
 
+SHARED_REPLIES = 1024
+"""Short replies whose bodies are at hand for the calls that got the same one."""
+
+
 class RunStore:
     """Reads happen where they are asked for; writes go through one thread, acknowledged after commit."""
 
@@ -51,6 +55,7 @@ class RunStore:
         """Hashes of prompts that this store has put on disk."""
         self._sending: set[str] = set()
         """Hashes of prompts that are on their way there."""
+        self._bodies: dict[int, tuple[Reply, str, str]] = {}
         with self._store_errors():
             self._reader = connect_read_only(path) if read_only else connect(path)
             try:
@@ -71,17 +76,28 @@ class RunStore:
 
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
         moment, rows, prompts = time.time(), list[Row](), dict[str, Call]()
-        bodies: dict[int, str] = {}  # many calls of a baseline share one reply
         for call, reply, attempts in answers:
             prompts[call.prompt_hash] = call
-            body = bodies.get(id(reply)) or bodies.setdefault(id(reply), reply_body(reply))
-            row = (body, content_hash([call.key, body]), attempts, reply.latency_ms, moment)
+            body, quoted = self._body(reply)
+            row = (body, hash_json(f'["{call.key}",{quoted}]'), attempts, reply.latency_ms, moment)
             if isinstance(call, Exchange):
                 rows.append(authoring.exchange_row(call, row))
             else:
                 rows.append(trials.trial_row(call))
                 rows.append(trials.reply_row(call, row))
         await self._with_prompts(rows, prompts)
+
+    def _body(self, reply: Reply) -> tuple[str, str]:
+        """What is kept of a reply, and the same as a JSON string; calls of a baseline share replies."""
+        known = self._bodies.get(id(reply))
+        if known is None:
+            body = reply_body(reply)
+            known = reply, body, canonical_json(body)  # with the reply: no other can have its id
+            if len(self._bodies) >= SHARED_REPLIES:
+                self._bodies.clear()
+            if len(body) <= SHORT:
+                self._bodies[id(reply)] = known
+        return known[1:]
 
     async def _with_prompts(self, rows: list[Row], prompts: Mapping[str, Call]) -> None:
         """Return when rows and the prompts that they speak of are on disk; each prompt is sent there once.
@@ -98,6 +114,10 @@ class RunStore:
         if missing := [name for name in prompts if name not in self._prompts]:
             await self._writer.submit([trials.prompt_row(prompts[name]) for name in missing])
             self._prompts.update(missing)
+
+    async def save_lost(self, call: Call) -> None:
+        """Put on record a call that was sent and whose reply never came."""
+        await self._writer.submit([lost_row(call.key)])
 
     async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""

@@ -151,7 +151,18 @@ def render_prompt(
     templates: tuple[tuple[str, PromptTemplate], ...], asked: Task, shown: PromptInputs
 ) -> RenderedPrompt:
     values = _values(asked, shown)
-    return RenderedPrompt(tuple(Message(role, template.render(values)) for role, template in templates))
+    return RenderedPrompt(
+        tuple(
+            Message(role, template.render(values)) if "{" in template.text else _fixed_message(role, template)
+            for role, template in templates
+        )
+    )
+
+
+@lru_cache(maxsize=64)
+def _fixed_message(role: str, template: PromptTemplate) -> Message:
+    """The message of a template that names no value, such as most system prompts: one for all prompts."""
+    return Message(role, template.render({}))
 
 
 def _values(asked: Task, shown: PromptInputs) -> Mapping[str, Any]:

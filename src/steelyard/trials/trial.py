@@ -34,6 +34,8 @@ class _Known(NamedTuple):
     prompt_hash: str | None = None
     unseeded_prompt_hash: str | None = None
     key: str | None = None
+    question: Trial | None = None
+    """The trial that this one repeats: what both show alike is put together once."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,9 @@ class Trial:
     replicate: int = 0
     # `replace` copies no field with `init=False`: a trial with another judge or stimulus computes its own.
     _known: _Known = field(default=_Known(), init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @cached_property
     def effective_task(self) -> Task:
@@ -132,7 +137,7 @@ class Trial:
     def characters(self) -> int:
         return self.rendered.characters
 
-    @cached_property
+    @property
     def decoding(self) -> Decoding:
         """How to sample; with a seed of its own for each repeat, or a server would give one answer to all."""
         stated = self.judge.decoding
@@ -193,16 +198,12 @@ class Trial:
 
     def without_prompt(self) -> Trial:
         """The same with its hashes alone: the prompt is rendered again for who asks for it."""
-        return _with_known(
-            replace(self), _Known(self.prompt_hash, self.unseeded_prompt_hash, self._known.key)
-        )
-
-    @property
-    def _slots(self) -> Slots:
-        shown = self.stimulus
-        return Slots(
-            shown.request, self.slot_texts, shown.reference, shown.context, shown.metadata, shown.rubric
-        )
+        prompt_hash = self.prompt_hash
+        # Without a seed of its own a repeat has the prompt of the question.
+        same = self.judge.composition is None and self.decoding is self.judge.decoding
+        unseeded = prompt_hash if same else self.unseeded_prompt_hash
+        copy = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, self.replicate)
+        return _with_known(copy, _Known(prompt_hash, unseeded, self._known.key))
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
@@ -214,16 +215,8 @@ class Trial:
                 "context_overflow",
                 f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} {what}",
             )
-        protocol = self.judge.protocols[self.protocol]
-        return Presentation(
-            messages=self.messages,
-            slots=self._slots,
-            answers=self.effective_task.scale.answers,
-            decoding=self.decoding,
-            wants=response_format(protocol.reader).wants,
-            settings=protocol.settings,
-            trial=self.key.removeprefix("sha256:"),
-        )
+        shared = _shared_presentation(self._known.question or self)
+        return shared.of_trial(self.decoding, self.key.removeprefix("sha256:"))
 
 
 def replicate_of(question: Trial, replicate: int, key: str | None = None) -> Trial:
@@ -232,13 +225,34 @@ def replicate_of(question: Trial, replicate: int, key: str | None = None) -> Tri
     known = question._known
     return _with_known(
         Trial(question.judge, question.protocol, question.stimulus, question.task, question.order, replicate),
-        _Known(None if seeded else known.prompt_hash, known.unseeded_prompt_hash, key),
+        _Known(None if seeded else known.prompt_hash, known.unseeded_prompt_hash, key, question),
     )
 
 
 def _with_known(trial: Trial, known: _Known) -> Trial:
     object.__setattr__(trial, "_known", known)
     return trial
+
+
+@lru_cache(maxsize=8192)
+def _shared_presentation(question: Trial) -> Presentation:
+    """What all repeats of a question show alike."""
+    protocol, shown = question.judge.protocols[question.protocol], question.stimulus
+    return Presentation(
+        messages=question.messages,
+        slots=Slots(
+            shown.request,
+            question.slot_texts,
+            shown.reference,
+            shown.context,
+            shown.metadata,
+            shown.rubric,
+        ),
+        answers=question.effective_task.scale.answers,
+        decoding=question.judge.decoding,
+        wants=response_format(protocol.reader).wants,
+        settings=protocol.settings,
+    )
 
 
 @lru_cache(maxsize=1024)

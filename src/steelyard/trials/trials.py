@@ -122,7 +122,14 @@ class Trials(Sequence[Trial]):
         return mask
 
     def of_judge(self, name: str) -> Mask:
-        return self.where(lambda asked: asked.judge.name == name)
+        names, codes = self._judge_codes
+        number = names.index(name) if name in names else len(names)
+        mask: Mask = codes[self.question] == number
+        return mask
+
+    @cached_property
+    def _judge_codes(self) -> tuple[tuple[str, ...], Ints]:
+        return self.coded(attrgetter("judge.name"))
 
     def ranks(self, value: Callable[[Trial], Ordered]) -> Ints:
         values, codes = self.coded(value)

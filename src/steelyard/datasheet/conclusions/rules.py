@@ -115,7 +115,6 @@ FAULTS = (
             titles.NOISE,
             titles.SENSITIVITY,
             titles.ACCURACY,
-            titles.SURFACE,
             titles.REPEATABILITY,
         ),
         instead=_AVERAGE,
@@ -133,7 +132,7 @@ FAULTS = (
         titles.LENGTH,
         Severity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",
-        (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
+        (titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
     ),
     Rule(
         titles.CUES,

@@ -58,12 +58,6 @@ class Summary:
     def finding_titles(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(finding.title for finding in self.datasheet.findings))
 
-    @property
-    def measured_questions(self) -> str:
-        """`dark current, position, length`: what some judge has an answer to, each question once."""
-        answered = (finding.title for finding in self.datasheet.findings if finding.status != "undefined")
-        return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
-
     def finding(self, judge: str, title: str) -> Finding | None:
         return next((finding for finding in self.findings(judge) if finding.title == title), None)
 
@@ -179,7 +173,7 @@ def cost_summary(facts: RunFacts) -> str:
         about = "about " if facts.uncounted and facts.dollars is not None else ""
         twice = facts.repeated
         repeats = (
-            f", {_amount(twice.dollars)} of it for {pluralize(twice.calls, 'call')} made again after a kill"
+            f", {_amount(twice.dollars)} of it for {pluralize(twice.calls, 'call')} whose reply was lost"
             if twice is not None and twice.dollars
             else ""
         )

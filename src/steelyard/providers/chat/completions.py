@@ -202,8 +202,8 @@ class ChatCompletions(HttpProvider):
             served_model=clean_name(body.get("model")),
         )
 
-    def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        changed = super().effective(presentation, dialect)
+    def changed_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        changed = super().changed_fields(presentation, dialect)
         form, limit = self.sent_fields(presentation, dialect).get("max_tokens", (TOKEN_LIMITS[0], None))
         return changed if form == TOKEN_LIMITS[0] else changed | {"max_tokens": None, form: limit}
 

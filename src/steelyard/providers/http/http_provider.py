@@ -54,6 +54,7 @@ class HttpProvider(ABC):
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
+        self._effective: tuple[object, dict[str, Any]] | None = None
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
@@ -183,7 +184,16 @@ class HttpProvider(ABC):
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The parameters in force instead of ours; None stands for the server's own choice.
+        """The parameters in force instead of ours; calls that ask for the same have the same."""
+        decoding = presentation.decoding
+        sampling = (decoding.max_tokens, decoding.temperature, decoding.seed)
+        alike = (*sampling, presentation.wants, self._thinking_tokens, dialect)
+        if self._effective is None or self._effective[0] != alike:
+            self._effective = alike, self.changed_fields(presentation, dialect)
+        return self._effective[1]
+
+    def changed_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """Requested fields that are sent otherwise; None stands for the server's own choice.
 
         A provider without fields builds its request by itself, and nobody knows what it left out.
         """

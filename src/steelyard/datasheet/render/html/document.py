@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from base64 import b64encode
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from steelyard.core.content_hash import short_hash
@@ -66,6 +70,21 @@ def _policy(*scripts: str) -> str:
     return f"{closed}; style-src 'unsafe-inline'; script-src {allowed}"
 
 
+class CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates lie where Python keeps compiled modules, with the rights of the program itself."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if sys.dont_write_bytecode:
+            return
+        with suppress(OSError):
+            Path(self.directory).mkdir(exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
 def template_environment(package: str, **names: Any) -> Environment:
     """The templates of a package: every value is escaped, and an undefined name raises an error."""
     environment = Environment(
@@ -74,6 +93,7 @@ def template_environment(package: str, **names: Any) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=CompiledTemplates(str(files(package) / "templates" / "__pycache__")),
     )
     words = {"n": numbers, "counted": pluralize, "plural": plural, "capital": capital}
     environment.globals.update(**words, metric_named=metric_named, **names)
