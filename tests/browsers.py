@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 90_000
 """Milliseconds that a busy machine may take for what a page is waited for."""
-SERIOUS = ("serious", "critical")
+LOOKS: Sequence[tuple[int, Literal["light", "dark"]]] = (
+    (1280, "light"),
+    (390, "dark"),
+    (1280, "dark"),
+    (390, "light"),
+)
+"""Width and theme."""
 
 
 def installed() -> str:
@@ -51,16 +57,39 @@ def opened(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
     assert thrown == []
 
 
-def complaints(page: Page) -> list[str]:
-    """What axe-core finds serious or critical, in words."""
+def complaints(page: Page, **options: Any) -> list[str]:
+    """What axe-core finds, in words."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make setup installs it")
-    found = axe.Axe().run(page).response["violations"]
+    found = axe.Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
     return [
-        f"{each['id']}: {each['help']} ({node['html'][:120]})"
-        for each in found
-        if each["impact"] in SERIOUS
-        for node in each["nodes"][:3]
+        f"{each['id']}: {each['help']} ({node['html'][:120]})" for each in found for node in each["nodes"][:3]
     ]
+
+
+def complaints_in_every_look(page: Page) -> list[str]:
+    """What axe-core finds wide and narrow, light and dark, and what is too wide for the page.
+
+    Names and structure are the same in both themes: they are checked once for each width, with everything
+    unfolded. Contrast is checked in every look.
+    """
+    found = []
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        told = complaints(page, runOnly=["color-contrast"])
+        wide = [overflow(page)]
+        if (width, scheme) in LOOKS[:2]:
+            page.evaluate(UNFOLD)
+            told += complaints(page, rules={"color-contrast": {"enabled": False}})
+            wide.append(overflow(page))
+            page.evaluate(FOLD)
+        told += [f"{pixels} pixels too wide" for pixels in wide if pixels > 0]
+        found += [f"{width} {scheme}: {each}" for each in told]
+    return found
+
+
+UNFOLD = "document.querySelectorAll('details:not([open])').forEach((e) => { e.open = e.dataset.shut = true })"
+FOLD = "document.querySelectorAll('[data-shut]').forEach((e) => { e.open = false; delete e.dataset.shut })"
 
 
 def overflow(page: Page) -> int:

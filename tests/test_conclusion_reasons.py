@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from example_datasheet import rate
+from example_datasheet import example, rate
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Finding
 from steelyard.datasheet.conclusions.conclude import MOST_FACTS
 from steelyard.datasheet.conclusions.reasons import (
@@ -26,7 +26,9 @@ from steelyard.datasheet.conclusions.reasons import (
 )
 from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Severity, guide_to
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.sections.key_figures import KeyFigure
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.sections.key_figures import KeyFigure, key_figures
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate, Interval
 from test_conclusion import judged
@@ -273,7 +275,7 @@ def test_merit_on_each_kind_of_evidence() -> None:
     ("estimate", "allowed", "tested", "said"),
     [
         (figure("ladder", "net_slot_preference", 0.2, 0.12, EQUALS), (-0.1, 0.1), True, "fine: ±0.10"),
-        (merit(0.8, 0.1, "inconclusive"), (0.5, inf), False, "0.75 at 3 steps"),
+        (merit(0.8, 0.1, "inconclusive"), (0.5, inf), False, "above chance 0.50"),
         (merit(0.8, 0.1, "clear"), (0.5, inf), False, "above chance 0.50"),
         (merit(0.4, 0.2, "inconclusive", "original"), (0.3, inf), False, "above 0.30"),
     ],
@@ -285,6 +287,34 @@ def test_a_key_figure_names_the_limit_that_decides_it(
     assert shown.limit == said
     flagged = replace(shown, estimate=replace(estimate, status="flagged"))
     assert flagged.word == ("above 0" if tested else "too high")
+
+
+@pytest.mark.parametrize(
+    ("whole", "at_large_steps", "limit", "drawn", "allowed"),
+    [
+        # Above chance and above the limit, but not shown to be: the interval at large steps holds 0.75.
+        (merit(0.77, 0.12, "inconclusive"), (0.85, 0.14), "0.75 at 3 steps", 0.85, (0.75, inf)),
+        # Sure of 0.75 at large steps, so that a baseline leaves it undecided.
+        (merit(0.62, 0.13, "inconclusive"), (0.9, 0.08), "above chance 0.50", 0.62, (0.5, inf)),
+        (merit(0.5, 0.08, "flagged"), (0.5, 0.1), "above 0.70", 0.5, (0.7, inf)),
+        (merit(0.66, 0.08, "flagged"), (0.6, 0.1), "0.75 at 3 steps", 0.6, (0.75, inf)),
+        (merit(0.92, 0.06, "clear"), (0.97, 0.02), "above chance 0.50", 0.92, (0.5, inf)),
+    ],
+)
+def test_merit_of_a_ladder_is_drawn_against_the_limit_that_decides_it(
+    whole: Estimate,
+    at_large_steps: tuple[float, float],
+    limit: str,
+    drawn: float,
+    allowed: tuple[float, float],
+) -> None:
+    large = figure("ladder", "merit", *at_large_steps, {**whole.group, "steps": "3 and more"})
+    sheet = replace(
+        example(), judges=(JudgeEntry("J", "planted/probit", False, {}),), estimates=(whole, large)
+    )
+    (shown,) = key_figures(summarise(sheet), whole.judge)
+    assert shown.estimate == whole
+    assert (shown.limit, shown.drawn.value, shown.drawn_allowed) == (limit, drawn, allowed)
 
 
 def test_accuracy_beside_agreement_beyond_chance() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from authoring_server import TASK, items
-from browsers import chromium, complaints, opened
+from browsers import chromium, complaints_in_every_look, opened
 from commands import Command
 from review_sessions import Client, is_released, serving
 from steelyard.errors import ConfigError
@@ -21,7 +21,7 @@ from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
 from steelyard.web.review.label_app import LabelPages
 
 if TYPE_CHECKING:
@@ -163,35 +163,72 @@ def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, session: LabelS
     ):
         listens = page.locator("html[data-ready]")
         listens.locator("#pane").wait_for()
-        assert complaints(page) == []
+        assert complaints_in_every_look(page) == []
         for key, done in (("1", 1), ("s", 2), ("u", 1), ("0", 2), ("0", 3)):
             page.keyboard.press(key)
             listens.locator(f"text={done} of 4").wait_for()
         page.keyboard.press("0")
         page.locator("text=All done").wait_for()
+        assert complaints_in_every_look(page) == []
     assert [line["label"] for line in labels(session)].count("0") == 3
 
 
-def test_a_run_is_shown_as_messages_and_answers_say_what_they_mean(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    run = Transcript(
-        "run-1",
-        (
-            Turn("user", (Block("text", "Mend the gate."),)),
-            Turn("assistant", (Block("text", "It is mended."),)),
+RUN = Transcript(
+    "run-1",
+    (
+        Turn("system", (Block("text", "You mend things."),)),
+        Turn("user", (Block("text", "Mend the gate."),)),
+        Turn(
+            "assistant",
+            (Block("reasoning", "A hinge is loose."), Block("text", "I look.")),
+            calls=(ToolCall("c1", "look", {"at": "gate"}),),
         ),
-    )
+        Turn("tool", (Block("text", "one hinge is loose"),), call="c1", function="look", error="half dark"),
+        Turn("assistant", (Block("text", "It is mended."),)),
+    ),
+)
+
+
+@pytest.fixture
+def agent_session(tmp_path: Path) -> Iterator[LabelSession]:
+    (tmp_path / "run").mkdir()
     plain = original_of(items(1)[0], TASK)
-    write_stimuli(tmp_path / "run" / "stimuli.jsonl", [replace(plain, transcript=run, failing="0")])
+    write_stimuli(tmp_path / "run" / "stimuli.jsonl", [replace(plain, transcript=RUN, failing="0")])
     session = LabelSession(tmp_path / "run")
-    try:
-        with serving(lambda _: LabelPages(session, "Ada").app()) as server:
-            text = Client.of(server).get("/").text
-    finally:
-        session.close()
-    assert "Run of the agent, 2 messages" in text
-    assert text.index("Mend the gate.") < text.index("It is mended.")
+    yield session
+    session.close()
+
+
+def test_a_run_is_shown_as_messages_and_answers_say_what_they_mean(agent_session: LabelSession) -> None:
+    with serving(lambda _: LabelPages(agent_session, "Ada").app()) as server:
+        text = Client.of(server).get("/").text
+    assert "Run of the agent, 5 messages" in text
+    parts = ("Mend the gate.", "A hinge is loose.", "I look.", "calls look", "half dark", "It is mended.")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)  # everything that a judge is shown, in its order
     assert '<li class="turn assistant">' in text
     assert "breaks the rubric" in text
     assert "keeps the rubric" in text
     assert "Without JavaScript this page shows items" in text
+
+
+@pytest.mark.browser
+def test_the_page_of_a_run_is_accessible(browser: Browser, agent_session: LabelSession) -> None:
+    with (
+        serving(lambda _: LabelPages(agent_session, "Ada").app()) as server,
+        opened(browser, server.access.url(), bypass_csp=True) as page,
+    ):
+        page.locator(".turns").wait_for()
+        assert complaints_in_every_look(page) == []
+
+
+@pytest.mark.browser
+def test_the_page_of_a_pair_is_accessible(browser: Browser, tmp_path: Path) -> None:
+    session = LabelSession(folder_of(tmp_path / "run", pairs=True))
+    with (
+        serving(lambda _: LabelPages(session, "Ada").app()) as server,
+        opened(browser, server.access.url(), bypass_csp=True) as page,
+    ):
+        page.locator("#pane").wait_for()
+        assert complaints_in_every_look(page) == []
+    session.close()

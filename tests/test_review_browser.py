@@ -15,7 +15,7 @@ import pytest
 
 from authored_study import write_study
 from authoring_server import TASK, Cast, items, true_score
-from browsers import chromium, complaints, opened, overflow
+from browsers import chromium, complaints, complaints_in_every_look, opened
 from review_sessions import authored, cut_lines, lines, serving, written_folder
 from servers import Answer, ScriptedServer, hang
 from steelyard.review.session import ReviewSession, VoteRequest
@@ -353,21 +353,40 @@ def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) 
         assert [d.decision for d in session.log.votes()] == ["accepted"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_the_page_is_accessible_wide_and_narrow_light_and_dark(
-    browser: Browser, folder: RunFolder, width: int, scheme: str
-) -> None:
-    size = {"width": width, "height": 900}
+def test_every_page_of_a_review_is_accessible(browser: Browser, folder: RunFolder) -> None:
+    """The session with a dispute, its keys, the agreement of reviewers, the templates, a blind session."""
+    with session_of(folder, reviewers=2) as (session, server):
+        for who, decision in (("Grace", "rejected"), ("Edsger", "accepted")):
+            newest = session.statuses(session.items())[FLIP].newest
+            session.decide(session.items()[FLIP], who, VoteRequest(decision, reason="says nothing"), newest)
+        with opened(browser, server.access.url() + "&status=disputed", bypass_csp=True) as page:
+            shows(page, FLIP)
+            assert complaints_in_every_look(page) == []
+            page.keyboard.press("?")
+            page.locator("#help").wait_for()
+            assert complaints(page) == []
+            home = page.url.partition("?")[0]
+            for path in ("agreement", "templates"):
+                page.goto(home + path)
+                assert complaints_in_every_look(page) == [], path
     with (
-        session_of(folder) as (_, server),
-        opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page,
+        session_of(folder, blind=True) as (_, server),
+        opened(browser, server.access.url(), bypass_csp=True) as page,
     ):
         shows(page, FLIP)
-        assert complaints(page) == []
-        assert overflow(page) == 0
-        page.keyboard.press("?")
-        page.locator("#help").wait_for()
-        assert complaints(page) == []
+        assert complaints_in_every_look(page) == []
+
+
+def test_tab_reaches_the_text_and_the_vote_before_the_queue(browser: Browser, folder: RunFolder) -> None:
+    with session_of(folder) as (_, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        passed = []
+        while "accept" not in passed and len(passed) < 40:
+            page.keyboard.press("Tab")
+            passed.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+            assert not page.evaluate("queue.contains(document.activeElement)"), passed
+        assert passed[0] == "skip"
+        assert passed.index("text") < passed.index("accept")
 
 
 def test_the_theme_is_switched_and_kept(browser: Browser, folder: RunFolder) -> None:

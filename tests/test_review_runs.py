@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from browsers import chromium, complaints, opened
+from browsers import chromium, complaints_in_every_look, opened
 from commands import Command
 from editing_server import Cast, write_study
 from review_sessions import Client, lines, serving, written_folder
@@ -198,7 +198,7 @@ def test_a_message_and_a_tool_call_are_edited_on_the_page(browser: Browser, fold
         page.locator("#saved", has_text="draft saved").wait_for()
         page.reload()
         assert page.input_value('.turn[data-place="4"] .turn-text') == "It may be free."
-        assert complaints(page) == []
+        assert complaints_in_every_look(page) == []
         page.click("#accept")
         page.locator("#say", has_text="edited").wait_for()
     held = Stimulus.from_json(lines(folder)[NAME])

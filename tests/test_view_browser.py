@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browsers import chromium, complaints, opened, overflow
+from browsers import chromium, complaints_in_every_look, opened
 from review_sessions import serving
 from servers import Answer, Received, ScriptedServer, wins
 from steelyard.web.server import Server
@@ -86,13 +86,23 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_from_the_headline_to_a_raw_reply_in_two_clicks(browser: Browser, kinds: Path) -> None:
-    with (
-        serving(lambda _: ViewPages([kinds]).app()) as server,
-        opened(browser, server.access.url()) as page,
-    ):
+KINDS = ("agents", "imported", "pairs", "partial", "scores")
+"""Runs of the folder in the order of the viewer."""
+
+
+@pytest.fixture(scope="module")
+def shown(kinds: Path) -> Iterator[Server]:
+    pages = ViewPages([kinds])
+    for run in pages.runs:
+        run.load()
+    with serving(lambda _: pages.app()) as server:
+        yield server
+
+
+def test_from_the_headline_to_a_raw_reply_in_two_clicks(browser: Browser, shown: Server) -> None:
+    with opened(browser, shown.access.url()) as page:
         home = page.url
-        for number, kind in enumerate(("agents", "imported", "pairs", "partial", "scores")):
+        for number, kind in enumerate(KINDS):
             page.goto(f"{home}run/{number}/")
             page.locator(".answer a.behind >> visible=true").first.click()  # one
             page.locator("table.calls tbody th a").first.click()  # two
@@ -103,39 +113,31 @@ def test_from_the_headline_to_a_raw_reply_in_two_clicks(browser: Browser, kinds:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"), [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
+    "path", ["", "history", "run/99/", "compare?first=2:planted/first&second=3:planted/first"]
 )
-def test_every_page_is_accessible(browser: Browser, kinds: Path, width: int, scheme: str) -> None:
-    size = {"width": width, "height": 900}
-    with (
-        serving(lambda _: ViewPages([kinds / "pairs", kinds / "partial", kinds / "scores"]).app()) as server,
-        opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page,
-    ):
-        home = page.url
-        whole = scheme == ("light" if width > 390 else "dark")  # the others check colours alone
-        pages = {
-            "": "table.runs",
-            "history": "table.history",
-            "run/0/calls": "table.calls",
-            "run/0/map": "table.heat",
-            "compare?first=0:planted/first&second=1:planted/first": "#forest-h",
-            "run/2/": "#verdicts-h",
-            "run/2/calls?outcome=wrong": "table.calls",
-        }
-        for path, mark in pages.items():
+def test_pages_over_all_runs_are_accessible(browser: Browser, shown: Server, path: str) -> None:
+    with opened(browser, shown.access.url(), bypass_csp=True) as page:
+        page.goto(page.url + path)
+        assert complaints_in_every_look(page) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_of_a_run_are_accessible(browser: Browser, shown: Server, kind: str) -> None:
+    """The datasheet, the map, the calls, one call and its stimulus."""
+    with opened(browser, shown.access.url(), bypass_csp=True) as page:
+        home = f"{page.url}run/{KINDS.index(kind)}/"
+        for path, mark in (("", "#verdicts-h"), ("map", "table.heat"), ("calls", "table.calls")):
             page.goto(home + path)
-            page.locator(mark).first.wait_for()
-            assert complaints(page) == [], path
-            assert overflow(page) == 0, path
+            page.locator(mark).wait_for()
+            current = page.locator("nav a[aria-current=page]")
+            assert current.first.inner_text() == {"": "Datasheet", "map": "Map", "calls": "Calls"}[path]
+            assert complaints_in_every_look(page) == [], path
         page.locator("table.calls tbody th a").first.click()
         page.locator("#reply-h").wait_for()
-        assert complaints(page) == []
-        assert overflow(page) == 0
-        if whole:
-            page.locator("h1 a").click()
-            page.locator(".arm").first.wait_for()
-            assert complaints(page) == []
-            assert overflow(page) == 0
+        assert complaints_in_every_look(page) == []
+        page.locator("h1 a").click()
+        page.locator(".arm").first.wait_for()
+        assert complaints_in_every_look(page) == []
 
 
 def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tmp_path: Path) -> None:

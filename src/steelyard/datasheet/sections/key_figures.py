@@ -16,12 +16,12 @@ from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.cue_names import cue_name
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.text import capital
-from steelyard.metrics.basis import LARGE
+from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
-from steelyard.metrics.merit import LADDER, USEFUL_AGREEMENT, USEFUL_AT_LARGE_STEPS
+from steelyard.metrics.merit import LADDER, USEFUL_AGREEMENT, USEFUL_AT_LARGE_STEPS, USEFUL_ON_LADDER
 from steelyard.metrics.metric import HIGH, LOW
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.run.cost import COST_PER_CALL
@@ -32,8 +32,9 @@ MOST = 6
 """Figures of one judge that are shown first."""
 FEW_NAMES = 2
 """Judges whose names a headline says; more are counted."""
-MOST_COLUMNS = 5
+MOST_COLUMNS = 6
 """Figures of a table of several judges."""
+AT_LARGE_STEPS = f"at {LARGE} steps"
 PARTS = ("stratum", "slot", "base_level", "edit", "place", "size", "of")
 """Conditions of figures that are parts of others."""
 _GRAVITY = (FLAGGED, INCONCLUSIVE, CLEAR)
@@ -69,6 +70,17 @@ class KeyFigure:
 
     tested: bool = False
     """Flagged where a test excludes 0, though the interval may reach into the margin that would be fine."""
+    decisive: Estimate | None = None
+    """The figure that the word rests on if it is another: merit at large steps, with a limit of its own."""
+
+    @property
+    def drawn(self) -> Estimate:
+        """The figure that is drawn on its scale: the one that the word rests on."""
+        return self.decisive or self.estimate
+
+    @property
+    def drawn_allowed(self) -> tuple[float, float]:
+        return self.allowed if self.decisive is None else (USEFUL_AT_LARGE_STEPS, inf)
 
     @property
     def word(self) -> str:
@@ -86,8 +98,8 @@ class KeyFigure:
         """`at most 0.10`, `at least 0.80`, `fine: ±0.10`, `above 0.30`."""
         low, high = self.allowed
         if self.estimate.metric == MERIT.id:
-            if self.estimate.probe == LADDER and self.estimate.status == INCONCLUSIVE:
-                return f"{numbers.decimal(USEFUL_AT_LARGE_STEPS)} at {LARGE} steps"
+            if self.decisive is not None:
+                return f"{numbers.decimal(USEFUL_AT_LARGE_STEPS)} {AT_LARGE_STEPS}"
             chance = "chance " if low == self.estimate.chance else ""
             return f"above {chance}{numbers.decimal(low)}"
         if isfinite(low) and isfinite(high):
@@ -107,9 +119,9 @@ class KeyFigure:
     @property
     def domain(self) -> tuple[float, float]:
         """The scale on which the interval is drawn."""
-        interval = self.estimate.interval
-        ends = (self.estimate.value, *(() if interval is None else (interval.low, interval.high)))
-        known = [abs(end) for end in (*ends, *self.allowed) if end is not None and isfinite(end)]
+        interval = self.drawn.interval
+        ends = (self.drawn.value, *(() if interval is None else (interval.low, interval.high)))
+        known = [abs(end) for end in (*ends, *self.drawn_allowed) if end is not None and isfinite(end)]
         furthest = max(1.0, *known)
         return (-furthest if metric_named(self.estimate.metric).signed else 0.0), furthest
 
@@ -190,9 +202,35 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
         del chosen[FAILED_RATE.id]  # one line says that no call was lost
     several = Counter(estimate.metric for estimate in chosen.values())
     return [
-        KeyFigure(each, _name(each, several[each.metric] > 1), _allowed(each), _is_tested(each))
+        KeyFigure(
+            each,
+            _name(each, several[each.metric] > 1),
+            _allowed(each),
+            _is_tested(each),
+            _decisive(each, summary),
+        )
         for each in chosen.values()
     ]
+
+
+def _decisive(estimate: Estimate, summary: Summary) -> Estimate | None:
+    """Merit at the large steps, where that figure leaves the merit of a ladder undecided or refutes it."""
+    if (estimate.metric, estimate.probe) != (MERIT.id, LADDER) or estimate.status in (None, CLEAR):
+        return None
+    if _is_below_ladder_limit(estimate):
+        return None
+    wanted = {**estimate.group, "steps": LARGE_STEPS}
+    for other in summary.datasheet.of(estimate.judge, MERIT.id):
+        if other.probe == LADDER and other.group == wanted and other.interval is not None:
+            low = other.interval.low
+            return other if low is None or low <= USEFUL_AT_LARGE_STEPS else None
+    return None
+
+
+def _is_below_ladder_limit(estimate: Estimate) -> bool:
+    interval = estimate.interval
+    high = None if interval is None else interval.high
+    return estimate.status == FLAGGED and high is not None and high < USEFUL_ON_LADDER
 
 
 def _more_severe(estimate: Estimate, known: Estimate) -> bool:
@@ -241,6 +279,8 @@ def _allowed(estimate: Estimate) -> tuple[float, float]:
         return ALLOWED
     if estimate.metric == MERIT.id and estimate.probe not in (LADDER, NATURAL_PROBE):
         return USEFUL_AGREEMENT, inf
+    if estimate.metric == MERIT.id and estimate.probe == LADDER and _is_below_ladder_limit(estimate):
+        return USEFUL_ON_LADDER, inf
     if estimate.metric == MERIT.id or metric.better == HIGH:
         return estimate.chance or 0.0, inf
     return (-inf, MARGIN) if metric.better == LOW else (-MARGIN, MARGIN)
@@ -286,7 +326,8 @@ def counterpart(figure: KeyFigure, summary: Summary, judge: str) -> KeyFigure | 
             wanted.group,
         )
         if same and numbers.defined(estimate):
-            return KeyFigure(estimate, figure.name, _allowed(estimate), _is_tested(estimate))
+            decisive = _decisive(estimate, summary)
+            return KeyFigure(estimate, figure.name, _allowed(estimate), _is_tested(estimate), decisive)
     return None
 
 

@@ -212,7 +212,7 @@ def render_transcript(transcript: Transcript) -> str:
 
 def message(number: int, turn: Turn, arguments: int | None = None) -> str:
     """One numbered message; arguments of calls in at most so many characters, where a number is given."""
-    parts = [*map(_block, turn.blocks), *(_call(call, arguments) for call in turn.calls)]
+    parts = [*map(render_block, turn.blocks), *(_call(call, arguments) for call in turn.calls)]
     if turn.error is not None:
         parts.append(f"[error] {turn.error}")
     head = turn.role.upper()
@@ -222,7 +222,7 @@ def message(number: int, turn: Turn, arguments: int | None = None) -> str:
     return "\n".join([f"[{number:03d}] {head}", *(parts or ["(says nothing)"])])
 
 
-def _block(block: Block) -> str:
+def render_block(block: Block) -> str:
     if block.kind == "text":
         return block.text
     if block.kind == "reasoning":

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from steelyard.review.labelling import LabelSession, answer_meanings, answer_words
 from steelyard.web.access import json_error
+from steelyard.web.messages import run_messages
 from steelyard.web.pages import (
     EXCEPTION_HANDLERS,
     asset,
@@ -53,7 +54,7 @@ class LabelPages:
             who=who,
             item=item,
             texts=() if item is None else session.shown_texts(who, item),
-            turns=() if item is None or item.transcript is None else item.transcript.turns,
+            messages=() if item is None else run_messages(item, edits=False),
             answers=[] if item is None else answer_words(session.answers(item)),
             meanings={} if item is None else answer_meanings(item, session.answers(item)),
             task=session.task,

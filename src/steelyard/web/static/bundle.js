@@ -260,6 +260,20 @@ function prompt(run, row) {
   return section;
 }
 
+// A run of an agent as messages; those that the stimulus edited are marked.
+function runOfAgent(made) {
+  const parts = (told) => told.length ? told.flatMap(([name, text]) => [name && h("p", { class: "hint" }, name), h("pre", { dir: "auto", tabindex: 0, class: name ? (name.startsWith("calls") ? "code" : "aside") : null }, text)]) : h("p", { class: "unknown" }, "says nothing");
+  const edited = made.messages.filter((each) => each.edited).length, count = made.messages.length;
+  const head = (each) => [h("span", { class: "turn-no" }, each.number), ` ${each.role} `, each.tool && h("code", {}, each.tool)];
+  return [
+    h("h2", { id: "run-h" }, `Run of the agent, ${number(count)} ${count === 1 ? "message" : "messages"}${edited ? `, ${edited} edited` : ""}`),
+    h("ol", { class: "turns", "aria-labelledby": "run-h" }, made.messages.map((each) => h("li", { class: `turn ${each.role}${each.edited ? " edited" : ""}` }, each.folded
+      ? h("details", {}, h("summary", {}, head(each), " ", h("span", { class: "hint" }, each.parts.length ? each.parts[0][1].slice(0, 90) + (each.parts[0][1].length > 90 ? "…" : "") : "says nothing")), parts(each.parts))
+      : [h("h3", {}, head(each), each.edited && [" ", h("span", { class: "status edited" }, each.before.length ? "edited" : "added")]), parts(each.parts),
+        each.before.length > 0 && h("details", { class: "rest" }, h("summary", {}, "Before the edit"), parts(each.before))]))),
+  ];
+}
+
 function callPage(run, wanted, row) {
   const shown = run.shown(row), [, , , failures, reader, came] = run.exchanges[run.exchange[row]], usage = run.usages[run.usage[row]];
   let rows = run.list(wanted), place = rows.indexOf(row);
@@ -279,6 +293,7 @@ function callPage(run, wanted, row) {
         fact("received", new Date(1000 * run.received[row]).toLocaleString()), came[2] && fact("served by", came[2]), fact("ended", came[1])]),
     h("section", { class: "about", "aria-labelledby": "reply-h" }, h("h2", { id: "reply-h" }, "Raw reply"), reply(run, row),
       failures.length && [h("h3", {}, "Failures"), h("ol", {}, failures.map(([reason, attempts, message]) => h("li", {}, h("b", {}, reason), ` after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${message}`)))]),
+    shown.messages && h("section", { class: "about", "aria-labelledby": "run-h" }, runOfAgent(shown)),
     run.prompt[row] !== null && prompt(run, row),
   ];
 }
@@ -294,7 +309,7 @@ function stimulusPage(run, id) {
     h("p", { class: "kind" }, `${made.title}, ${made.kind}`), h("h1", { class: "long" }, id),
     h("p", {}, `${made.edit.charAt(0).toUpperCase()}${made.edit.slice(1)}; from ${made.parent}, by ${made.author}. Label: `, h("b", {}, made.label ?? "none"), made.delta == null ? "" : `; ${made.delta} quality ${made.delta === 1 ? "step" : "steps"} apart`, `. Stratum: ${made.stratum}.`),
     family.length > 1 && h("details", { class: "about" }, h("summary", {}, `${number(family.length)} stimuli from the same item`), h("ul", {}, family.map((each) => h("li", {}, each.id === id ? h("b", {}, id) : h("a", { href: address({ texts: each.id }) }, each.id), " ", h("span", { class: "hint" }, each.title))))),
-    made.texts ? [h("details", { class: "about", open: true }, h("summary", {}, "Request"), verbatim(made.request, "Request")),
+    made.messages ? runOfAgent(made) : made.texts ? [h("details", { class: "about", open: true }, h("summary", {}, "Request"), verbatim(made.request, "Request")),
       h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),

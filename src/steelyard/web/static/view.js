@@ -2,6 +2,7 @@
 
 (() => {
 for (const time of document.querySelectorAll("time[data-at]")) time.textContent = new Date(1000 * time.dataset.at).toLocaleString();
+for (const time of document.querySelectorAll("time[datetime]")) time.textContent = new Date(time.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 
 const copy = document.getElementById("copy");
 if (copy && navigator.clipboard) {

@@ -42,6 +42,7 @@ from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import reference_label
 from steelyard.web.access import error_page
+from steelyard.web.messages import run_messages
 from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
 from steelyard.web.view.accuracy_map import STEPS, accuracy_map
 from steelyard.web.view.figure_sentence import figure_sentence
@@ -159,6 +160,7 @@ class ViewPages:
                 calls_where=lambda where: links.calls(CallFilter(**where)),
                 calls_on=lambda judge, stimulus: links.calls(CallFilter(judge=judge, stimulus=stimulus)),
                 home="/",
+                pages=(("Datasheet", links.sheet()), ("Calls", links.calls()), ("Map", links.map)),
                 chart_file=links.chart_file,
             )
             self._sheets[links.run] = published.written, text
@@ -219,6 +221,7 @@ class ViewPages:
             run,
             links,
             call=detail,
+            messages=run_messages(detail.observation.stimulus),
             reference_label=reference_label,
             wanted=wanted,
             place=place,
@@ -249,6 +252,7 @@ class ViewPages:
             run,
             links,
             shown_stimulus=shown,
+            messages=run_messages(shown),
             arms=arms,
             family=family,
             reference_label=reference_label,

@@ -22,6 +22,7 @@ from steelyard.datasheet.words.text import capital, escape_keeping_lines
 from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word, reason_of
+from steelyard.web.messages import RunMessage, run_messages
 from steelyard.web.view.figure_sentence import figure_sentence
 
 PROMPTS = 1000
@@ -153,8 +154,15 @@ def _stimulus(stimulus: Stimulus) -> dict[str, Any]:
         "author": lineage.author,
         "delta": stimulus.delta,
         "request": _text(stimulus.request) if stimulus.texts_known else None,
+        "messages": [_message(each) for each in run_messages(stimulus)] or None,
     }
     return {key: value for key, value in body.items() if value is not None}
+
+
+def _message(message: RunMessage) -> dict[str, Any]:
+    parts = {"parts": message.parts, "before": message.before}
+    escaped = {name: [[_text(each) for each in part] for part in shown] for name, shown in parts.items()}
+    return {**vars(message), **escaped, "folded": message.folded}
 
 
 def _text(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from steelyard.datasheet.conclusion import WORDS
 from steelyard.datasheet.datasheet import Datasheet
@@ -44,22 +44,28 @@ def render(
     chart_file: Callable[[str], str] | None = None,
     calls_where: Callable[[Mapping[str, str]], str] | None = None,
     calls_on: Callable[[str, str], str] | None = None,
+    pages: Sequence[tuple[str, str]] = (),
 ) -> str:
     """One HTML document, the same for the same datasheet; a chart that raises is a fault.
 
     In a viewer, `calls_of` gives the address of the calls behind a number, `calls_where` of those that meet
-    conditions, `calls_on` of those of a judge on a stimulus, `home` that of all runs, and `chart_file` that
-    of a chart as a file.
+    conditions, `calls_on` of those of a judge on a stimulus, `home` that of all runs, `chart_file` that of a
+    chart as a file, and `pages` those of the run, this one first. Elsewhere a number leads to its row among
+    all estimates.
     """
     summary = summarise(datasheet)
     sheet = summary.datasheet
     every = (*sheet.estimates, *sheet.panel)
+    places = {id(estimate): f"estimate-{place}" for place, estimate in enumerate(every)}
     return document(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
         key=key_figures,
-        told=lambda judge, title, sentence: link_numbers(sheet, judge, title, sentence, calls_of),
+        told=lambda judge, title, sentence: link_numbers(
+            sheet, judge, title, sentence, calls_of or (lambda estimate: f"#{places[id(estimate)]}")
+        ),
+        row_id=lambda estimate: places[id(estimate)],
         ranks={word: rank for rank, word in enumerate(reversed(WORDS))},
         spent=cost_summary(datasheet.facts),
         charts=charts(summary, faults),
@@ -91,6 +97,7 @@ def render(
         calls_on=calls_on,
         chart_file=chart_file,
         home=home,
+        pages=pages,
     )
 
 
