@@ -22,12 +22,13 @@ from steelyard.core.content_hash import content_hash
 from steelyard.core.dotenv import known_keys, may_be_key
 from steelyard.errors import ConfigError, PermanentError, TransientError, UnreadableError
 from steelyard.providers.destination import Destination
-from steelyard.providers.function.frameworks.adapter import Grade, bind, reply_of
+from steelyard.providers.function.frameworks.adapter import Grade, bind, left_out_of, reply_of
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
 from steelyard.providers.http.error_body import excerpt, parse_error
 from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
@@ -94,6 +95,16 @@ class Assertion:
         return [name for name in dict.fromkeys(_FIELD.findall(text)) if name not in ("output", "rubric")]
 
     @property
+    def template(self) -> str | None:
+        value = self.body.get("value")
+        return value if isinstance(value, str) else None
+
+    def showing(self, rubric: str | None) -> dict[str, Any]:
+        """The assertion with this rubric in its value, where the value holds its points; else as it is."""
+        text = None if rubric is None or self.template is None else with_rubric(self.template, rubric)
+        return self.body if text is None else {**self.body, "value": text}
+
+    @property
     def hash(self) -> str:
         return content_hash([self.body, self.options, self.grader, self._version])
 
@@ -118,7 +129,11 @@ def _keys_in(body: Any) -> Iterator[str]:
 
 
 def with_assertion_hash(model: str, options: FunctionOptions) -> FunctionOptions:
-    return options.model_copy(update={"source": Assertion(model).hash})
+    assertion = Assertion(model)
+    caveat = left_out_of(assertion.template)
+    return options.model_copy(
+        update={"source": assertion.hash, "caveat": caveat, "template": assertion.template or ""}
+    )
 
 
 class PromptfooJudge:
@@ -190,7 +205,7 @@ class PromptfooJudge:
         usage = Usage(
             sum(int(one.get("prompt") or 0) for one in used),
             sum(int(one.get("completion") or 0) for one in used),
-            requests=len(calls),
+            requests=max(len(calls), int(result.get("requests") or 0)),
         )
         return Reply(
             reply.text, usage=usage, finish=reply.finish, latency_ms=1000 * (time.perf_counter() - begun)
@@ -207,6 +222,8 @@ class PromptfooJudge:
         if not calls or "raised" in result:
             raise PermanentError("promptfoo failed", f"{where}: {reason}")
         raw = calls[-1]["output"]
+        if calls[-1].get("finish") == "length":
+            raise UnreadableError(f"the grader wrote: {str(raw)[:500]}", "length")
         if result.get("failed") or not _is_graded(self._assertion.body["type"], raw):
             raise UnreadableError(f"the grader wrote: {str(raw)[:500]}")
         return Grade(float(result["score"]), 0.0, 1.0, passed=bool(result["pass"]))
@@ -216,7 +233,11 @@ class PromptfooJudge:
         fields = bind(self._assertion.fields, slots, where)
         self._number += 1
         number, loop = self._number, asyncio.get_running_loop()
-        body = {"id": number, "assertion": self._assertion.body, "options": self._assertion.options}
+        body = {
+            "id": number,
+            "assertion": self._assertion.showing(slots.rubric),
+            "options": self._assertion.options,
+        }
         body |= {"vars": fields, "output": slots.texts[0], "grader": self._assertion.grader}
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting[number] = answer

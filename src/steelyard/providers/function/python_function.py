@@ -117,6 +117,8 @@ class FunctionOptions(CallOptions):
     """What the hash of the code does not cover."""
     caveat: Line | None = None
     """What can not be measured from outside, where a framework hides or shuffles."""
+    template: str | None = None
+    """Prompt of a framework's judge where it can be seen and changed; empty where not."""
     threshold: float | None = None
     """Score from which a framework's judge passes on a binary scale, where it has no threshold of its own."""
     llm: Line | None = None
@@ -137,8 +139,12 @@ def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
         judge = function_at(model)
         adapter, seen = adapter_for(judge), Fingerprint(judge, settings_of)
         unseen = seen.unseen if adapter is None else adapter.unseen
-        caveat = None if adapter is None else adapter.caveat
-        return options.model_copy(update={"source": seen.hash, "unseen": unseen, "caveat": caveat})
+        told = () if adapter is None else (adapter.caveat, adapter.left_out)
+        caveat = "; ".join(each for each in told if each) or None
+        template = (None if adapter is None else adapter.template) or ""
+        return options.model_copy(
+            update={"source": seen.hash, "unseen": unseen, "caveat": caveat, "template": template}
+        )
     text = text_of(model)
     code = None if text is None else {"source": text[0], "defaults": text[1], "closure": {}}
     return options.model_copy(update={"source": None if code is None else content_hash(code)})
@@ -215,7 +221,7 @@ class PythonFunction:
             answer = await _call(self._function, (slots.request, *slots.texts), extra)
             return self._reply(answer, meter.redactor)
         words = self._judge.protocols["base"].reader.args.get("answers", {})
-        grade = await run_in_lasting_loop(self._adapter.grade(slots))
+        grade = await run_in_lasting_loop(self._adapter.showing(slots.rubric).grade(slots))
         if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
             raise UnreadableError(f"graded {grade.value} by a reply that the token limit cut off", "length")
         return reply_of(grade, presentation.answers, words, self._threshold)
