@@ -60,20 +60,24 @@ class Assertion:
             raise ConfigError(
                 f"judge promptfoo/{model}: cannot read {place} ({line}{problem}); correct it."
             ) from None
-        shared = body.get("defaultTest") or {}
-        found = [(shared, each) for each in shared.get("assert") or ()]
-        listed: Any = body.get("tests")
-        tests = listed if isinstance(listed, list) else []
-        found += [(test, each) for test in tests for each in test.get("assert") or ()]
+        shared = _mapping(_mapping(body).get("defaultTest"))
+        listed = _mapping(body).get("tests")
+        tests = [shared, *map(_mapping, listed if isinstance(listed, list) else ())]
+        found = [(test, _mapping(each)) for test in tests for each in _list(test.get("assert"))]
         graded = [(test, each) for test, each in found if each.get("type") in GRADED]
         names = [str(each.get("metric") or number) for number, (_, each) in enumerate(graded)]
-        if not graded or (wanted and wanted not in names) or (not wanted and len(graded) > 1):
+        if not graded:
             raise ConfigError(
-                f"judge promptfoo/{model}: found the assertions {', '.join(names) or 'none'} graded by a "
+                f"judge promptfoo/{model}: {place} holds no assertion that a model grades, expected one of "
+                f"the type {', '.join(GRADED[:-1])} or {GRADED[-1]}; add it."
+            )
+        if (wanted and wanted not in names) or (not wanted and len(graded) > 1):
+            raise ConfigError(
+                f"judge promptfoo/{model}: found the assertions {', '.join(names)} graded by a "
                 f"model, expected one; name it: promptfoo/{place}:NAME (its metric, or its number)."
             )
         test, self.body = graded[names.index(wanted) if wanted else 0]
-        own = [self.body, test.get("options") or {}, shared.get("options") or {}]
+        own = [self.body, _mapping(test.get("options")), _mapping(shared.get("options"))]
         self.options = {**own[2], **own[1]}
         self.options.pop("provider", None)
         self.grader = next((each["provider"] for each in own if each.get("provider")), None)
@@ -115,6 +119,15 @@ class Assertion:
             if package.is_file():
                 return str(json.loads(package.read_text(encoding="utf-8"))["version"])
         return "?"
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """What a configuration should hold as a mapping; whatever else is there names no assertion."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _keys_in(body: Any) -> Iterator[str]:
@@ -159,6 +172,7 @@ class PromptfooJudge:
         self._redactor = Redactor([*known_keys(), *self._assertion.keys])
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = 0
+        self._worker: asyncio.subprocess.Process | None = None
 
     @property
     def destination(self) -> Destination:
@@ -168,7 +182,7 @@ class PromptfooJudge:
         node = shutil.which("node")
         if node is None:
             raise ConfigError(f"judge {self._judge.name}: node is not installed, which promptfoo needs.")
-        self._worker = await asyncio.create_subprocess_exec(
+        self._worker = worker = await asyncio.create_subprocess_exec(
             *(node, str(WORKER)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -179,13 +193,15 @@ class PromptfooJudge:
         )
         self._said = ""
         self._tasks = [asyncio.create_task(self._errors())]
-        assert self._worker.stdout is not None
-        if not await self._worker.stdout.readline():  # it says when it has loaded promptfoo
+        assert worker.stdout is not None
+        if not await worker.stdout.readline():  # it says when it has loaded promptfoo
             await self.close()
             raise self._ended()
         self._tasks.append(asyncio.create_task(self._listen()))
 
     async def close(self) -> None:
+        if self._worker is None:
+            return
         if self._worker.returncode is None:
             self._worker.kill()
         await self._worker.wait()
@@ -220,13 +236,21 @@ class PromptfooJudge:
                 raise TransientError("grader error", f"{where}: {failed[:500]}")
             raise error_for_response(int(status[1]), parse_error(failed), {}, where, time.time())
         if not calls or "raised" in result:
-            raise PermanentError("promptfoo failed", f"{where}: {reason}")
+            raise PermanentError(
+                "promptfoo failed",
+                f"{where}: promptfoo came to no grade ({reason}); check its provider {self._grader_name!r}.",
+            )
         raw = calls[-1]["output"]
         if calls[-1].get("finish") == "length":
             raise UnreadableError(f"the grader wrote: {str(raw)[:500]}", "length")
         if result.get("failed") or not _is_graded(self._assertion.body["type"], raw):
             raise UnreadableError(f"the grader wrote: {str(raw)[:500]}")
         return Grade(float(result["score"]), 0.0, 1.0, passed=bool(result["pass"]))
+
+    @property
+    def _grader_name(self) -> str:
+        grader = self._assertion.grader
+        return str(grader.get("id") if isinstance(grader, dict) else grader)
 
     async def _graded(self, slots: Slots) -> dict[str, Any]:
         where = f"judge {self._judge.name}: the assertion"
@@ -241,6 +265,7 @@ class PromptfooJudge:
         body |= {"vars": fields, "output": slots.texts[0], "grader": self._assertion.grader}
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting[number] = answer
+        assert self._worker is not None
         assert self._worker.stdin is not None
         try:
             self._worker.stdin.write(json.dumps(body).encode() + b"\n")
@@ -252,6 +277,7 @@ class PromptfooJudge:
             self._waiting.pop(number, None)
 
     async def _listen(self) -> None:
+        assert self._worker is not None
         assert self._worker.stdout is not None
         async for line in self._worker.stdout:
             body = self._redactor.redact_all(json.loads(line), is_error=True)
@@ -263,6 +289,7 @@ class PromptfooJudge:
                 waiting.set_exception(self._ended())
 
     async def _errors(self) -> None:
+        assert self._worker is not None
         assert self._worker.stderr is not None
         async for line in self._worker.stderr:
             self._said = (self._said + line.decode("utf-8", "replace"))[-100_000:]

@@ -73,6 +73,11 @@ def function_at(address: str) -> Function:
     function = _reached(_module(place, address), path)
     if function is None:
         raise ConfigError(f"judge python/{address}: no {path!r} in {place}; name a function that it defines.")
+    if isinstance(function, type):
+        raise ConfigError(
+            f"judge python/{address}: found the class {path}, expected a function or an object; name an "
+            f"object, such as judge = {path}(…)."
+        )
     if not callable(function) and adapter_for(function) is None:
         kind = type(function).__name__
         raise ConfigError(f"judge python/{address}: found {kind}, expected a function; name another.")
@@ -95,7 +100,7 @@ def _module(place: str, address: str) -> ModuleType:
         missing = error.name or place
         cure = "correct the name, or run in the folder that holds it" if missing == place else "install it"
         raise ConfigError(f"judge python/{address}: no module {missing!r}; {cure}.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         words = Redactor(known_keys()).redact(str(error), is_error=True)
         raise ConfigError(
             f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {words}); mend it."
