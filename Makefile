@@ -30,9 +30,11 @@ demo: $(READY)
 test: check
 	$(BIN)/python -m pytest
 
-# One environment for each framework: their pins exclude each other.
+# One environment for each framework: their pins exclude each other. An environment that is there is taken as
+# it is: make test-frameworks FRAMEWORK_ENVS=FOLDER, with FOLDER/deepeval/bin/python and so on, and
+# FOLDER/promptfoo/node_modules.
+FRAMEWORK_ENVS ?= .venv-frameworks
 FRAMEWORKS := autoevals deepeval inspect mlflow openevals phoenix promptfoo ragas
-FRAMEWORK_BIN = .venv-frameworks/$*/bin
 requirements-autoevals := autoevals openai
 requirements-deepeval := deepeval
 requirements-inspect := inspect-ai openai
@@ -40,20 +42,25 @@ requirements-mlflow := mlflow openai
 requirements-openevals := openevals langchain-openai
 requirements-phoenix := arize-phoenix-evals openai
 requirements-ragas := ragas 'langchain-community<0.4'
+RUN_FRAMEWORK = OMP_NUM_THREADS=1 PYTHONPATH=src:tests $< benchmarks/frameworks/run.py
 
-test-frameworks: $(FRAMEWORKS:%=.venv-frameworks/%.json)
-	PYTHONPATH=src:tests .venv-frameworks/autoevals/bin/python benchmarks/frameworks/run.py --table $^
+.PHONY: $(FRAMEWORKS:%=test-framework-%)
+test-frameworks: $(FRAMEWORK_ENVS)/autoevals/bin/python $(FRAMEWORKS:%=test-framework-%)
+	$(RUN_FRAMEWORK) --guide $(FRAMEWORKS:%=$(FRAMEWORK_ENVS)/%.json)
 
-.venv-frameworks/promptfoo.json: export PROMPTFOO_HOME = $(CURDIR)/.venv-frameworks/promptfoo-node
-.venv-frameworks/promptfoo.json: .venv-frameworks/promptfoo-node
+$(filter-out %-promptfoo,$(FRAMEWORKS:%=test-framework-%)): test-framework-%: $(FRAMEWORK_ENVS)/%/bin/python
+	$(RUN_FRAMEWORK) $* $(abspath $(FRAMEWORK_ENVS))/$*.json
 
-.venv-frameworks/promptfoo-node: benchmarks/frameworks/promptfooconfig.yaml
-	@mkdir -p $@ && npm install --silent --no-audit --no-fund --prefix $@ promptfoo && cp $< $@ && touch $@
+test-framework-promptfoo: $(FRAMEWORK_ENVS)/autoevals/bin/python $(FRAMEWORK_ENVS)/promptfoo/node_modules
+	cp benchmarks/frameworks/promptfooconfig.yaml $(FRAMEWORK_ENVS)/promptfoo
+	PROMPTFOO_HOME=$(abspath $(FRAMEWORK_ENVS))/promptfoo $(RUN_FRAMEWORK) promptfoo $(abspath $(FRAMEWORK_ENVS))/promptfoo.json
 
-.venv-frameworks/%.json: $(wildcard src/steelyard/providers/function/*.py src/steelyard/providers/function/*/*.py)
-	@test -d .venv-frameworks/$* || $(PYTHON) -m venv .venv-frameworks/$*
-	@$(FRAMEWORK_BIN)/python -m pip install --quiet --disable-pip-version-check . $(requirements-$*)
-	PYTHONPATH=src:tests $(FRAMEWORK_BIN)/python benchmarks/frameworks/run.py $* $@ --json
+$(FRAMEWORK_ENVS)/promptfoo/node_modules:
+	mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) promptfoo
+
+$(FRAMEWORK_ENVS)/%/bin/python:
+	$(PYTHON) -m venv $(FRAMEWORK_ENVS)/$*
+	$@ -m pip install --quiet --disable-pip-version-check . $(requirements-$*) || { rm -rf $(FRAMEWORK_ENVS)/$*; exit 1; }
 
 calibrate: $(READY_DEV)
 	$(BIN)/python -m pytest -m calibrate

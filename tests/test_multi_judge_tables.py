@@ -172,7 +172,13 @@ def test_the_front_of_the_cost_curve_by_hand() -> None:
     rows = [row for name, k in right.items() for probe in ("p", "q") for row in edits(name, probe, k)]
     figure = cost_curve(summarise(sheet_of(rows, ["p", "q"], prices)))
     assert figure is not None
-    assert {row[0]: row[3] for row in figure.rows} == {
+    probes = [row for row in figure.rows if row[3] == "a probe"]
+    # 100 tokens in and 10 out at four times the price of $.10 a million: $.000014 a call.
+    assert probes[0] == ("cheap, p", "0.50 [0.20,\xa00.80] 5/10", "$0.000014 (no\xa0interval)", "a probe")
+    assert [row[0] for row in probes[:3]] == ["cheap, p", "cheap, q", "fair, p"]
+    assert len(probes) == 8
+    assert figure.panels[0].svg.count("<circle") >= 8
+    assert {row[0]: row[3] for row in figure.rows if row not in probes} == {
         "cheap": "yes",
         "fair": "yes",
         "beaten": "no",
@@ -188,7 +194,7 @@ def test_a_free_judge_is_drawn_beside_priced_ones() -> None:
     assert figure is not None
     assert ">free<" in figure.panels[0].svg
     # Equal accuracy at a price is beaten.
-    assert [row[3] for row in figure.rows] == ["yes", "no"]
+    assert [row[3] for row in figure.rows] == ["yes", "no", *["a probe"] * 4]
 
 
 def noisy(judges: int, items: int, seed: int, *, per_task: int = 1) -> dict[str, list[Observation]]:

@@ -128,3 +128,27 @@ def test_a_missing_package_is_told(config: Path) -> None:
     shutil.rmtree(config.parent / "node_modules")
     with pytest.raises(ConfigError, match="npm install promptfoo"):
         asked(config, "good")
+
+
+@pytest.mark.parametrize("text", ["- a list", "defaultTest: [1]", "defaultTest: {assert: [llm-rubric]}", ""])
+def test_a_configuration_without_a_graded_assertion_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="holds no assertion that a model grades"):
+        Assertion(str(path))
+
+
+def test_a_missing_node_is_told(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(config.parent))
+    with pytest.raises(ConfigError, match="node is not installed"):
+        asked(config, "good")
+
+
+def test_a_grader_that_promptfoo_can_not_load_is_named(config: Path) -> None:
+    package = config.parent / "node_modules" / "promptfoo" / "index.js"
+    package.write_text(
+        PACKAGE.replace("loadApiProvider: async (id) => (", "loadApiProvider: async (id) => id.no.such && (")
+    )
+    [failed] = asked(config, "good")
+    assert isinstance(failed, PermanentError)
+    assert "check its provider 'openai:gpt-4o'" in str(failed)

@@ -49,6 +49,9 @@ MODULE = dedent(
         return len(response) > 200
 
     LIMIT = 3
+
+    class Kind:
+        pass
     """
 )
 
@@ -130,6 +133,8 @@ def test_a_report_needs_no_function(command: Command, tmp_path: Path) -> None:
         ("python/absent.py:f", "pairwise", "no file absent.py; correct the path"),
         ("python/own_judges.py:f", "pairwise", "no 'f' in own_judges.py; name a function"),
         ("python/own_judges.py:LIMIT", "pairwise", "found int, expected a function"),
+        ("python/own_judges.py:Kind", "pairwise", "found the class Kind, expected a function or an object"),
+        ("python/leaves.py:f", "pairwise", "leaves.py cannot be imported (SystemExit: 3); mend it"),
         (
             "python/own_judges.py:graded",
             "pairwise",
@@ -148,6 +153,7 @@ def test_what_is_no_judge_is_refused_before_anything_is_written(
 ) -> None:
     (tmp_path / "own_judges.py").write_text(MODULE)
     (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)\n")
     (tmp_path / "needy.py").write_text("import absent_dependency\n")
     done = command("measure", "-j", judge, "--scale", scale, "--out", "run")
     assert done.code == 2

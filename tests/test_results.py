@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -290,3 +291,50 @@ def test_columns_of_the_data_are_kept_beside_the_verdicts(
     (tmp_path / "items.csv").write_text("name,question,answer,ok,source,note\n" + rows)
     (tmp_path / "study.yaml").write_text(json.dumps(study))
     assert "no column 'sauce' for keep; did you mean 'source'?" in command("plan", "study.yaml").err
+
+
+def test_the_jury_is_compared_with_another_column_too(command: Command, tmp_path: Path) -> None:
+    """Every figure of the jury against `expert2` counted from the rows of results.csv."""
+    rows = "".join(
+        f"r{n},q {n},a {n},{n % 2},{'' if n == 7 else 'yes' if (n % 2) != (n % 5 == 0) else 'no'}\n"
+        for n in range(40)
+    )
+    (tmp_path / "items.csv").write_text("name,question,answer,ok,expert2\n" + rows)
+    columns = {"id": "name", "request": "question", "response": "answer", "label": "ok"}
+    study: dict[str, Any] = {
+        "judges": [
+            {"model": "planted/rater", "name": f"j{n}", "sensitivity": 0.7 + n / 20, "specificity": 0.8}
+            for n in range(3)
+        ],
+        "task": {"scale": "binary", "rubric": "What is asked for counts.\n"},
+        "data": {"path": "items.csv", "columns": columns, "jury_reference": "expert2"},
+        "probes": ["format_invariance_1"],
+    }
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    done = command("measure", "study.yaml", "--out", "run")
+    assert done.code == 0, done.err
+    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    votes = {
+        row["item"]: (row["jury"], row["data.expert2"])
+        for row in lines
+        if row["judge"] == "j0" and row["kind"] == "original" and row["data.expert2"] is not None
+    }
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    figures = {e["metric"]: e for e in sheet["panel"] if e["group"].get("reference") == "expert2"}
+    right = sum(vote == label for vote, label in votes.values())
+    assert len(votes) == 39
+    assert (figures["jury_accuracy"]["numerator"], figures["jury_accuracy"]["denominator"]) == (right, 39)
+    missed = [vote for vote, label in votes.values() if label == "1"]
+    assert figures["jury_false_negative_rate"]["numerator"] == missed.count("0")
+    assert figures["jury_false_negative_rate"]["denominator"] == len(missed)
+    own = next(e for e in sheet["panel"] if e["metric"] == "jury_accuracy" and e["probe"] == "original")
+    assert own["numerator"] != right
+    page = (tmp_path / "run" / "datasheet.html").read_text()
+    assert "majority of all 3, against expert2" in page
+    before = (tmp_path / "run" / "datasheet.json").read_text()
+    assert command("report", "run").code == 0
+    assert (
+        json.loads(before)["panel"] == json.loads((tmp_path / "run" / "datasheet.json").read_text())["panel"]
+    )
+    (tmp_path / "items.csv").write_text("name,question,answer,ok,expert2\nr1,q,a,1,perhaps\n")
+    assert "column 'expert2' holds 'perhaps', expected one of" in command("plan", "study.yaml").err

@@ -1,6 +1,6 @@
 """autoevals judges as people write them."""
 
-from autoevals import Factuality
+from autoevals import Battle, Factuality
 from autoevals.llm import LLMClassifier
 from openai import AsyncOpenAI
 
@@ -20,4 +20,13 @@ by_reference = LLMClassifier(
     model="gpt-4o",
     client=client,
 )
+POINTS = "1. It is right.\n2. It is short.\n3. It is polite."
+by_points = LLMClassifier(
+    name="by_points",
+    prompt_template=f"Question: {{{{input}}}} Answer: {{{{output}}}}\n{POINTS}\nDoes it hold?",
+    choice_scores={"yes": 1, "no": 0},
+    model="gpt-4o",
+    client=client,
+)
 factual = Factuality(model="gpt-4o", client=client)
+battle = Battle(model="gpt-4o", client=client)

@@ -7,3 +7,5 @@ grader = get_model("openai/gpt-4o", config=GenerateConfig(max_retries=0, timeout
 TEMPLATE = "Is the answer right? {question} {answer} {criterion} {instructions}"
 correct = model_graded_qa(template=TEMPLATE, model=grader)
 by_reference = model_graded_fact(model=grader)
+POINTS = "1. It is right.\n2. It is short.\n3. It is polite."
+by_points = model_graded_qa(template=f"{TEMPLATE}\n{POINTS}\nDoes it hold?", model=grader)

@@ -1,6 +1,7 @@
 """MLflow judges as people write them."""
 
 from mlflow.genai.judges import make_judge
+from mlflow.genai.scorers import Guidelines
 
 correct = make_judge(
     name="correct",
@@ -14,3 +15,4 @@ by_reference = make_judge(
     model="openai:/gpt-4o",
     feedback_value_type=bool,
 )
+guided = Guidelines(name="guided", guidelines="The answer is right.", model="openai:/gpt-4o")

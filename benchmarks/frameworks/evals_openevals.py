@@ -9,3 +9,5 @@ correct = create_async_llm_as_judge(prompt=PROMPT, judge=model)
 threaded = create_llm_as_judge(prompt=PROMPT, judge=model)
 continuous = create_async_llm_as_judge(prompt=PROMPT, judge=model, continuous=True)
 by_reference = create_async_llm_as_judge(prompt=PROMPT + " Expert: {reference_outputs}", judge=model)
+POINTS = "1. It is right.\n2. It is short.\n3. It is polite."
+by_points = create_async_llm_as_judge(prompt=f"{PROMPT}\n{POINTS}\nDoes it hold?", judge=model)

@@ -1,8 +1,10 @@
 """Ragas metrics as people write them."""
 
+from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
-from ragas.llms import llm_factory
-from ragas.metrics import DiscreteMetric, NumericMetric
+from ragas.llms import LangchainLLMWrapper, llm_factory
+from ragas.metrics import AspectCritic, DiscreteMetric, NumericMetric
+from ragas.metrics.collections import Faithfulness
 
 llm = llm_factory("gpt-4o", client=AsyncOpenAI(max_retries=0))
 correct = DiscreteMetric(
@@ -16,3 +18,6 @@ scored = NumericMetric(
 by_reference = DiscreteMetric(
     name="by_reference", prompt="{user_input} {response} Expert: {reference}", allowed_values=["pass", "fail"]
 )
+faithful = Faithfulness(llm=llm)
+chat = LangchainLLMWrapper(ChatOpenAI(model="gpt-4o", max_retries=0))
+aspect = AspectCritic(name="aspect", definition="Is the answer right?", llm=chat)

@@ -1,13 +1,14 @@
 """A scripted model for every framework: right on all rows, or wrong in one way that it is told.
 
 It finds the answer in the prompt (a zebra is right, a horse is wrong) and replies in the form that the
-request asks for: a JSON schema, a tool call, or text. `mode` is ok, garbage, empty, truncated, off_scale,
-http400, http429 or http500.
+request asks for: a JSON schema, a tool call, or text. `mode` is ok, inverted (wrong on all rows), garbage,
+empty, truncated, off_scale, http400, http429 or http500.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,7 +26,7 @@ class JudgeServer:
             return fails(int(self.mode[4:]), "scripted failure")
         body = request.body
         asked = json.dumps(body.get("messages") or body.get("input"))
-        right = "zebra" in asked
+        right = _is_right(asked) != (self.mode == "inverted")
         text = self._text(body, asked, right)
         finish = "stop"
         if self.mode == "garbage":
@@ -47,7 +48,7 @@ class JudgeServer:
     def _text(self, body: dict[str, Any], asked: str, right: bool) -> str:
         schema = _schema(body)
         if schema is not None:
-            return json.dumps({key: self._value(key, part, right) for key, part in schema.items()})
+            return json.dumps(self._object(schema, asked, right))
         if "GRADE:" in asked:
             return f"GRADE: {'X' if self.mode == 'off_scale' else 'C' if right else 'I'}"
         if '"steps"' in asked.replace("\\", "") and "score" not in asked:
@@ -64,6 +65,25 @@ class JudgeServer:
         score = OFF if self.mode == "off_scale" else 10 if right else 0
         return json.dumps({"score": score, "reason": "scripted", "verdict": right})
 
+    def _object(self, schema: dict[str, Any], asked: str, right: bool) -> dict[str, Any]:
+        """One value for each property, those of the objects in a list too."""
+        defs, made = schema.get("$defs", {}), {}
+        for key, part in schema.get("properties", {}).items():
+            whole = _resolved(part, defs)
+            inner = _resolved(whole.get("items", {}), defs)
+            if key == "winner":  # the name before the right text
+                plain = re.sub(r"\\+n", " ", asked).replace("\\", "")
+                names = re.findall(r'"(\w+)": "{\s*"actual_output": "(zebra|horse)', plain)
+                found = [name for name, text in names if (text == "zebra") == (self.mode != "inverted")]
+                made[key] = "Nobody" if self.mode == "off_scale" else found[0]
+            elif "properties" in inner:
+                made[key] = [self._object({**inner, "$defs": defs}, asked, right)]
+            elif whole.get("type") == "array":
+                made[key] = ["zebra" if right != (self.mode == "inverted") else "horse"]
+            else:
+                made[key] = self._value(key, whole, right)
+        return made
+
     def _value(self, key: str, part: dict[str, Any], right: bool) -> Any:
         options = part.get("enum") or ([part["const"]] if "const" in part else None)
         if options:
@@ -78,27 +98,30 @@ class JudgeServer:
             return OFF if self.mode == "off_scale" else top if right else 0
         if kind == "boolean":
             return "maybe" if self.mode == "off_scale" else right
-        if kind == "array":
-            return ["scripted"]
         if key in ("choice", "label", "result", "value", "score", "verdict") and self.mode == "off_scale":
             return "maybe"
         return ("yes" if right else "no") if key in ("result", "value") else "scripted"
 
 
-GOOD = ("yes", "pass", "correct", "good", "right", "a", "c", "true")
-BAD = ("no", "fail", "incorrect", "bad", "wrong", "b", "d", "i", "false")
+GOOD = ("yes", "pass", "correct", "good", "right", "c", "true")
+BAD = ("no", "fail", "incorrect", "bad", "wrong", "d", "i", "false")
+
+
+def _is_right(asked: str) -> bool:
+    """Of one text whether it is the right one, of two whether the first is."""
+    first = re.search(r"\[Response 1\](.*?)\[Instruction 2\]", asked)
+    return "zebra" in (first[1] if first else asked)
 
 
 def _schema(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The properties of the answer that the request asks for."""
+    """The schema of the answer that the request asks for."""
     found = body.get("response_format") or {}
     schema = (found.get("json_schema") or {}).get("schema")
     if schema is None and body.get("tools"):
         schema = body["tools"][0].get("function", body["tools"][0]).get("parameters")
     if schema is None and "text" in body:
         schema = (body["text"].get("format") or {}).get("schema")
-    schema = schema or next(_in_words(body), None)
-    return None if schema is None else _resolved(schema).get("properties")
+    return schema or next(_in_words(body), None)
 
 
 def _in_words(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -114,13 +137,9 @@ def _in_words(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield found
 
 
-def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    defs = schema.get("$defs", {})
-    parts = {
-        key: defs.get(part["$ref"].rpartition("/")[2], part) if "$ref" in part else part
-        for key, part in schema.get("properties", {}).items()
-    }
-    return {**schema, "properties": parts}
+def _resolved(part: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = defs[part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+    return found
 
 
 def responses_api(text: str, mode: str) -> Answer:

@@ -1,11 +1,12 @@
 """Measure a framework's judge against a scripted model, as it is and in each way a reply can go wrong.
 
-    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py deepeval [FILE --json]
-    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py --table FILE…
+    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py deepeval [FILE]
+    PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py --guide FILE…
 
 Exit code 1 where a judge that is right by construction is not 20 of 20 with a request for each call, where a
-failure became a grade, or where a changed prompt made no new call. Each framework has an environment of its
-own: `make test-frameworks` makes them.
+failure became a grade, or where a changed prompt made no new calls. Each framework has an environment of its
+own: `make test-frameworks` makes them, or takes those of FRAMEWORK_ENVS. `--guide` renews the table of
+`docs/guides/frameworks.md`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from judge_server import JudgeServer
 import steelyard
 from servers import ScriptedServer
 from steelyard.core.threads import run_in_lasting_loop
-from steelyard.errors import CallError, SteelyardError
+from steelyard.errors import CallError, ConfigError, SteelyardError
 from steelyard.providers.function.promptfoo import PromptfooJudge
 from steelyard.providers.provider import connect
 from steelyard.study.judge_config import parse_judge
@@ -47,56 +48,92 @@ HERE = Path(__file__).parent
 QUERY = {"ragas": "?llm=llm"}
 DISTRIBUTION = {"inspect": "inspect_ai", "phoenix": "arize-phoenix-evals"}
 JUDGES = {
-    "autoevals": ("correct", "by_reference"),
-    "deepeval": ("correct", "by_criteria", "graph", "by_reference"),
+    "autoevals": ("correct", "by_reference", "factual"),
+    "deepeval": ("correct", "by_criteria", "graph", "by_reference", "faithful"),
     "inspect": ("correct", "by_reference"),
-    "mlflow": ("correct", "by_reference"),
+    "mlflow": ("correct", "by_reference", "guided"),
     "openevals": ("correct", "threaded", "continuous", "by_reference"),
     "phoenix": ("correct", "by_reference"),
     "promptfoo": ("correct", "by_reference"),
-    "ragas": ("correct", "scored", "by_reference"),
+    "ragas": ("correct", "scored", "by_reference", "aspect", "faithful"),
 }
-NUMBERS = {"openevals": ("continuous",), "ragas": ("scored",), "deepeval": ("graph",)}
-"""Further judges whose number off the scale may be no grade."""
+"""Judges of one text; the first is tried with everything that can go wrong."""
+PAIRWISE = {"autoevals": ("battle",), "deepeval": ("arena",)}
+REQUESTS = {"deepeval faithful": 4, "deepeval arena": 2, "ragas faithful": 2}
+"""Requests of one call, where there is more than one; of claims, of verdicts on them, of a reason."""
+ALSO = {
+    "autoevals": ("factual", "battle"),
+    "deepeval": ("graph", "arena", "faithful"),
+    "mlflow": ("guided",),
+    "openevals": ("continuous",),
+    "ragas": ("scored", "aspect", "faithful"),
+}
+"""Further judges that are tried with an unreadable reply and a number off the scale."""
+TAKEN = ("ragas", "faithful", "off_scale")
+"""Ragas takes every verdict on a claim but 0 for a yes, and hands on the share: nobody sees the number."""
 MODES = ("garbage", "empty", "truncated", "off_scale", "http400", "http429", "http500")
 ALLOWED = {
     "http400": ("failed",),
     "http429": ("failed", "tried again"),
     "http500": ("failed", "tried again"),
 }
+ASKED, CHANGED = "Is the answer right", "Is it true"
+"""Words of each prompt, and those that make another judge of it."""
 PATIENCE = 15.0
 """Seconds for one call; a framework that is still trying then is cut off, as `--timeout` does."""
 
 
-def write_rows(folder: Path) -> Path:
-    rows = ["q,a,ref,ok"]
-    rows += [f"question {n},{'zebra' if n % 2 else 'horse'} {n},fact {n},{n % 2}" for n in range(20)]
+def write_rows(folder: Path) -> None:
+    rows, pairs = ["q,a,ref,ctx,ok"], ["q,x,y,ok"]
+    for n in range(20):
+        text, other = ("zebra", "horse") if n % 2 else ("horse", "zebra")
+        rows.append(f"question {n},{text} {n},fact {n},passage {n},{n % 2}")
+        pairs.append(f"question {n},{text} {n},{other} {n},{1 if n % 2 else 2}")
     (folder / "rows.csv").write_text("\n".join(rows))
+    (folder / "pairs.csv").write_text("\n".join(pairs))
     (folder / "rubric.md").write_text("Is the answer right?")
-    return folder / "rows.csv"
 
 
-def address_of(framework: str, judge: str) -> str:
+def address_of(framework: str, judge: str, place: Path | None = None) -> str:
     if framework == "promptfoo":
-        return f"promptfoo/{os.environ['PROMPTFOO_HOME']}/promptfooconfig.yaml:{judge}"
-    return f"python/evals_{framework}.py:{judge}{QUERY.get(framework, '')}"
+        return f"promptfoo/{place or home() / 'promptfooconfig.yaml'}:{judge}"
+    query = "?threshold=0.5" if judge == "factual" else QUERY.get(framework, "")
+    return f"python/{place or f'evals_{framework}.py'}:{judge}{query}"
 
 
-def measured(framework: str, judge: str, server: ScriptedServer, folder: Path) -> dict[str, Any]:
-    """The judge on 20 rows, each as it is and with one edit that keeps its meaning: 40 calls."""
+def home() -> Path:
+    """Folder with promptfoo in its node_modules."""
+    return Path(os.environ["PROMPTFOO_HOME"])
+
+
+def measured(
+    judge: str,
+    address: str,
+    server: ScriptedServer,
+    folder: Path,
+    paired: bool,
+    out: str,
+    probe: str = "format_invariance_1",
+) -> dict[str, Any]:
+    """The judge on 20 rows, each as it is and with one edit that keeps its meaning, or 20 pairs, each in
+    both orders: 40 calls, 16 of them at a time."""
     before = len(server.requests)
-    address = address_of(framework, judge)
+    single = {"request": "q", "response": "a", "label": "ok", "reference": "ref", "context": "ctx"}
+    pair = {"request": "q", "response_1": "x", "response_2": "y", "label": "ok"}
     sheet = steelyard.measure(
         {"model": address, "name": judge, "concurrency": 16},
-        probes=["format_invariance_1"],
+        probes=["position" if paired else probe],
         data={
-            "path": str(folder / "rows.csv"),
-            "columns": {"request": "q", "response": "a", "label": "ok", "reference": "ref"},
+            "path": str(folder / ("pairs.csv" if paired else "rows.csv")),
+            "columns": pair if paired else single,
         },
-        task={"scale": "binary", "rubric": str(folder / "rubric.md")},
-        out=folder / judge,
+        task={
+            "scale": "pairwise" if paired else "binary",
+            "rubric": str(folder / ("points.md" if probe == "rubric_order" else "rubric.md")),
+        },
+        out=folder / out,
     )
-    right = sheet.of(judge, "accuracy")[0]
+    right = sheet.of(judge, "accuracy_both" if paired else "accuracy")[0]
     return {
         "judge": judge,
         "right": f"{right.numerator}/{right.denominator}",
@@ -109,10 +146,11 @@ def measured(framework: str, judge: str, server: ScriptedServer, folder: Path) -
 
 async def answered(framework: str, judge: str) -> str:
     """What becomes of one call: a grade, unreadable (why), failed or tried again."""
-    address = address_of(framework, judge)
-    scale = parse_scale("binary")
+    address, paired = address_of(framework, judge), judge in PAIRWISE.get(framework, ())
+    scale = parse_scale("pairwise" if paired else "binary")
     made = parse_judge(address, Path(), scale)
-    slots = Slots("question 1", ("zebra 1",), reference="fact 1")
+    texts = ("zebra 1", "horse 1") if paired else ("zebra 1",)
+    slots = Slots("question 1", texts, reference="fact 1", context="passage 1")
     shown = Presentation((), slots, scale.answers, Decoding())
     provider = connect(made)
     await provider.open()
@@ -140,8 +178,13 @@ async def alone(framework: str, judge: str) -> str:
     slots = Slots("question 1", ("zebra 1",), reference="fact 1")
     if isinstance(provider, PromptfooJudge):
         await provider.open()
-        found = await provider._graded(slots)
-        await provider.close()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                found = await provider._graded(slots)
+        except TimeoutError:
+            return f"still trying after {PATIENCE:g} s"
+        finally:
+            await provider.close()
         return f"**pass {str(found['pass']).lower()}, score {found['score']}**"
     try:
         async with asyncio.timeout(PATIENCE):
@@ -162,99 +205,136 @@ NAMES = {"garbage": "no answer", "off_scale": "off the scale", "http500": "HTTP 
 
 def installed(framework: str) -> str:
     if framework == "promptfoo":
-        package = Path(os.environ["PROMPTFOO_HOME"]) / "node_modules/promptfoo/package.json"
+        package = home() / "node_modules/promptfoo/package.json"
         return str(json.loads(package.read_text())["version"])
     return version(DISTRIBUTION.get(framework, framework))
 
 
-def table(paths: list[str]) -> str:
-    """The behaviour of each framework as the guide shows it."""
-    lines = ["| framework | " + " | ".join(NAMES.values()) + " |", "|---|" + "---|" * len(NAMES)]
+GUIDE = HERE.parent.parent / "docs" / "guides" / "frameworks.md"
+HEAD = "| framework | " + " | ".join(NAMES.values()) + " |"
+
+
+def renew_guide(paths: list[str]) -> None:
+    """Write the behaviour of each framework into the guide, in place of the table that is there."""
+    lines = [HEAD, "|---|" + "---|" * len(NAMES)]
     for path in sorted(paths):
         body = json.loads(Path(path).read_text())
         rows = [body["behaviour"][mode] for mode in NAMES]
         cells = [f"{row['alone']} ({row['requests']})" for row in rows]
         lines.append(f"| {body['framework']} {body['version']} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        for row in body["judges"]:
+            print(
+                f"{body['framework']} {row['judge']}: {row['right']} right, "
+                f"{row['requests']} requests for {row['calls']} calls"
+            )
+    before, found, _ = GUIDE.read_text().partition(HEAD)
+    assert found, f"no table in {GUIDE}"
+    GUIDE.write_text(before + "\n".join(lines) + "\n")
 
 
 def main(framework: str, target: str | None) -> int:
     os.chdir(HERE)
-    behaviour, faults = {}, []
     script = JudgeServer()
     with ScriptedServer(lambda request: script(request)) as server, tempfile.TemporaryDirectory() as made:
         os.environ["OPENAI_BASE_URL"] = os.environ["OPENAI_API_BASE"] = server.url
-        write_rows(Path(made))
-        rows = []
-        for judge in JUDGES[framework]:
-            row = measured(framework, judge, server, Path(made))
-            rows.append(row)
-            extra = 1 if judge == "by_criteria" else 0
-            if (
-                row["right"] != "20/20"
-                or row["requests"] != row["calls"] + extra
-                or row["metered"] != row["requests"]
-            ):
-                faults.append(f"{judge}: {row}")
-            print(row, flush=True)
-        judge = JUDGES[framework][0]
-        for mode in MODES:
-            script.mode, before = mode, len(server.requests)
-            said = asyncio.run(answered(framework, judge))
-            behaviour[mode] = {"outcome": said, "requests": len(server.requests) - before}
-            behaviour[mode]["alone"] = asyncio.run(alone(framework, judge))
-            print(mode, behaviour[mode], flush=True)
-            if not said.startswith(ALLOWED.get(mode, ("unreadable",))):
-                faults.append(f"{mode}: {said}")
-        for judge in NUMBERS.get(framework, ()):
-            script.mode = "off_scale"
-            said = asyncio.run(answered(framework, judge))
-            print("off_scale", judge, said, flush=True)
-            if not said.startswith("unreadable"):
-                faults.append(f"off_scale, {judge}: {said}")
-        script.mode = "ok"
-        faults += changed_prompt(framework, Path(made))
+        folder, faults = Path(made), list[str]()
+        write_rows(folder)
+        rows = list(every_judge(framework, server, folder, faults))
+        faults += moved_points(framework, server, folder)
+        faults += changed_prompt(framework, script, server, folder)
+        behaviour = dict(every_failure(framework, script, server, faults))  # last: some go on in threads
     for fault in faults:
         print("FAULT", fault)
     if target:
-        Path(target).write_text(
-            json.dumps(
-                {
-                    "framework": framework,
-                    "version": installed(framework),
-                    "judges": rows,
-                }
-                | {"behaviour": behaviour},
-                indent=1,
-            )
-        )
+        body = {"framework": framework, "version": installed(framework), "judges": rows}
+        Path(target).write_text(json.dumps(body | {"behaviour": behaviour}, indent=1))
     return 1 if faults else 0
 
 
-def changed_prompt(framework: str, folder: Path) -> list[str]:
-    """Another prompt in the user's file is another judge; the same is the same one, read anew or not."""
-    home = Path(os.environ.get("PROMPTFOO_HOME", HERE))
-    text = (
-        home / "promptfooconfig.yaml" if framework == "promptfoo" else HERE / f"evals_{framework}.py"
-    ).read_text()
-    prints = []
-    for name, content in (("a", text), ("b", text), ("c", re.sub("Is the answer right", "Is it true", text))):
-        place = home / f"{name}.yaml" if framework == "promptfoo" else folder / f"{name}.py"
-        place.write_text(content)
-        kind = "promptfoo" if framework == "promptfoo" else "python"
-        address = f"{kind}/{place}:{JUDGES[framework][0]}{QUERY.get(framework, '')}"
-        made = parse_judge(address, Path(), parse_scale("binary"))
-        prints.append(made.options["source"])
-    told = {
-        "same file, same judge": prints[0] == prints[1],
-        "changed prompt, new judge": prints[0] != prints[2],
-    }
-    return [name for name, kept in told.items() if not kept]
+def every_judge(
+    framework: str, server: ScriptedServer, folder: Path, faults: list[str]
+) -> Iterator[dict[str, Any]]:
+    paired = PAIRWISE.get(framework, ())
+    for judge in (*JUDGES[framework], *paired):
+        row = measured(judge, address_of(framework, judge), server, folder, judge in paired, judge)
+        expected = row["calls"] * REQUESTS.get(f"{framework} {judge}", 1) + (judge == "by_criteria")
+        if row["right"] != "20/20" or not row["requests"] == row["metered"] == expected:
+            faults.append(f"{judge}: {row}")
+        print(row, flush=True)
+        yield row
+
+
+def every_failure(
+    framework: str, script: JudgeServer, server: ScriptedServer, faults: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    judge = JUDGES[framework][0]
+    for mode in MODES:
+        script.mode, before = mode, len(server.requests)
+        said = asyncio.run(answered(framework, judge))
+        found = {"outcome": said, "requests": len(server.requests) - before}
+        found["alone"] = asyncio.run(alone(framework, judge))
+        print(mode, found, flush=True)
+        if not said.startswith(ALLOWED.get(mode, ("unreadable",))):
+            faults.append(f"{mode}: {said}")
+        yield mode, found
+    for judge in ALSO.get(framework, ()):
+        for mode in ("garbage", "truncated", "off_scale"):
+            script.mode = mode
+            said = asyncio.run(answered(framework, judge))
+            print(mode, judge, said, flush=True)
+            if not said.startswith("unreadable") and (framework, judge, mode) != TAKEN:
+                faults.append(f"{mode}, {judge}: {said}")
+
+
+POINTS = "1. It is right.\n2. It is short.\n3. It is polite."
+VISIBLE = ("autoevals", "inspect", "openevals", "promptfoo")
+"""Frameworks whose prompt can be seen and changed."""
+
+
+def moved_points(framework: str, server: ScriptedServer, folder: Path) -> list[str]:
+    """The points of the rubric in another order really stand in the prompt, for half of the calls."""
+    if framework not in VISIBLE:
+        return []
+    before = len(server.requests)
+    (folder / "points.md").write_text(POINTS)
+    measured("by_points", address_of(framework, "by_points"), server, folder, False, "points", "rubric_order")
+    asked = [json.dumps(request.body) for request in server.requests[before:]]
+    plain = [text.replace("\\\\", "\\").replace("\\n", "\n") for text in asked]
+    as_written = sum(POINTS in text for text in plain)
+    whole = sum(all(word in text for word in ("right.", "short.", "polite.")) for text in plain)
+    print("points", {"as written": as_written, "moved": whole - as_written}, flush=True)
+    return [] if (as_written, whole) == (20, 40) else [f"points: {as_written} as written, {whole} whole"]
+
+
+def changed_prompt(framework: str, script: JudgeServer, server: ScriptedServer, folder: Path) -> list[str]:
+    """Measure, measure again, change the prompt in the file, and measure again: only then new calls.
+
+    The folder of the first judge is refused for the second. The scripted model is wrong on all rows after the
+    change, so that no old reply can be taken for a new one.
+    """
+    judge = JUDGES[framework][0]
+    source = home() / "promptfooconfig.yaml" if framework == "promptfoo" else HERE / f"evals_{framework}.py"
+    place = source.with_name(f"changed_{framework}{source.suffix}")
+    steps = (("ok", ASKED, "a"), ("ok", ASKED, "a"), ("inverted", CHANGED, "a"), ("inverted", CHANGED, "b"))
+    found: list[Any] = []
+    try:
+        for mode, words, out in steps:
+            script.mode = mode
+            place.write_text(source.read_text().replace(ASKED, words))
+            try:
+                row = measured(judge, address_of(framework, judge, place), server, folder, False, out)
+                found.append((row["right"], row["requests"]))
+            except ConfigError as error:
+                found.append("refused" if "judges differ" in str(error) else str(error))
+    finally:
+        place.unlink(missing_ok=True)
+    print("changed prompt", found, flush=True)
+    expected = [("20/20", 40), ("20/20", 0), "refused", ("0/20", 40)]
+    return [] if found == expected else [f"changed prompt: {found}"]
 
 
 if __name__ == "__main__":
-    if "--table" in sys.argv:
-        print(table(sys.argv[2:]))
+    if "--guide" in sys.argv:
+        renew_guide(sys.argv[2:])
         sys.exit()
-    names = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    sys.exit(main(names[0], names[1] if "--json" in sys.argv else None))
+    sys.exit(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))

@@ -24,7 +24,7 @@ from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RA
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.panel.juries import panel_estimates
+from steelyard.metrics.panel.juries import JuryReference, panel_estimates
 from steelyard.metrics.panel.panel_metrics import PANEL
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run.agent_runs import METRICS as AGENTS
@@ -66,6 +66,7 @@ def assemble(
     run: Mapping[str, Any],
     prices: Mapping[str, Dollars | None] | None = None,
     own_data: bool = False,
+    jury_reference: JuryReference | None = None,
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     seen = Observations.of(observations)
@@ -122,7 +123,7 @@ def assemble(
     panel: list[Estimate] = []
     if form == POINTWISE:
         context = EstimateContext.for_protocol(PANEL, PANEL, "base", seed)
-        together = partial(panel_estimates, seen, asked, estimates, seed)
+        together = partial(panel_estimates, seen, asked, estimates, seed, jury_reference)
         panel = faults.estimates(context, "judges together", [undeclared(PANEL)], together)
     # Figures of unchanged items belong to no probe: volatility, costs and juries count those of probes.
     addresses = {_address(e) for e in whole}

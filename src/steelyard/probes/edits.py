@@ -131,6 +131,7 @@ class RubricOrder(EditProbe):
     question = "Does the judge keep its verdict when the points of the rubric stand in another order?"
     edit = "points of the rubric in another order"
     needs = "a rubric with a list of points"
+    task_edit = "rubric"
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         rubric = item.rubric or design.task.rubric
@@ -146,6 +147,7 @@ class ScoreRange(EditProbe):
     title = "Other score range"
     question = "Does the judge give the same level when the scale has other numbers?"
     needs = "items on an ordinal scale that has no more levels than the other range"
+    task_edit = "scale"
 
     def __init__(self, to: str = "0-10", sample: GivenSample = None) -> None:
         super().__init__(sample)

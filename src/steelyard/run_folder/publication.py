@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.json_dataclasses import to_body
@@ -20,7 +21,11 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
+from steelyard.study.study import Study
 from steelyard.verdicts.observations import Observations
+
+if TYPE_CHECKING:
+    from steelyard.metrics.panel.juries import JuryReference
 
 
 def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | None:
@@ -65,6 +70,16 @@ def kept_columns(folder: RunFolder) -> dict[str, dict[str, str]]:
         ) from error
 
 
+def _jury_reference(study: Study, folder: RunFolder) -> JuryReference | None:
+    from steelyard.metrics.panel.juries import JuryReference
+
+    column = None if study.source is None else study.source.settings.get("jury_reference")
+    if column is None:
+        return None
+    values = {item: row[column] for item, row in kept_columns(folder).items() if column in row}
+    return JuryReference(column, {item: float(value) for item, value in values.items()})
+
+
 def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     # Imported here: only a run that is published needs the metrics, and `plan` and `--dry-run` start sooner.
     from steelyard.datasheet.assemble import assemble
@@ -85,6 +100,7 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
         run=run_facts(plan, record),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
         own_data=study.source is not None,
+        jury_reference=_jury_reference(study, RunFolder(record.store.path.parent)),
     )
     if study.looks is not None:
         sheet = _with_looks(sheet, study.looks, observations)

@@ -266,7 +266,7 @@ def _settings(judge: Judge) -> Iterator[tuple[str, str]]:
     """Further fields of the request, then options of the provider that decide a verdict."""
     options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
     for name, value in {**judge.decoding.extra, **options}.items():
-        if value is not None:
+        if value not in (None, ""):
             yield name, HIDDEN if _SECRET.search(name) else truncate_text(_setting_text(value), SETTING)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
@@ -19,6 +19,7 @@ from steelyard.runner.prices import price_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.study.study import Study
+from steelyard.study.study_probes import reaches
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.calls import CallCount, Calls
 from steelyard.trials.judge import Judge
@@ -116,7 +117,7 @@ class _ShowingColumns:
 class _ShowingBuilder:
     def __init__(self, study: Study) -> None:
         self._study, self._probes = study, study.build_probes()
-        self._built: dict[frozenset[str], _ShowingColumns] = {}
+        self._built: dict[tuple[frozenset[str], frozenset[str]], _ShowingColumns] = {}
         self._stimuli: dict[str, Stimulus] = {}
 
     @property
@@ -124,18 +125,20 @@ class _ShowingBuilder:
         return [probe.name for probe in self._probes]
 
     def of(self, judge: Judge) -> _ShowingColumns:
-        protocols = frozenset(judge.protocols)
-        if protocols not in self._built:
-            self._built[protocols] = self._columns(judge)
-        return self._built[protocols]
+        unread = frozenset(each.name for each in self._probes if not reaches(each, judge, self._study))
+        built = (frozenset(judge.protocols), unread)
+        if built not in self._built:
+            self._built[built] = self._columns(judge, unread)
+        return self._built[built]
 
-    def _columns(self, judge: Judge) -> _ShowingColumns:
+    def _columns(self, judge: Judge, unread: Collection[str]) -> _ShowingColumns:
         known: dict[tuple[int, str, str], int] = {}
         firsts, number, replicate, places = list[Showing](), array("q"), array("q"), array("q")
         for place, probe in enumerate(self._probes):
             shown: Stimulus | None = None
             protocol = ""
-            for each in probe.showings(self._study.design, judge.protocols):
+            showings = probe.showings(self._study.design, judge.protocols)
+            for each in () if probe.name in unread else showings:
                 # Repeats of a stimulus come one after another, and there are many of them.
                 if shown is not each.stimulus or protocol != each.protocol:
                     shown, protocol = each.stimulus, each.protocol

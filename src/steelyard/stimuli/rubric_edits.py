@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -43,6 +44,25 @@ def rubric_order(rubric: str, rng: random.Random, scale: Scale | None = None) ->
         for block in blocks
     )
     return None if edited == rubric else edited
+
+
+_LIST_MARK = re.compile(r"^\s*(?:\d+[.):]|[-*•])?\s*")
+
+
+def with_rubric(prompt: str, rubric: str) -> str | None:
+    """A prompt that holds the lines of a rubric in any order, with the rubric in its place; else None."""
+    if rubric.strip() and rubric.strip() in prompt:
+        return prompt
+    lines, wanted = prompt.splitlines(), rubric.strip().splitlines()
+    points = _points_of(wanted)
+    for start in range(len(lines) - len(wanted) + 1 if wanted else 0):
+        if _points_of(lines[start : start + len(wanted)]) == points:
+            return "\n".join([*lines[:start], *wanted, *lines[start + len(wanted) :]])
+    return None
+
+
+def _points_of(lines: Sequence[str]) -> list[str]:
+    return sorted(_LIST_MARK.sub("", line).strip() for line in lines)
 
 
 def _blocks(rubric: str) -> list[str | list[_Point]]:

@@ -46,7 +46,7 @@ NOTES = {
     "bootstrap_size": "intervals are over whole clusters",
     "bootstrap_repetitions": "intervals are over whole clusters",
     "aggregation_method": "the majority of three judges or more is always reported",
-    "aggregation_reference_column": "the majority is compared with the label of the data",
+    "aggregation_reference_column": "add jury_reference: COLUMN under data",
     "output_file_format": "results.csv is always written; steelyard export DIR --xlsx writes a workbook",
     "rescore_sample_size": "the harness does not use it either",
     "trace_messages": "every prompt and reply is kept in run.db",

@@ -13,8 +13,10 @@ from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import POINTWISE, AuthoredProbe, Probe, form_of, needs_of
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.pack_stimuli import is_in_pack
+from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.study.study import ProbeCache, Study
 from steelyard.tasks.task import Task
+from steelyard.trials.judge import Judge
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
 RUN_PROBES = ("agentic",)
@@ -70,6 +72,7 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     if form_of(study.task) != POINTWISE:
         return study
     protocols = {name for judge in study.judges for name in judge.protocols}
+    study = _without_unread(study, named)
     idle = [
         probe
         for probe in study.build_probes()
@@ -83,6 +86,39 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     kept = tuple(spec for spec in study.probes if spec.name not in names)
     notes = [f"{probe.name} was left out: it {_unmet_needs(probe, study)}." for probe in idle]
     return replace(study, probes=kept, notes=(*study.notes, *notes)) if idle else study
+
+
+def _without_unread(study: Study, named: Collection[str]) -> Study:
+    """The study without probes that edit what no judge is shown; a named one is refused."""
+    judges = [judge for judge in study.judges if not judge.baseline]
+    unread = [
+        probe
+        for probe in study.build_probes()
+        if judges and not any(reaches(probe, judge, study) for judge in judges)
+    ]
+    for probe in unread:
+        if probe.name in named:
+            raise ConfigError(f"probe {probe.name!r}: {_unread(probe)}; leave the probe out.")
+    names = {probe.name for probe in unread}
+    kept = tuple(spec for spec in study.probes if spec.name not in names)
+    notes = [f"{probe.name} was left out: {_unread(probe)}." for probe in unread]
+    return replace(study, probes=kept, notes=(*study.notes, *notes)) if unread else study
+
+
+def _unread(probe: Probe) -> str:
+    part = getattr(probe, "task_edit", "")
+    return f"it changes the {part} of the study, and each judge has a prompt of its own that does not hold it"
+
+
+def reaches(probe: Probe, judge: Judge, study: Study) -> bool:
+    """Whether the judge is shown what a probe edits: one that is code has a prompt of its own."""
+    part = getattr(probe, "task_edit", None)
+    templates = [str(one.options["template"]) for one in judge.leaf_judges if "template" in one.options]
+    if part is None or not templates:
+        return True
+    rubrics = {study.task.rubric, *(item.rubric for item in study.items if item.rubric)}
+    held = (with_rubric(template, rubric) for template in templates for rubric in rubrics)
+    return part == "rubric" and None not in held
 
 
 def _unmet_needs(probe: Probe, study: Study) -> str:

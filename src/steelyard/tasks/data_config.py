@@ -15,8 +15,8 @@ from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry, crossed
-from steelyard.tasks.scale import Scale
-from steelyard.tasks.sources.cells import is_missing, plain_text
+from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.sources.cells import LabelMap, is_missing, plain_text
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
@@ -59,6 +59,8 @@ class DataConfig(BaseModel):
     format: Format | None = None
     keep: list[str] | None = Field(default=None, min_length=1)
     """Columns that the results repeat; no judge sees them."""
+    jury_reference: str | None = Field(default=None, min_length=1)
+    """Column of answers that the judges' common verdict is compared with beside the label; kept too."""
     preprocess: list[str | dict[str, dict[str, Any]]] | None = None
 
     @model_validator(mode="after")
@@ -119,24 +121,33 @@ class DataConfig(BaseModel):
 
     def kept_columns_by_item(self, folder: Path, scale: Scale) -> dict[str, dict[str, str]]:
         """What the columns to keep hold, by the item of their row; empty cells are left out."""
-        if not self.keep:
+        names = dict.fromkeys([*(self.keep or ()), *([self.jury_reference] if self.jury_reference else ())])
+        if not names:
             return {}
         opener = read_table if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).opener
         table, items = self._table(folder, opener), self.read(folder, scale)
-        for column in self.keep:
-            table.require(column, "keep")
+        for column in names:
+            table.require(column, "jury_reference" if column == self.jury_reference else "keep")
         if len(items) != len(table.records):
             raise DataError(
                 f"{table.name}: keep: an item of this adapter is no row of the file; leave it out."
             )
         return {
             item.id: {
-                column: plain_text(record.values[column])
-                for column in self.keep
+                column: self._kept_text(column, record.values[column], f"{table.name}, {item.id}", scale)
+                for column in names
                 if not is_missing(record.values.get(column))
             }
             for item, record in zip(items, table.records, strict=True)
         }
+
+    def _kept_text(self, column: str, value: Value, where: str, scale: Scale) -> str:
+        """What a cell holds; an answer of the scale in the column of the jury's reference."""
+        if column != self.jury_reference:
+            return plain_text(value)
+        if isinstance(scale, Pairwise):
+            raise DataError(f"{where}: jury_reference: judges of pairs have no jury figures; leave it out.")
+        return str(LabelMap(scale, self.labels).read(value, where, column))
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
         table = self._table(folder, adapter.opener)

@@ -148,5 +148,7 @@ PRICE_OPTIONS = ("input_price", "output_price")
 
 PACE_OPTIONS = ("requests_per_minute", "tokens_per_minute")
 
-PASSING_OPTIONS = frozenset({"api_key_env", "timeout", "path", *PRICE_OPTIONS, *PACE_OPTIONS})
+PASSING_OPTIONS = frozenset(
+    {"api_key_env", "timeout", "path", "caveat", "template", *PRICE_OPTIONS, *PACE_OPTIONS}
+)
 """Options that decide nothing; `base_url` is none of them, since a model's name may mean another there."""

@@ -31,6 +31,8 @@ class Slots:
     context: str | None = None
     metadata: str | None = None
     """JSON as the data has it."""
+    rubric: str | None = None
+    """The rubric as it is to be shown, where it is not the study's."""
 
 
 @dataclass(frozen=True)

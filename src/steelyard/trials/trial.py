@@ -240,7 +240,14 @@ def _shared_presentation(question: Trial) -> Presentation:
     protocol, shown = question.judge.protocols[question.protocol], question.stimulus
     return Presentation(
         messages=question.messages,
-        slots=Slots(shown.request, question.slot_texts, shown.reference, shown.context, shown.metadata),
+        slots=Slots(
+            shown.request,
+            question.slot_texts,
+            shown.reference,
+            shown.context,
+            shown.metadata,
+            shown.rubric,
+        ),
         answers=question.effective_task.scale.answers,
         decoding=question.judge.decoding,
         wants=response_format(protocol.reader).wants,

@@ -15,7 +15,7 @@ COLUMNS = (
     *("method", "level", "low", "high", "n_calls", "n_units", "n_clusters", "design_effect"),
     *("unreadable", "failed", "censored", "chance", "finding", "minimum_detectable", "note"),
     *("calls_needed", "reading", "p", "p_corrected"),
-    *("edit_level", "scale", "of", "rule", "judge_1", "judge_2", "judge_3"),
+    *("edit_level", "scale", "of", "rule", "reference", "judge_1", "judge_2", "judge_3"),
 )
 """`level` is that of the interval, `edit_level` the strength of a graded edit; the last five are of figures
 of several judges."""

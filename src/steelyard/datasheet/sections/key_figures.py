@@ -32,7 +32,7 @@ MOST = 6
 """Figures of one judge that are shown first."""
 FEW_NAMES = 2
 """Judges whose names a headline says; more are counted."""
-MOST_COLUMNS = 5
+MOST_COLUMNS = 6
 """Figures of a table of several judges."""
 AT_LARGE_STEPS = f"at {LARGE} steps"
 PARTS = ("stratum", "slot", "base_level", "edit", "place", "size", "of")

@@ -174,7 +174,8 @@ class _MultiJudgeTables:
             who = "" if estimate.metric == JURY_GAIN.id else self._who(estimate)
             return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
         weighted = "weighted by agreement (Dawid and Skene)" if "rule" in estimate.group else "majority"
-        return f"{weighted} of all {len(self.summary.measured)}"
+        against = f", against {estimate.group['reference']}" if "reference" in estimate.group else ""
+        return f"{weighted} of all {len(self.summary.measured)}{against}"
 
     def _row(self, estimate: Estimate, label: str) -> tuple[str, ...]:
         return label, self._figure(estimate), f"{estimate.n_units}/{estimate.n_clusters}"

@@ -7,8 +7,8 @@ better than it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -255,8 +255,38 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
     )
 
 
+@dataclass(frozen=True)
+class JuryReference:
+    """A column of the data that the common verdict is compared with beside the label."""
+
+    column: str
+    labels: Mapping[str, float]
+    """By item; of several rubrics the id ends the item's name."""
+
+    def label(self, item: str) -> float:
+        return self.labels.get(item, self.labels.get(item.rpartition("/")[0], np.nan))
+
+
+def jury_against(
+    base: Observations, judges: Sequence[str], reference: JuryReference, seed: int
+) -> list[Estimate]:
+    """The vote of all judges on unchanged items against another column; nothing where that is empty."""
+    jury = _scores(jury_of(base, judges))
+    rows = jury.where(jury.original)
+    labels = np.array([reference.label(name) for name in rows.items], dtype=np.float64)[rows.item]
+    rows = replace(rows, expected=labels, own_label=np.zeros(len(rows), dtype=np.bool_))
+    if not np.any(rows.labelled):
+        return []
+    context = EstimateContext.for_protocol(PANEL, "jury", "base", seed)
+    return _with_error_rates(context.for_subgroup(reference=reference.column), JURY_ACCURACY, rows, SPLITS)
+
+
 def panel_estimates(
-    seen: Observations, judges: Sequence[str], estimates: Sequence[Estimate], seed: int
+    seen: Observations,
+    judges: Sequence[str],
+    estimates: Sequence[Estimate],
+    seed: int,
+    reference: JuryReference | None = None,
 ) -> list[Estimate]:
     if len(judges) < 2:
         return []
@@ -265,4 +295,5 @@ def panel_estimates(
         *panel_metrics(estimates, {name: seen.of_judge(name) for name in judges}, seed),
         *jury_estimates(base, judges, seed),
         *jury_by_probe(base, judges, estimates, seed),
+        *([] if reference is None else jury_against(base, judges, reference, seed)),
     ]

@@ -22,12 +22,13 @@ from steelyard.core.content_hash import content_hash
 from steelyard.core.dotenv import known_keys, may_be_key
 from steelyard.errors import ConfigError, PermanentError, TransientError, UnreadableError
 from steelyard.providers.destination import Destination
-from steelyard.providers.function.frameworks.adapter import Grade, bind, reply_of
+from steelyard.providers.function.frameworks.adapter import Grade, bind, left_out_of, reply_of
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
 from steelyard.providers.http.error_body import excerpt, parse_error
 from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
@@ -59,20 +60,24 @@ class Assertion:
             raise ConfigError(
                 f"judge promptfoo/{model}: cannot read {place} ({line}{problem}); correct it."
             ) from None
-        shared = body.get("defaultTest") or {}
-        found = [(shared, each) for each in shared.get("assert") or ()]
-        listed: Any = body.get("tests")
-        tests = listed if isinstance(listed, list) else []
-        found += [(test, each) for test in tests for each in test.get("assert") or ()]
+        shared = _mapping(_mapping(body).get("defaultTest"))
+        listed = _mapping(body).get("tests")
+        tests = [shared, *map(_mapping, listed if isinstance(listed, list) else ())]
+        found = [(test, _mapping(each)) for test in tests for each in _list(test.get("assert"))]
         graded = [(test, each) for test, each in found if each.get("type") in GRADED]
         names = [str(each.get("metric") or number) for number, (_, each) in enumerate(graded)]
-        if not graded or (wanted and wanted not in names) or (not wanted and len(graded) > 1):
+        if not graded:
             raise ConfigError(
-                f"judge promptfoo/{model}: found the assertions {', '.join(names) or 'none'} graded by a "
+                f"judge promptfoo/{model}: {place} holds no assertion that a model grades, expected one of "
+                f"the type {', '.join(GRADED[:-1])} or {GRADED[-1]}; add it."
+            )
+        if (wanted and wanted not in names) or (not wanted and len(graded) > 1):
+            raise ConfigError(
+                f"judge promptfoo/{model}: found the assertions {', '.join(names)} graded by a "
                 f"model, expected one; name it: promptfoo/{place}:NAME (its metric, or its number)."
             )
         test, self.body = graded[names.index(wanted) if wanted else 0]
-        own = [self.body, test.get("options") or {}, shared.get("options") or {}]
+        own = [self.body, _mapping(test.get("options")), _mapping(shared.get("options"))]
         self.options = {**own[2], **own[1]}
         self.options.pop("provider", None)
         self.grader = next((each["provider"] for each in own if each.get("provider")), None)
@@ -94,6 +99,16 @@ class Assertion:
         return [name for name in dict.fromkeys(_FIELD.findall(text)) if name not in ("output", "rubric")]
 
     @property
+    def template(self) -> str | None:
+        value = self.body.get("value")
+        return value if isinstance(value, str) else None
+
+    def showing(self, rubric: str | None) -> dict[str, Any]:
+        """The assertion with this rubric in its value, where the value holds its points; else as it is."""
+        text = None if rubric is None or self.template is None else with_rubric(self.template, rubric)
+        return self.body if text is None else {**self.body, "value": text}
+
+    @property
     def hash(self) -> str:
         return content_hash([self.body, self.options, self.grader, self._version])
 
@@ -104,6 +119,15 @@ class Assertion:
             if package.is_file():
                 return str(json.loads(package.read_text(encoding="utf-8"))["version"])
         return "?"
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """What a configuration should hold as a mapping; whatever else is there names no assertion."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _keys_in(body: Any) -> Iterator[str]:
@@ -118,7 +142,11 @@ def _keys_in(body: Any) -> Iterator[str]:
 
 
 def with_assertion_hash(model: str, options: FunctionOptions) -> FunctionOptions:
-    return options.model_copy(update={"source": Assertion(model).hash})
+    assertion = Assertion(model)
+    caveat = left_out_of(assertion.template)
+    return options.model_copy(
+        update={"source": assertion.hash, "caveat": caveat, "template": assertion.template or ""}
+    )
 
 
 class PromptfooJudge:
@@ -144,6 +172,7 @@ class PromptfooJudge:
         self._redactor = Redactor([*known_keys(), *self._assertion.keys])
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = 0
+        self._worker: asyncio.subprocess.Process | None = None
 
     @property
     def destination(self) -> Destination:
@@ -153,7 +182,7 @@ class PromptfooJudge:
         node = shutil.which("node")
         if node is None:
             raise ConfigError(f"judge {self._judge.name}: node is not installed, which promptfoo needs.")
-        self._worker = await asyncio.create_subprocess_exec(
+        self._worker = worker = await asyncio.create_subprocess_exec(
             *(node, str(WORKER)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -164,13 +193,15 @@ class PromptfooJudge:
         )
         self._said = ""
         self._tasks = [asyncio.create_task(self._errors())]
-        assert self._worker.stdout is not None
-        if not await self._worker.stdout.readline():  # it says when it has loaded promptfoo
+        assert worker.stdout is not None
+        if not await worker.stdout.readline():  # it says when it has loaded promptfoo
             await self.close()
             raise self._ended()
         self._tasks.append(asyncio.create_task(self._listen()))
 
     async def close(self) -> None:
+        if self._worker is None:
+            return
         if self._worker.returncode is None:
             self._worker.kill()
         await self._worker.wait()
@@ -190,7 +221,7 @@ class PromptfooJudge:
         usage = Usage(
             sum(int(one.get("prompt") or 0) for one in used),
             sum(int(one.get("completion") or 0) for one in used),
-            requests=len(calls),
+            requests=max(len(calls), int(result.get("requests") or 0)),
         )
         return Reply(
             reply.text, usage=usage, finish=reply.finish, latency_ms=1000 * (time.perf_counter() - begun)
@@ -205,21 +236,36 @@ class PromptfooJudge:
                 raise TransientError("grader error", f"{where}: {failed[:500]}")
             raise error_for_response(int(status[1]), parse_error(failed), {}, where, time.time())
         if not calls or "raised" in result:
-            raise PermanentError("promptfoo failed", f"{where}: {reason}")
+            raise PermanentError(
+                "promptfoo failed",
+                f"{where}: promptfoo came to no grade ({reason}); check its provider {self._grader_name!r}.",
+            )
         raw = calls[-1]["output"]
+        if calls[-1].get("finish") == "length":
+            raise UnreadableError(f"the grader wrote: {str(raw)[:500]}", "length")
         if result.get("failed") or not _is_graded(self._assertion.body["type"], raw):
             raise UnreadableError(f"the grader wrote: {str(raw)[:500]}")
         return Grade(float(result["score"]), 0.0, 1.0, passed=bool(result["pass"]))
+
+    @property
+    def _grader_name(self) -> str:
+        grader = self._assertion.grader
+        return str(grader.get("id") if isinstance(grader, dict) else grader)
 
     async def _graded(self, slots: Slots) -> dict[str, Any]:
         where = f"judge {self._judge.name}: the assertion"
         fields = bind(self._assertion.fields, slots, where)
         self._number += 1
         number, loop = self._number, asyncio.get_running_loop()
-        body = {"id": number, "assertion": self._assertion.body, "options": self._assertion.options}
+        body = {
+            "id": number,
+            "assertion": self._assertion.showing(slots.rubric),
+            "options": self._assertion.options,
+        }
         body |= {"vars": fields, "output": slots.texts[0], "grader": self._assertion.grader}
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting[number] = answer
+        assert self._worker is not None
         assert self._worker.stdin is not None
         try:
             self._worker.stdin.write(json.dumps(body).encode() + b"\n")
@@ -231,6 +277,7 @@ class PromptfooJudge:
             self._waiting.pop(number, None)
 
     async def _listen(self) -> None:
+        assert self._worker is not None
         assert self._worker.stdout is not None
         async for line in self._worker.stdout:
             body = self._redactor.redact_all(json.loads(line), is_error=True)
@@ -242,6 +289,7 @@ class PromptfooJudge:
                 waiting.set_exception(self._ended())
 
     async def _errors(self) -> None:
+        assert self._worker is not None
         assert self._worker.stderr is not None
         async for line in self._worker.stderr:
             self._said = (self._said + line.decode("utf-8", "replace"))[-100_000:]

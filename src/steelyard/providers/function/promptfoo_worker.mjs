@@ -1,4 +1,5 @@
 // One judgement per line: {assertion, vars, output, grader} in, the result and the grader's raw replies out.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createRequire } from "node:module";
 import path from "node:path";
 import readline from "node:readline";
@@ -11,6 +12,15 @@ const { default: promptfoo } = await import(pathToFileURL(require.resolve("promp
 const { assertions, loadApiProvider } = promptfoo.default ?? promptfoo;
 promptfoo.cache?.disableCache?.();
 
+// Requests are counted where they are sent: promptfoo tries a busy server again inside one call.
+const metered = new AsyncLocalStorage();
+const send = globalThis.fetch;
+globalThis.fetch = (...args) => {
+  const meter = metered.getStore();
+  if (meter) meter.requests += 1;
+  return send(...args);
+};
+
 out("ready\n");
 const graders = new Map();
 function graderOf(spec) {
@@ -22,14 +32,13 @@ function graderOf(spec) {
   return graders.get(key);
 }
 
-async function judge({ assertion, vars, output, grader, options }) {
+async function judge({ assertion, vars, output, grader, options }, calls) {
   const real = await graderOf(grader);
-  const calls = [];
   const provider = {
     id: () => real.id(),
     callApi: async (...args) => {
       const reply = await real.callApi(...args);
-      calls.push({ error: reply.error ?? null, output: reply.output ?? null, usage: reply.tokenUsage ?? null, cached: !!reply.cached });
+      calls.push({ error: reply.error ?? null, output: reply.output ?? null, usage: reply.tokenUsage ?? null, finish: reply.finishReason ?? null });
       return reply;
     },
   };
@@ -37,12 +46,14 @@ async function judge({ assertion, vars, output, grader, options }) {
   const result = await assertions.runAssertion({
     assertion: { ...assertion, provider }, test, prompt: "", provider: real, vars, providerResponse: { output },
   });
-  return { pass: result.pass, score: result.score, reason: result.reason, failed: !!result.metadata?.graderError, calls };
+  return { pass: result.pass, score: result.score, reason: result.reason, failed: !!result.metadata?.graderError };
 }
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const { id, ...asked } = JSON.parse(line);
-  judge(asked)
+  const meter = { requests: 0 }, calls = [];
+  metered
+    .run(meter, () => judge(asked, calls))
     .catch((error) => ({ raised: String(error?.message ?? error) }))
-    .then((result) => out(JSON.stringify({ id, ...result }) + "\n"));
+    .then((result) => out(JSON.stringify({ id, ...result, ...meter, calls }) + "\n"));
 }

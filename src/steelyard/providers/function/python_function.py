@@ -73,6 +73,11 @@ def function_at(address: str) -> Function:
     function = _reached(_module(place, address), path)
     if function is None:
         raise ConfigError(f"judge python/{address}: no {path!r} in {place}; name a function that it defines.")
+    if isinstance(function, type):
+        raise ConfigError(
+            f"judge python/{address}: found the class {path}, expected a function or an object; name an "
+            f"object, such as judge = {path}(…)."
+        )
     if not callable(function) and adapter_for(function) is None:
         kind = type(function).__name__
         raise ConfigError(f"judge python/{address}: found {kind}, expected a function; name another.")
@@ -95,7 +100,7 @@ def _module(place: str, address: str) -> ModuleType:
         missing = error.name or place
         cure = "correct the name, or run in the folder that holds it" if missing == place else "install it"
         raise ConfigError(f"judge python/{address}: no module {missing!r}; {cure}.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         words = Redactor(known_keys()).redact(str(error), is_error=True)
         raise ConfigError(
             f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {words}); mend it."
@@ -117,6 +122,8 @@ class FunctionOptions(CallOptions):
     """What the hash of the code does not cover."""
     caveat: Line | None = None
     """What can not be measured from outside, where a framework hides or shuffles."""
+    template: str | None = None
+    """Prompt of a framework's judge where it can be seen and changed; empty where not."""
     threshold: float | None = None
     """Score from which a framework's judge passes on a binary scale, where it has no threshold of its own."""
     llm: Line | None = None
@@ -137,8 +144,12 @@ def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
         judge = function_at(model)
         adapter, seen = adapter_for(judge), Fingerprint(judge, settings_of)
         unseen = seen.unseen if adapter is None else adapter.unseen
-        caveat = None if adapter is None else adapter.caveat
-        return options.model_copy(update={"source": seen.hash, "unseen": unseen, "caveat": caveat})
+        told = () if adapter is None else (adapter.caveat, adapter.left_out)
+        caveat = "; ".join(each for each in told if each) or None
+        template = (None if adapter is None else adapter.template) or ""
+        return options.model_copy(
+            update={"source": seen.hash, "unseen": unseen, "caveat": caveat, "template": template}
+        )
     text = text_of(model)
     code = None if text is None else {"source": text[0], "defaults": text[1], "closure": {}}
     return options.model_copy(update={"source": None if code is None else content_hash(code)})
@@ -215,7 +226,7 @@ class PythonFunction:
             answer = await _call(self._function, (slots.request, *slots.texts), extra)
             return self._reply(answer, meter.redactor)
         words = self._judge.protocols["base"].reader.args.get("answers", {})
-        grade = await run_in_lasting_loop(self._adapter.grade(slots))
+        grade = await run_in_lasting_loop(self._adapter.showing(slots.rubric).grade(slots))
         if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
             raise UnreadableError(f"graded {grade.value} by a reply that the token limit cut off", "length")
         return reply_of(grade, presentation.answers, words, self._threshold)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import CellType, FunctionType
 from typing import Any, ClassVar
 
 from steelyard.errors import ConfigError, DataError, UnreadableError
+from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.trials.presentation import Slots
 from steelyard.trials.reply import Reply
 
@@ -43,6 +46,7 @@ class FrameworkAdapter(ABC):
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
         """`module` holds the variables of the user's file."""
         self.judge, self.module = judge, module
+        self._rewritten: dict[str, FrameworkAdapter] = {}
 
     @classmethod
     @abstractmethod
@@ -54,8 +58,45 @@ class FrameworkAdapter(ABC):
     def settings(self) -> Mapping[str, Any]:
         """What decides a verdict, for the fingerprint."""
 
+    @property
+    def template(self) -> str | None:
+        """The prompt, where it can be seen and changed."""
+        return None
+
+    def showing(self, rubric: str | None) -> FrameworkAdapter:
+        """The judge with this rubric in its prompt, where the prompt holds its points; else as it is."""
+        if rubric is None or self.template is None:
+            return self
+        text = with_rubric(self.template, rubric)
+        if text is None or text == self.template:
+            return self
+        if text not in self._rewritten:
+            self._rewritten[text] = type(self)(self.with_template(text), self.module)
+        return self._rewritten[text]
+
+    def with_template(self, text: str) -> Any:
+        """The framework's judge with another prompt."""
+        raise NotImplementedError
+
+    @property
+    def left_out(self) -> str:
+        """Which probes do not apply to it, and why."""
+        if self.texts == 2:
+            return "criterion is left out: it has no tie instruction that could be changed"
+        return left_out_of(self.template)
+
     @abstractmethod
     async def grade(self, slots: Slots) -> Grade: ...
+
+
+def left_out_of(template: str | None) -> str:
+    """What does not apply to a judge of one text."""
+    if template is None:
+        return "rubric_order and score_range are left out: its prompt can not be changed from outside"
+    return (
+        "score_range is left out: its numbers are the framework's; rubric_order applies where its prompt "
+        "holds the study's rubric word for word"
+    )
 
 
 def has_base(judge: Any, package: str, *names: str) -> bool:
@@ -158,3 +199,18 @@ def reply_of(grade: Grade, scale: Sequence[str], words: Mapping[str, str], thres
 
 def _spelled(number: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def with_cell(function: Any, name: str, value: Any) -> Any:
+    """The same function with another value of one variable that it closes over."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[name] = CellType(value)
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[each] for each in function.__code__.co_freevars),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return functools.wraps(function)(made)

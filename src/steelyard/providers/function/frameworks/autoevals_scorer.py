@@ -5,6 +5,7 @@ A field that a template names and nobody gives is rendered empty there; here it 
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Mapping
@@ -33,6 +34,16 @@ class AutoevalsScorer(FrameworkAdapter):
     def settings(self) -> Mapping[str, Any]:
         names = ("name", "messages", "model", "engine", "choice_scores", "render_args", "extra_args")
         return {name: getattr(self.judge, name, None) for name in names}
+
+    @property
+    def template(self) -> str | None:
+        messages: list[dict[str, Any]] = getattr(self.judge, "messages", None) or []
+        return str(messages[0].get("content", "")) if len(messages) == 1 else None
+
+    def with_template(self, text: str) -> Any:
+        changed = copy.copy(self.judge)
+        changed.messages = [{**self.judge.messages[0], "content": text}]
+        return changed
 
     async def grade(self, slots: Slots) -> Grade:
         if self.texts == 2:

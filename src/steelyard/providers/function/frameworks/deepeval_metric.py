@@ -76,7 +76,7 @@ class DeepEvalMetric(FrameworkAdapter):
             metric.evaluation_steps = await self._written_steps(metric)
         if self.texts == 2:
             pair = [cases.Contestant(name=n, test_case=case) for n, case in zip("12", texts, strict=True)]
-            winner = await metric.a_measure(cases.ArenaTestCase(contestants=pair), _show_progress=False)
+            winner = await metric.a_measure(cases.ArenaTestCase(contestants=pair), _show_indicator=False)
             return Grade(str(winner))
         score = await metric.a_measure(texts[0], _show_indicator=False)
         if score is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, require
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, require, with_cell
 from steelyard.trials.presentation import Slots
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0}
@@ -29,6 +30,15 @@ class InspectScorer(FrameworkAdapter):
             "name": self.judge.__registry_info__.name,
             "params": {key: str(params[key]) for key in params},
         }
+
+    @property
+    def template(self) -> str | None:
+        held = inspect.getclosurevars(self.judge).nonlocals if inspect.isfunction(self.judge) else {}
+        found = held.get("grading_template")
+        return found if isinstance(found, str) else None
+
+    def with_template(self, text: str) -> Any:
+        return with_cell(self.judge, "grading_template", text)
 
     async def grade(self, slots: Slots) -> Grade:
         solver, model = import_module("inspect_ai.solver"), import_module("inspect_ai.model")

@@ -5,6 +5,7 @@ MLflow hands on whatever the model wrote, whatever type was declared; here a tru
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,17 +28,11 @@ class MlflowJudge(FrameworkAdapter):
         return {name: _plain(getattr(self.judge, name, None)) for name in _SETTINGS}
 
     async def grade(self, slots: Slots) -> Grade:
-        inputs, outputs = {"request": slots.request}, {"response": slots.texts[0]}
-        expected = None if slots.reference is None else {"expected_response": slots.reference}
-        if "{{ expectations }}" in str(getattr(self.judge, "instructions", "")).replace(
-            "{{expectations}}", "{{ expectations }}"
-        ):
+        keys: dict[str, Any] = {"inputs": {"request": slots.request}, "outputs": {"response": slots.texts[0]}}
+        if self._needs_reference:
             bind(["reference"], slots, f"the MLflow judge {self.judge.name!r}")
-        keys = {
-            "inputs": inputs,
-            "outputs": outputs,
-            **({} if expected is None else {"expectations": expected}),
-        }
+        if slots.reference is not None and self._takes("expectations"):
+            keys["expectations"] = {"expected_response": slots.reference}
         feedback = await run_in_daemon_thread(lambda: self.judge(**keys), "judge")
         value = getattr(feedback, "value", feedback)
         error = getattr(feedback, "error", None)
@@ -51,6 +46,17 @@ class MlflowJudge(FrameworkAdapter):
         if declared is bool:
             return Grade(None, why=f"{shown}, expected true or false")
         return Grade(value)
+
+    @property
+    def _needs_reference(self) -> bool:
+        """A judge says so in its instructions, a built-in scorer by its columns."""
+        words = str(getattr(self.judge, "instructions", "")).replace(" ", "")
+        columns = map(str, getattr(self.judge, "required_columns", None) or ())
+        return "{{expectations}}" in words or any(name.startswith("expectations") for name in columns)
+
+    def _takes(self, name: str) -> bool:
+        parameters = inspect.signature(self.judge.__call__).parameters
+        return name in parameters or any(each.kind == each.VAR_KEYWORD for each in parameters.values())
 
 
 def _plain(value: Any) -> Any:

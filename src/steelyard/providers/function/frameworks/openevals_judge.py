@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, with_cell
 from steelyard.trials.presentation import Slots
 
 _SETTINGS = (
@@ -47,6 +47,17 @@ class OpenevalsJudge(FrameworkAdapter):
         own = {name: self._closure.get(name) for name in _SETTINGS}
         sampling = {name: getattr(client, name, None) for name in ("temperature", "seed", "max_tokens")}
         return {**own, **sampling, "client": model if isinstance(model, str) else type(client).__name__}
+
+    @property
+    def template(self) -> str | None:
+        prompt = self._closure.get("prompt")
+        return prompt if isinstance(prompt, str) else None
+
+    def with_template(self, text: str) -> Any:
+        inner = inspect.getclosurevars(self.judge).nonlocals.get("scorer")
+        if not inspect.isfunction(inner):
+            return with_cell(self.judge, "prompt", text)
+        return with_cell(self.judge, "scorer", with_cell(inner, "prompt", text))
 
     async def grade(self, slots: Slots) -> Grade:
         prompt = self._closure.get("prompt")

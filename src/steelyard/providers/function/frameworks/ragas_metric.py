@@ -45,8 +45,7 @@ class RagasMetric(FrameworkAdapter):
         where = f"the Ragas metric {self.judge.name!r}"
         if has_base(self.judge, "ragas.metrics", "SingleTurnMetric"):
             samples = import_module("ragas.dataset_schema")
-            columns = self.judge.required_columns.get("SINGLE_TURN", ())
-            values = bind((name for name in columns if ":" not in name), slots, where, _LISTS)
+            values = bind(self._columns(slots), slots, where, _LISTS)
             score = await self.judge.single_turn_ascore(samples.SingleTurnSample(**values))
             kind = getattr(getattr(self.judge, "output_type", None), "name", "")
             ends = (0.0, 1.0) if kind in ("BINARY", "CONTINUOUS") else (None, None)
@@ -57,6 +56,17 @@ class RagasMetric(FrameworkAdapter):
                 raise ConfigError(f"{where} holds no model; name the variable that does: ?llm=NAME.")
             values["llm"] = self._llm
         return self._grade((await self.judge.ascore(**values)).value)
+
+    def _columns(self, slots: Slots) -> list[str]:
+        """Columns that a metric requires, and of its optional ones those that the data have."""
+        required, every = (
+            self.judge.get_required_columns(with_optional=optional).get("SINGLE_TURN", ())
+            for optional in (False, True)
+        )
+        given = {"user_input", "response"}
+        given |= {"reference"} if slots.reference is not None else set()
+        given |= {"retrieved_contexts"} if slots.context is not None else set()
+        return sorted({*required, *(given & set(every))})
 
     def _fields(self) -> list[str]:
         if self._prompt:

@@ -1,4 +1,4 @@
-"""Cost curve: mean accuracy against dollars, with the Pareto front of judges that no other beats."""
+"""Cost curve: accuracy against dollars by judge and probe, with the Pareto front of unbeaten judges."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from steelyard.datasheet.render.html.drawing.scatter import draw_labels
 from steelyard.datasheet.render.html.drawing.svg import Box, PixelPoint, draw_line, draw_marker, error_bar
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.metrics.common import ACCURACY as ACCURACY_OF
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.cost import COST_PER_CALL, CostRow, pareto_front
+from steelyard.metrics.run.cost import PROBE as COST_PROBE
 from steelyard.metrics.run.volatility import ACCURACY_MEAN
 
 WIDTH, HEIGHT = 430, 340
@@ -35,9 +37,26 @@ HEADER = ("judge", OVER_PROBES, COST, "on the front")
 CAPTION = (
     "Mean accuracy over probes against dollars per 1,000 calls, on a logarithmic axis; error bars are "
     "95 % intervals. The line is the best accuracy that each amount buys. A hollow marker is a judge that "
-    "another beats at no higher price, by values; their intervals may overlap."
+    "another beats at no higher price, by values; their intervals may overlap. Small dots are "
+    "the probes of each judge, without intervals."
 )
 THOUSAND = 1000
+OF_A_PROBE = "a probe"
+
+
+@dataclass(frozen=True)
+class ProbeCost:
+    """A probe of a judge: a dot of the chart and a row of its table."""
+
+    probe: str
+    accuracy: Estimate
+    cost: Estimate
+    """Dollars per call."""
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """Dollars per 1,000 calls, and accuracy."""
+        return THOUSAND * (self.cost.value or 0.0), self.accuracy.value or 0.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +66,7 @@ class Offer:
     cost: Estimate
     """Dollars per call."""
     style: SeriesStyle
+    probes: tuple[ProbeCost, ...] = ()
 
     @property
     def dollars(self) -> float:
@@ -97,7 +117,7 @@ def cost_curve(summary: Summary) -> Chart | None:
         return None
     for name, accuracy, cost in named:
         if numbers.defined(accuracy) and numbers.defined(cost):
-            offers.append(Offer(name, accuracy, cost, styles[name]))
+            offers.append(Offer(name, accuracy, cost, styles[name], _probes(summary, name)))
         else:
             omitted.append(omission_note(name, [(ACCURACY, accuracy), (COST, cost)]))
     front = [row.name for row in pareto_front(_row(offer) for offer in offers)]
@@ -107,6 +127,16 @@ def cost_curve(summary: Summary) -> Chart | None:
         rows.append((name, data_cell(summary, accuracy), data_cell(summary, cost), answer))
     svg = _drawing(offers, front, rows) if offers else ""
     panels = (Panel(svg),) if svg else ()
+    rows += [
+        (
+            f"{offer.name}, {made.probe}",
+            data_cell(summary, made.accuracy),
+            data_cell(summary, made.cost),
+            OF_A_PROBE,
+        )
+        for offer in offers
+        for made in offer.probes
+    ]
     return Chart(TITLE, CAPTION, panels, HEADER, tuple(rows), number_legend(summary), tuple(omitted))
 
 
@@ -114,8 +144,19 @@ def _two(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None
     find = summary.datasheet.find
     return (
         find(judge, ACCURACY_MEAN.id, "volatility", protocol="base"),
-        find(judge, COST_PER_CALL.id, "cost", protocol="base"),
+        find(judge, COST_PER_CALL.id, COST_PROBE, protocol="base"),
     )
+
+
+def _probes(summary: Summary, judge: str) -> tuple[ProbeCost, ...]:
+    """Its probes that have both figures; nothing for a single one, which is the judge's own point."""
+    found = []
+    for estimate in summary.datasheet.estimates:
+        if (estimate.judge, estimate.metric) == (judge, COST_PER_CALL.id) and estimate.probe != COST_PROBE:
+            accuracy = summary.datasheet.find(judge, ACCURACY_OF.id, estimate.probe, protocol="base")
+            if numbers.defined(estimate) and numbers.defined(accuracy):
+                found.append(ProbeCost(estimate.probe, accuracy, estimate))
+    return tuple(found) if len(found) > 1 else ()
 
 
 def _row(offer: Offer) -> CostRow:
@@ -123,7 +164,8 @@ def _row(offer: Offer) -> CostRow:
 
 
 def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
-    x = DollarScale.of([offer.dollars for offer in offers])
+    dots = [(made.place, offer.style.role) for offer in offers for made in offer.probes]
+    x = DollarScale.of([*(offer.dollars for offer in offers), *(dollars for (dollars, _), _ in dots)])
     y_axis, y = _accuracy_axis(offers)
     points = {offer.name: (x(offer.dollars), y(offer.accuracy.value or 0.0)) for offer in offers}
     steps = _steps([points[name] for name in front])
@@ -131,6 +173,10 @@ def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple
         error_bar((points[offer.name][0], y(low)), (points[offer.name][0], y(high)), offer.style.role)
         for offer in offers
         for low, high in [interval_ends(offer.accuracy)]
+    ]
+    probes = [
+        draw_marker("circle", (x(dollars), y(accuracy)), role=role, size=22, edge=0.6)
+        for (dollars, accuracy), role in dots
     ]
     markers = [
         draw_marker(
@@ -149,7 +195,7 @@ def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple
     labels = draw_labels(anchors, styles, WIDTH, HEIGHT, avoid)
     line = [draw_line(steps, role="accent", width=1.8, dash=(5, 4))] if steps else []
     return draw(
-        [*line, *bars, *markers, *labels],
+        [*line, *probes, *bars, *markers, *labels],
         width=WIDTH,
         height=HEIGHT,
         title=TITLE,
@@ -160,8 +206,9 @@ def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple
 
 
 def _accuracy_axis(offers: Sequence[Offer]) -> tuple[Axis, Scale]:
-    """From the quarter below every interval to 1; fewer ticks where the axis is long."""
-    least = min(interval_ends(offer.accuracy)[0] for offer in offers)
+    """From the quarter below every interval and probe to 1; fewer ticks where the axis is long."""
+    ends = [interval_ends(offer.accuracy)[0] for offer in offers]
+    least = min([*ends, *(made.place[1] for offer in offers for made in offer.probes)])
     low = min(0.75, floor(4 * least) / 4)
     every = 5 if low < 0.5 else 2 if low < 0.75 else 1
     scale = Scale(low, 1, HEIGHT, upward=True)
