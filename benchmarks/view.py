@@ -113,7 +113,7 @@ def votes(texts: int, count: int = 20) -> None:
     from review_sessions import serving, written_folder
 
     with tempfile.TemporaryDirectory(prefix="steelyard-votes-") as scratch:
-        session = ReviewSession(written_folder(Path(scratch) / "run", texts // 2).path)
+        session = ReviewSession(written_folder(Path(scratch) / "run", texts // 2).path, waits_for_file=False)
         with (
             chromium() as browser,
             serving(lambda _: ReviewPages(session, "Ada").app()) as server,
