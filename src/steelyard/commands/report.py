@@ -48,6 +48,7 @@ def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
         waiting = len(submitted(store))
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
+        record.release()  # the columns of a million trials are not needed beside the files that are written
     shortfalls = [
         *call_warnings(results.observations, path),
         *decoding_caveats(datasheet),

@@ -191,6 +191,10 @@ class RunRecord:
         self._single |= {key: one for key, one in single.items() if not isinstance(one.verdict, Failed)}
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 
+    def release(self) -> None:
+        """Let go of the columns that were read; a record and its answers hold each other."""
+        self._last = None
+
     def _cached(self, trials: Sequence[Trial]) -> _Cached:
         version = (*self.store.version, len(trials))
         if self._last is None or self._last.source is not trials or self._last.version[2:] != version[2:]:
