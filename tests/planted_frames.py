@@ -55,7 +55,7 @@ class PlantedWorld:
 
     def draw(self, rng: np.random.Generator) -> Draw:
         """Half of the items of a task share its label, three in ten the judge's luck."""
-        task = np.repeat(np.arange(self.items // self.per_task), self.per_task)
+        task = np.arange(self.items) // self.per_task
         label = (self._luck(task, 0.5, rng)[:, None] >= np.cumsum(self.shares)[:-1]).sum(axis=1)
         luck = self._luck(task, 0.3, rng)
         score = (luck[:, None] >= np.cumsum(self.confusion, axis=1)[label, :-1]).sum(axis=1)
@@ -71,7 +71,15 @@ def draw_frame(
     world: PlantedWorld, design: LabelDesign, labels: int, rng: np.random.Generator
 ) -> tuple[Frame, float]:
     """A frame with so many labels, and what people would say of all items."""
-    y, f, task = world.draw(rng)
+    drawn = world.draw(rng)
+    return labelled_frame(drawn, design, labels, rng, world.ends), float(drawn[0].mean())
+
+
+def labelled_frame(
+    drawn: Draw, design: LabelDesign, labels: int, rng: np.random.Generator, ends: tuple[float, float]
+) -> Frame:
+    """The labels of some items, as the design draws them; the rest are unknown."""
+    y, f, task = drawn
     odds = None
     if design is LabelDesign.RANDOM:
         chosen = rng.permutation(len(y))[:labels]
@@ -81,12 +89,12 @@ def draw_frame(
             [rng.permutation(np.flatnonzero(f == level))[: labels // len(levels)] for level in levels]
         )
     else:
-        odds = np.where(f == world.ends[0], 3.0, 1.0) * (1 + rng.random(len(y)))
+        odds = np.where(f == ends[0], 3.0, 1.0) * (1 + rng.random(len(y)))
         odds = np.minimum(1.0, odds / odds.sum() * labels)
         chosen = np.flatnonzero(rng.random(len(y)) < odds)
     people = np.full(len(y), np.nan)
     people[chosen] = y[chosen]
-    return Frame(f, people, task, odds), float(y.mean())
+    return Frame(f, people, task, odds, ends)
 
 
 def elsewhere(world: PlantedWorld, labels: int, rng: np.random.Generator) -> tuple[Frame, Frame, float]:
@@ -113,6 +121,7 @@ def strata_frame(
         np.concatenate([frame.judge for frame in frames]),
         np.concatenate([frame.people for frame in frames]),
         cluster,
+        ends=worlds[0].ends,
     )
     names = [str(number) for number, part in enumerate(frames) for _ in range(part.size)]
     return JudgedFrame(frame, names, 0), float(np.mean([mean for _, mean in parts]))
@@ -141,7 +150,7 @@ class Tally:
 def holds(figure: Figure, truth: float) -> bool:
     assert figure.low is not None
     assert figure.high is not None
-    return figure.low - 1e-12 <= truth <= figure.high + 1e-12
+    return bool(figure.low - 1e-12 <= truth <= figure.high + 1e-12)
 
 
 def tally(

@@ -21,7 +21,8 @@ from steelyard.estimation.frame import Figure, Frame
 from steelyard.estimation.known_odds import horvitz_thompson
 from steelyard.estimation.post_stratified import post_stratified
 from steelyard.estimation.random_draw import greg, ppi, ppi_weight
-from steelyard.estimation.rogan_gladen import allocation, rogan_gladen, separates
+from steelyard.estimation.rogan_gladen import allocation, effective_counts, rogan_gladen, separates
+from steelyard.metrics.stats.intervals import Z, score, score_of_few
 
 SUPPORT = (416, 90, 15, 79)
 """Labelled items of a public example by (judge, people): pass-pass, pass-fail, fail-pass, fail-fail."""
@@ -123,10 +124,12 @@ def test_post_stratification_by_hand() -> None:
     people[:10], people[80:90] = [1] * 9 + [0], [1, 1] + [0] * 8
     figure = post_stratified(Frame(judge, people, np.arange(100)), population=True)
     assert figure.value == pytest.approx(0.8 * 0.9 + 0.2 * 0.2)
-    # Wilson: 9/10 [.5958, .9821], 2/10 [.0567, .5098]; between levels .8·.14² + .2·.56² over 100.
+    # Wilson: 9/10 [.5958, .9821], 2/10 [.0567, .5098]. Few misses and few events reach the exact one-sided
+    # limits: .95^(1/10) = .99488, and .03677, where P(at least 2 of 10) = .05.
+    # Between levels .8·.14² + .2·.56² over 100.
     between = 1.959964**2 * (0.8 * 0.14**2 + 0.2 * 0.56**2) / 100
-    low = 0.76 - sqrt((0.8 * (0.9 - 0.59585)) ** 2 + (0.2 * (0.2 - 0.05668)) ** 2 + between)
-    high = 0.76 + sqrt((0.8 * (0.98212 - 0.9)) ** 2 + (0.2 * (0.50984 - 0.2)) ** 2 + between)
+    low = 0.76 - sqrt((0.8 * (0.9 - 0.59585)) ** 2 + (0.2 * (0.2 - 0.03677)) ** 2 + between)
+    high = 0.76 + sqrt((0.8 * (0.99488 - 0.9)) ** 2 + (0.2 * (0.50984 - 0.2)) ** 2 + between)
     assert limits(figure) == pytest.approx((low, high), abs=1e-4)
 
 
@@ -152,7 +155,8 @@ def test_known_odds_by_hand() -> None:
     )
     figure = horvitz_thompson(frame)
     assert figure.value == pytest.approx(0.5 + (1.5 / 0.5) / 4)
-    assert figure.error == pytest.approx(sqrt(0.5 * 1.5**2 / 0.25) / 4)
+    # The residual of 1.5, and one of each sign more that is as large.
+    assert figure.error == pytest.approx(sqrt(0.5 * 1.5**2 / 0.25 * (1 + 2)) / 4)
 
 
 def test_what_recorded_odds_amount_to() -> None:
@@ -213,6 +217,53 @@ def test_limits_stop_at_the_scale_and_say_so() -> None:
     assert not Figure(0.5, 0.4, 0.6, 0.05, "greg").within((0.0, 1.0)).clamped
 
 
+def test_few_events_reach_the_exact_limit() -> None:
+    # One event of 15: the score limit is .0119; the exact one-sided limit 1 − .95^(1/15) is .0034.
+    assert score(1 / 15, 15, Z)[0] == pytest.approx(0.0119, abs=1e-4)
+    assert score_of_few(1 / 15, 15, Z)[0] == pytest.approx(1 - 0.95 ** (1 / 15))
+    assert score_of_few(14 / 15, 15, Z)[1] == pytest.approx(0.95 ** (1 / 15))
+    assert score_of_few(5 / 15, 15, Z) == score(5 / 15, 15, Z)
+    assert score_of_few(0.0, 15, Z) == score(0.0, 15, Z)
+
+
+def scale_frame(y: list[float], ends: tuple[float, float]) -> Frame:
+    people = np.concatenate([np.array(y), np.full(2000 - len(y), np.nan)])
+    return Frame(np.full(2000, 4.0), people, np.arange(2000), ends=ends)
+
+
+def test_a_mean_on_a_scale_has_the_score_interval_of_its_size() -> None:
+    y = [5.0] * 27 + [3.0] * 3
+    frame = scale_frame(y, (1.0, 5.0))
+    figure = labels_only(frame, LabelDesign.RANDOM)
+    assert figure is not None
+    variance = (1 - 30 / 2000) * np.var(y, ddof=1) / 30
+    size = 0.95 * 0.05 * 16 / variance  # mean 4.8 is .95 of the way from 1 to 5
+    low, high = score(0.95, size, 2.04523)  # t with 29 degrees of freedom
+    assert limits(figure) == pytest.approx((1 + 4 * low, 1 + 4 * high), abs=1e-4)
+    # All labels alike: as wide as 30 answers of yes, not without a width.
+    alike = labels_only(scale_frame([5.0] * 30, (1.0, 5.0)), LabelDesign.RANDOM)
+    assert alike is not None
+    assert limits(alike)[0] == pytest.approx(4.5, abs=0.03)
+
+
+def test_a_difference_has_one_of_each_sign_more() -> None:
+    y = [1.0, -1.0] + [0.0] * 38
+    frame = Frame(
+        np.zeros(2000), np.concatenate([y, np.full(1960, np.nan)]), np.arange(2000), ends=(-1.0, 1.0)
+    )
+    figure = corrected(frame, LabelDesign.RANDOM)
+    assert figure.error == pytest.approx(sqrt(0.98 * (np.var(y, ddof=1) / 40 + 2 / 40**2)))
+    nothing = scale_frame([0.0] * 40, (-1.0, 1.0))
+    assert limits(corrected(nothing, LabelDesign.RANDOM))[1] > 0.05
+
+
+def test_tasks_from_elsewhere_count_for_less() -> None:
+    right, task = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0]), np.array([0, 0, 1, 1, 2, 2])
+    # Share ⅔; tasks sum to (1, −2, 1)/9, squares .0741 times 3/2; single items have .0370: an effect of 3.
+    assert effective_counts(right, task) == pytest.approx((4 / 3, 2))
+    assert effective_counts(right, np.arange(6)) == (4, 6)
+
+
 DESIGNS = (LabelDesign.RANDOM, LabelDesign.BY_VERDICT, LabelDesign.ODDS)
 
 
@@ -222,20 +273,3 @@ def test_intervals_cover_on_planted_judges(design: LabelDesign, fail: float) -> 
     for per_task in (1, 5):
         rate = coverage(PlantedWorld.yes_no(fail, per_task=per_task, items=1000), design, 100, 120)
         assert rate >= 0.95 - 2.6 * sqrt(0.95 * 0.05 / 120)
-
-
-@pytest.mark.calibrate
-@pytest.mark.parametrize("population", [False, True], ids=["items", "population"])
-@pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("labels", [30, 100, 300])
-def test_coverage_over_designs_sizes_and_tasks(
-    design: LabelDesign, labels: int, population: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for fail in (0.02, 0.05, 0.2, 0.5):
-        for per_task in (1, 5, 10):
-            for hit, alarm in ((0.9, 0.1), (0.7, 0.05)):
-                world = PlantedWorld.yes_no(fail, hit, alarm, per_task=per_task)
-                rate = coverage(world, design, labels, 1000, population=population)
-                with capsys.disabled():
-                    print(f"\n{design} n {labels} fail {fail} task {per_task}: {rate:.3f}", end="")
-                assert rate >= 0.93 - 2 * sqrt(0.93 * 0.07 / 1000)

@@ -363,6 +363,17 @@ def test_pairs_are_labelled_by_content(command: Command, tmp_path: Path) -> None
     found = json.loads(command("estimate", *file, "--system", "new", "--labels", "d", "--json").out)
     share = np.mean([better[f"p{n}"].startswith("by new") for n in range(300)])
     assert found["corrected"]["low"] <= share <= found["corrected"]["high"]
+    ranked = json.loads(command("leaderboard", *file, "--labels", "d", "--baseline", "old", "--json").out)
+    assert (ranked["labels"], ranked["baseline"], ranked["corrected"]["systems"][0]["system"]) == (
+        120,
+        "old",
+        "new",
+    )
+    first, second = ranked["corrected"]["systems"]
+    assert first["difference"][0] == pytest.approx(first["value"] - second["value"])
+    assert first["difference"][1] <= 2 * share - 1 <= first["difference"][2]
+    assert second["difference"] == [0.0, 0.0, 0.0]
+    assert "to baseline [95 %]" in command("leaderboard", *file, "--labels", "d", "--baseline", "old").out
 
 
 def test_the_pages_ask_for_the_labels(command: Command, tmp_path: Path, truth: dict[str, int]) -> None:

@@ -210,12 +210,28 @@ def test_scores_of_systems_on_the_same_items(command: Command, tmp_path: Path) -
     assert ranks == {"p": (1, 1), "q": (2, 3), "r": (2, 3)}
 
 
+def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
+    rows = "".join(
+        f"{n},{s},{(n + (s == 'p')) % 3},{'tune' if n < 5 else ''}\n" for n in range(30) for s in "pq"
+    )
+    (tmp_path / "r.csv").write_text("item,system,j,split\n" + rows)
+    board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--json").out)
+    assert board["rows"] == 25
+    assert board["remarks"] == ["5 items left out: the judge was tuned on them."]
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "told"),
     [
         ("item,j\n1,1\n", (), "0 systems found, expected at least two to rank"),
         ("item,system,j\n1,p,1\n1,q,1\n", (), "'p' has 1 row rated by judge 'j', expected at least 10"),
         ("item,system,j\n1,p,1\n1,q,1\n", ("--system", "x"), "no system 'x', expected one of 'p', 'q'"),
+        ("item,system,j\n1,p,1\n1,q,1\n", ("--baseline", "x"), "no system 'x', expected one of 'p', 'q'"),
+        (
+            "item,system,j,p_drawn\n1,p,1,0.5\n1,q,1,0.1\n",
+            (),
+            "odds from 0.1 to 0.5 found, expected the same for every row",
+        ),
     ],
 )
 def test_what_cannot_be_ranked_is_refused(

@@ -26,6 +26,8 @@ RUNS = {
 }
 FEW = 30
 """Runs of a sheet that is named nowhere above: the joint fit takes a second a run."""
+APART = ("corrected_scores", "arena_scores")
+"""Parts of the file that other programs write."""
 SLICE = 10
 """Runs that a worker takes at a time."""
 
@@ -70,8 +72,14 @@ def main() -> None:
             simulate(pool, sheet, found, given.runs or RUNS.get(sheet, FEW))
             sheets = {**body["sheets"], sheet: found.to_json()}
             kept = {name: sheets[name] for name in SHEETS if name in sheets}
+            kept_apart = {name: body[name] for name in APART if name in body}
             save(
-                {**circumstances(), "command": "PYTHONPATH=tests python -m calibration", "sheets": kept},
+                {
+                    **circumstances(),
+                    **kept_apart,
+                    "command": "PYTHONPATH=tests python -m calibration",
+                    "sheets": kept,
+                },
                 given.file,
             )
 

@@ -13,12 +13,14 @@ from typing import Any
 from calibration.circumstances import circumstances
 from calibration.results import load, save
 from planted_frames import PlantedWorld, Tally, tally
+from steelyard.core.content_hash import content_hash
 from steelyard.estimation.designs import LabelDesign
 
 LABELS, PER_TASK = (30, 100, 300), (1, 5, 10)
 CELLS = tuple((labels, size) for labels in LABELS for size in PER_TASK)
 """Columns of the table."""
-RUNS = 500
+RUNS = 400
+ITEMS = 1000
 SHARE, SCORE, WINS, DIFFERENCE = "yes or no", "scores from 1 to 5", "wins with ties", "difference of systems"
 RANDOM, BY_VERDICT, ODDS = LabelDesign.RANDOM, LabelDesign.BY_VERDICT, LabelDesign.ODDS
 STRATA, ELSEWHERE = LabelDesign.STRATA, LabelDesign.ELSEWHERE
@@ -37,7 +39,9 @@ class Row:
     """One, or the strata."""
 
     def tally(self, labels: int, per_task: int, runs: int, seed: int = 7) -> Tally:
-        worlds = tuple(replace(world, per_task=per_task) for world in self.worlds)
+        worlds = tuple(
+            replace(world, per_task=per_task, items=ITEMS // len(self.worlds)) for world in self.worlds
+        )
         world = worlds if self.design is STRATA else worlds[0]
         return tally(world, self.design, labels, runs, population=self.population, seed=seed)
 
@@ -54,7 +58,7 @@ def _worlds() -> Iterator[tuple[str, LabelDesign, str, tuple[PlantedWorld, ...]]
             name = f"fail {fail:g}, judge fails {hit:g} of bad and {alarm:g} of good"
             for design in (RANDOM, BY_VERDICT, ODDS, ELSEWHERE):
                 yield SHARE, design, name, (PlantedWorld.yes_no(fail, hit, alarm),)
-        strata = tuple(PlantedWorld.yes_no(fail * times, items=700) for times in (0.5, 1.0, 1.5))
+        strata = tuple(PlantedWorld.yes_no(fail * times) for times in (0.5, 1.0, 1.5))
         yield SHARE, STRATA, f"fail {fail:g} on average", strata
     for name, shares in (
         ("spread", (0.1, 0.2, 0.3, 0.25, 0.15)),
@@ -71,13 +75,16 @@ def _worlds() -> Iterator[tuple[str, LabelDesign, str, tuple[PlantedWorld, ...]]
 
 
 def simulate(row: Row, runs: int) -> dict[str, Any]:
-    tallies = [row.tally(labels, per_task, runs) for labels, per_task in CELLS]
+    told = (row.quantity, row.design, row.population, row.name)
+    seeds = [int(content_hash([*map(str, told), *cell])[-8:], 16) for cell in CELLS]
+    tallies = [row.tally(*cell, runs, seed) for cell, seed in zip(CELLS, seeds, strict=True)]
     return {
         "quantity": row.quantity,
         "design": str(row.design),
         "of": "population" if row.population else "items",
         "world": row.name,
-        **{part: [getattr(each, part) for each in tallies] for part in vars(Tally())},
+        "given": [each.given for each in tallies],
+        "held": [each.held for each in tallies],
     }
 
 

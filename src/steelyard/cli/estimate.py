@@ -33,6 +33,14 @@ _RATING_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+labels_option = option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="People's labels: a file with item and value, or the folder of `labels draw`.",
+)
+
+
 def rating_options(command: Any) -> Any:
     for decorate in reversed(_RATING_OPTIONS):
         command = decorate(command)
@@ -59,12 +67,7 @@ def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = F
 
 @click.command(short_help="Estimate the score that people would give.")
 @rating_options
-@option(
-    "--labels",
-    type=click.Path(path_type=Path),
-    metavar="FILE|DIR",
-    help="People's labels: a file with item and value, or the folder of `labels draw`.",
-)
+@labels_option
 @option(
     "--design",
     type=click.Choice(["random", "by-verdict", "strata", "odds", "elsewhere"]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.estimate import load, rating_options
+from steelyard.cli.estimate import labels_option, load, rating_options
 from steelyard.cli.options import option
 from steelyard.cli.output import finish_report, print_lines, print_table, report_options
 from steelyard.cli.process import use_one_blas_thread
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Rank systems, with intervals that include the judge's error.")
 @rating_options
+@labels_option
 @option(
     "--design",
     type=click.Choice(["random"]),
-    help="How the rows that people rated were drawn; needed to correct the judge.",
+    help="How the rows that people rated were drawn; needed to correct the judge [from p_drawn].",
 )
 @option("--system", "systems", multiple=True, metavar="NAME", help="System to rank; repeatable [all].")
+@option("--baseline", metavar="NAME", help="System to show paired differences from.")
 @option(
     "--ties",
     type=click.Choice(["half", "loss"]),
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the simulated ranks.")
 @report_options
 def leaderboard(
+    labels: Path | None,
     design: str | None,
     systems: tuple[str, ...],
+    baseline: str | None,
     ties: str,
     seed: int,
     out: Path | None,
@@ -56,8 +60,16 @@ def leaderboard(
     from steelyard.datasheet.render.html.score_page import render
 
     subject = Subject(options["judge"], options["people"], options["criterion"])
-    table = load(options)
-    board = compute(table, subject, random_draw=design is not None, ties=ties, systems=systems, seed=seed)
+    table = load(options, labels)
+    board = compute(
+        table,
+        subject,
+        random_draw=design is not None,
+        ties=ties,
+        systems=systems,
+        baseline=baseline,
+        seed=seed,
+    )
     finish_report(
         json.dumps(board.to_json(), indent=1) + "\n",
         lambda: _print(board),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -33,7 +33,7 @@ from steelyard.estimation.designs import (
 )
 from steelyard.estimation.frame import Figure, Frame, clustered_variance
 from steelyard.estimation.post_stratified import MOST_LEVELS
-from steelyard.estimation.rogan_gladen import rogan_gladen, separates
+from steelyard.estimation.rogan_gladen import effective_counts, rogan_gladen, separates
 from steelyard.importing.ratings import HUMAN, RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
 from steelyard.metrics.stats.distributions import normal_probability
@@ -140,11 +140,12 @@ def estimate(
         )
     items, remarks = judged_items(table, subject)
     judged = frame_of(items)
-    frame = judged.frame
     drawn = _design(table, design, judged, subject)
-    _check_labels(table.name, frame, drawn)
-    quantity = _quantity(table, subject, frame)
-    ends = _ends(quantity, frame)
+    _check_labels(table.name, judged.frame, drawn)
+    quantity = _quantity(table, subject, judged.frame)
+    ends = _ends(quantity, judged.frame)
+    judged = replace(judged, frame=replace(judged.frame, ends=ends))
+    frame = judged.frame
     if drawn is LabelDesign.ELSEWHERE:
         target = frame.filter(~frame.labelled)
         figure, alone = _from_elsewhere(table.name, frame, target), None
@@ -282,15 +283,20 @@ def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:
             "labels from these items instead."
         )
     good, bad = frame.y == 1, frame.y == 0
-    sensitivity = int(frame.f[good].sum()), int(good.sum())
-    specificity = int((1 - frame.f[bad]).sum()), int(bad.sum())
-    if not sensitivity[1] or not specificity[1] or not separates(sensitivity, specificity):
+    right = frame.f == frame.y
+    hits, rejections = int(right[good].sum()), int(right[bad].sum())
+    shares = [
+        effective_counts(right[kind].astype(float), frame.label_clusters[kind])
+        for kind in (good, bad)
+        if kind.any()
+    ]
+    if len(shares) < 2 or not separates(*shares):
         raise DataError(
-            f"{name}: sensitivity {sensitivity[0]} of {sensitivity[1]} and specificity {specificity[0]} of "
-            f"{specificity[1]} are not shown to add up to more than 1, expected a judge that tells good "
+            f"{name}: sensitivity {hits} of {int(good.sum())} and specificity {rejections} of "
+            f"{int(bad.sum())} are not shown to add up to more than 1, expected a judge that tells good "
             "from bad; label some of these items instead."
         )
-    return rogan_gladen((int(target.judge.sum()), target.size), sensitivity, specificity)
+    return rogan_gladen(effective_counts(target.judge, target.cluster), *shares)
 
 
 def _stratified(judged: JudgedFrame, population: bool) -> Figure:

@@ -19,6 +19,7 @@ ESTIMATORS = {
     "ppi++": "prediction-powered inference with a tuned weight (PPI++)",
     "post_stratified": "post-stratification on the judge's verdicts",
     "post_stratified_mover": "post-stratification on the judge's verdicts with Wilson limits joined by MOVER",
+    "labels_t": "the mean of the labels",
     "horvitz_thompson": "the Horvitz–Thompson difference estimator",
     "rogan_gladen": "Rogan and Gladen's correction with the interval of Lang and Reiczigel",
 }
@@ -100,6 +101,8 @@ def notes(report: EstimateReport) -> list[str]:
             f"Worth of the judge: ρ² {worth.rho_squared:.2f}; {pluralize(report.labels, 'label')} count as "
             f"{worth.effective_labels:,.0f} (factor {worth.factor:.2f})."
         )
+    if report.corrected.method == "labels_t":
+        made.append("Nearly all labels are the same, too few others to weigh the judge: it was left out.")
     if report.weak_judge:
         made.append(
             f"The judge agrees with people on {100 * (report.agreement or 0):.1f} % of items, no more than "

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.commands.judged_items import Subject, choose, choose_judge, choose_people
+from steelyard.commands.judged_items import TUNE, Subject, choose, choose_judge, choose_people
 from steelyard.core.arrays import Floats, Mask
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
@@ -51,6 +51,8 @@ class RankedSystem:
     first: float
     """P(first)."""
     tier: int
+    difference: tuple[float, float, float] | None = None
+    """From the baseline, with its limits; None without a baseline."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Leaderboard:
     corrected: RankTable | None
     slot_share: float | None
     """Share of decided comparisons that the judge gave to the first slot."""
+    baseline: str | None = None
     remarks: tuple[str, ...] = ()
 
     @property
@@ -119,6 +122,7 @@ class Leaderboard:
             **{name: None if table is None else table.to_json() for name, table in tables.items()},
             "unsupported": self.unsupported,
             "slot_share": self.slot_share,
+            "baseline": self.baseline,
             "remarks": list(self.remarks),
         }
 
@@ -130,28 +134,35 @@ def leaderboard(
     random_draw: bool = False,
     ties: str = HALF,
     systems: Sequence[str] = (),
+    baseline: str | None = None,
     seed: int = 7,
 ) -> Leaderboard:
     judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
     criterion = choose("criterion", "--criterion", subject.criterion, table.criteria, table.name)
     names = _systems(table, systems)
+    base = None if baseline is None else choose("system", "--baseline", baseline, names, table.name)
     rows = [row for row in table.ratings if row.criterion == criterion and row.value is not None]
+    tuned = {row.item for row in rows if row.split == TUNE}
+    rows = [row for row in rows if row.item not in tuned]
+    random_draw = random_draw or _recorded_draw(table.name, rows)
     by_judge = _matrix([row for row in rows if row.rater == judge], names, ties)
     by_people = _matrix([row for row in rows if row.rater in people and row.rater != judge], names, ties)
     keys = sorted(by_judge)
     scores = _scores(by_judge, keys)
     _refuse_few(table.name, scores, names, f"judge {judge!r}")
     remarks = []
+    if tuned:
+        remarks.append(f"{pluralize(len(tuned), 'item')} left out: the judge was tuned on them.")
     voted = people_table = fixed = None
     both = [key for key in keys if key in by_people]
     if both:
         voted = _scores(by_people, both)
         _refuse_few(table.name, voted, names, "people")
-        people_table = _table(plain_ranking(voted), voted, names, seed)
+        people_table = _table(plain_ranking(voted), voted, names, base, seed)
         if random_draw or len(both) == len(keys):
             labelled = np.array([key in by_people for key in keys], dtype=np.bool_)
             ranking = corrected_ranking(_masked(scores, voted, labelled), voted, labelled)
-            fixed = _table(ranking, scores, names, seed, labels=voted.rows)
+            fixed = _table(ranking, scores, names, base, seed, labels=voted.rows)
         else:
             remarks.append(
                 f"Not corrected: people rated {pluralize(len(both), 'row')} of {len(keys):,}; say --design "
@@ -165,12 +176,27 @@ def leaderboard(
         ties=ties,
         rows=len(keys),
         labels=len(both),
-        judge_alone=_table(plain_ranking(scores), scores, names, seed),
+        judge_alone=_table(plain_ranking(scores), scores, names, base, seed),
         people_alone=people_table,
         corrected=fixed,
         slot_share=_slot_share([row for row in rows if row.rater == judge]) if table.is_pairwise else None,
+        baseline=base,
         remarks=tuple(remarks),
     )
+
+
+def _recorded_draw(where: str, rows: Sequence[Rating]) -> bool:
+    """Whether recorded odds are those of a random draw; other draws do not carry a correction of ranks."""
+    odds = [row.p_drawn for row in rows if row.p_drawn is not None]
+    if len(odds) < len(rows) or not odds:
+        return False
+    if max(odds) - min(odds) > 1e-9:
+        raise DataError(
+            f"{where}: odds from {min(odds):.3g} to {max(odds):.3g} found, expected the same for every row, "
+            "since ranks are corrected by a random draw alone; make one with `steelyard labels draw --design "
+            "random`."
+        )
+    return True
 
 
 def _systems(table: RatingsTable, wanted: Sequence[str]) -> list[str]:
@@ -235,7 +261,12 @@ def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: s
 
 
 def _table(
-    ranking: Ranking, scores: SystemScores, names: Sequence[str], seed: int, labels: int | None = None
+    ranking: Ranking,
+    scores: SystemScores,
+    names: Sequence[str],
+    baseline: str | None,
+    seed: int,
+    labels: int | None = None,
 ) -> RankTable:
     shown = better(ranking, seed)
     sets, chances, numbers = rank_sets(shown), first_chances(ranking, seed), tiers(ranking, shown)
@@ -253,6 +284,7 @@ def _table(
             worst=sets[m][1],
             first=float(chances[m]),
             tier=numbers[m],
+            difference=None if baseline is None else _difference(ranking, m, names.index(baseline)),
         )
         for place, m in enumerate(order, start=1)
     ]
@@ -266,6 +298,13 @@ def _table(
         made = scores.rows if labels is None else labels
         needed = ceil(made * Z * Z * spread / gap**2) if gap > 0 else None
     return RankTable(tuple(rows), tuple(flips), ranking.weight, needed)
+
+
+def _difference(ranking: Ranking, one: int, other: int) -> tuple[float, float, float]:
+    """Paired difference of two systems: the errors that they share cancel."""
+    value = float(ranking.figures[one] - ranking.figures[other])
+    reach = Z * ranking.difference_error(one, other)
+    return value, value - reach, value + reach
 
 
 def _slot_share(rows: Sequence[Rating]) -> float | None:

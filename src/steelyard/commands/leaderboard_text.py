@@ -39,7 +39,8 @@ def headline(board: Leaderboard) -> str:
 
 
 def columns(board: Leaderboard) -> tuple[str, ...]:
-    return COLUMNS if board.people_alone is None else (*COLUMNS, "judge", "people")
+    apart = () if board.baseline is None else ("to baseline [95 %]",)
+    return (*COLUMNS, *apart, *(() if board.people_alone is None else ("judge", "people")))
 
 
 def table_rows(board: Leaderboard) -> list[tuple[str, ...]]:
@@ -50,8 +51,16 @@ def table_rows(board: Leaderboard) -> list[tuple[str, ...]]:
         figure = f"{number(row.value, board)} [{low}, {high}]"
         others = [] if board.people_alone is None else [board.judge_alone, board.people_alone]
         ranks = [places(table.of(row.system)) for table in others]
-        made.append((row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
+        apart = [] if row.difference is None else [_signed(row, board)]
+        made.append((row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *apart, *ranks))
     return made
+
+
+def _signed(row: RankedSystem, board: Leaderboard) -> str:
+    if row.system == board.baseline or row.difference is None:
+        return "baseline"
+    value, low, high = (("+" if each > 0 else "") + number(each, board) for each in row.difference)
+    return f"{value} [{low}, {high}]"
 
 
 def notes(board: Leaderboard) -> list[str]:

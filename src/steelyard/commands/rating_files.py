@@ -10,6 +10,8 @@ from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
+from steelyard.importing.inspect_ratings import inspect_ratings
+from steelyard.importing.inspect_scores import holds_log
 from steelyard.importing.rating_exports import read_export
 from steelyard.importing.ratings import (
     CODE,
@@ -44,7 +46,16 @@ def load_ratings(
 
 def _file_ratings(path: Path, how: RatingColumns) -> RatingsTable:
     is_json = path.suffix.lower() in (".json", ".jsonl", ".ndjson")
-    return (read_export(path, how) if is_json else None) or read_ratings(path, how)
+    log = holds_log(path)
+    found = inspect_ratings(path, how) if log else read_export(path, how) if is_json else None
+    if found is None:
+        return read_ratings(path, how)
+    if how.where or (how.columns and not log):
+        raise ConfigError(
+            f"{path}: {'--where' if how.where else '--columns'} found, expected none for the export of a "
+            "tool, whose columns are known; remove it, or write the ratings as a table."
+        )
+    return found
 
 
 def _run_ratings(folder: Path, how: RatingColumns) -> RatingsTable:

@@ -165,7 +165,7 @@ def leaderboard_page(board: Leaderboard) -> ScorePage:
         ("rated by people", f"{board.labels:,}"),
         ("systems", f"{count:,}"),
     ]
-    tables = [PageTable("Systems", leaderboard_text.COLUMNS, leaderboard_text.table_rows(board))]
+    tables = [PageTable("Systems", leaderboard_text.columns(board), leaderboard_text.table_rows(board))]
     return ScorePage(
         kind="leaderboard",
         title=Path(board.name).name,

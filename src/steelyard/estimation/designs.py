@@ -12,10 +12,10 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance
 from steelyard.estimation.known_odds import horvitz_thompson
-from steelyard.estimation.post_stratified import bins, has_rare_labels, post_stratified
+from steelyard.estimation.post_stratified import ENOUGH, bins, has_rare_labels, post_stratified
 from steelyard.estimation.random_draw import greg, ppi
 from steelyard.metrics.stats.distributions import normal_probability, normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import score
+from steelyard.metrics.stats.intervals import score_of_few
 
 
 class LabelDesign(StrEnum):
@@ -55,7 +55,16 @@ def corrected(frame: Frame, design: LabelDesign, *, population: bool = False) ->
         return horvitz_thompson(frame, population=population)
     if has_rare_labels(frame):
         return post_stratified(frame, population=population, merge=True)
-    return ppi(frame) if population else greg(frame)
+    weight = 0.0 if _is_nearly_constant(frame) else None
+    return ppi(frame, weight) if population else greg(frame, weight)
+
+
+def _is_nearly_constant(frame: Frame) -> bool:
+    """Scores of which few differ from the most frequent one: too few to tell what the judge is worth."""
+    if frame.binary_labels or frame.ends is None:
+        return False
+    counts = np.unique(frame.y, return_counts=True)[1]
+    return bool(frame.labels - counts.max() < ENOUGH)
 
 
 def labels_only(frame: Frame, design: LabelDesign, *, population: bool = False) -> Figure | None:
@@ -89,7 +98,7 @@ def _wilson(plain: Figure, values: Floats, frame: Frame, rest: float) -> Figure:
         within, count = clustered_variance((values - value) / n, clusters)
         if within > even:
             size, quantile = size * even / within, t_quantile((1 + CONFIDENCE) / 2, count - 1)
-    low, high = score(value, size, quantile)
+    low, high = score_of_few(value, size, quantile)
     return Figure(value, low, high, (high - low) / (2 * quantile), "wilson")
 
 

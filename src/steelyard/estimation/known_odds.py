@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.estimation.frame import Figure, Frame, clustered_variance, t_figure
+from steelyard.estimation.frame import Figure, Frame, clustered_variance, drawn_weight, mean_figure, t_figure
 
 
 def horvitz_thompson(frame: Frame, *, judge: bool = True, population: bool = False) -> Figure:
@@ -33,6 +33,15 @@ def horvitz_thompson(frame: Frame, *, judge: bool = True, population: bool = Fal
         within, _ = clustered_variance(influence, frame.cluster)
         if within > variance:
             variance, freedom = within, len(np.unique(frame.label_clusters)) - 1
-    if frame.binary_labels:
-        variance += 2 * float(np.mean((1 - odds) / odds**2)) / size**2
+    if not judge and not frame.binary_labels:
+        return mean_figure(frame, value, variance, freedom, "hajek")
+    variance += 2 * _difference(frame, apart if judge else None) ** 2 * drawn_weight(frame)
     return t_figure(value, variance, freedom, "horvitz_thompson" if judge else "hajek")
+
+
+def _difference(frame: Frame, apart: Floats | None) -> float:
+    """Size of one difference between judge and people: of yes-or-no labels 1, else as large as those seen."""
+    if frame.binary_labels or apart is None:
+        return 1.0
+    some = apart[apart != 0]
+    return float(np.sqrt(np.mean(some**2))) if len(some) else frame.unit

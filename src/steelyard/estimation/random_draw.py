@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.estimation.frame import Figure, Frame, clustered_variance, t_figure
+from steelyard.estimation.frame import Figure, Frame, clustered_variance, mean_figure
 
 
 def slope(frame: Frame) -> float:
@@ -36,7 +36,7 @@ def greg(frame: Frame, weight: float | None = None) -> Figure:
         within *= frame.unlabelled_share
         if not variance >= within:
             variance, freedom = within, count - 1
-    return t_figure(value, variance, freedom, "greg" if tuned else "labels_t")
+    return mean_figure(frame, value, variance, freedom, "greg" if tuned else "labels_t")
 
 
 def ppi_weight(frame: Frame) -> float:
@@ -67,4 +67,4 @@ def ppi(frame: Frame, weight: float | None = None) -> Figure:
         within, count = clustered_variance(influence, frame.cluster)
         if not variance >= within:
             variance, freedom = within, min(len(np.unique(frame.label_clusters)), count) - 1
-    return t_figure(value, variance, freedom, "ppi++" if weight is None else "labels_t")
+    return mean_figure(frame, value, variance, freedom, "ppi++" if weight is None else "labels_t")

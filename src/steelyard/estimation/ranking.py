@@ -58,6 +58,10 @@ class Ranking:
     def errors(self) -> Floats:
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
+    def difference_error(self, one: int, other: int) -> float:
+        cov = self.covariance
+        return float(np.sqrt(max(cov[one, one] + cov[other, other] - 2 * cov[one, other], 0.0)))
+
     @property
     def places(self) -> Ints:
         """Rank of each system by its figure alone; 1 is the best."""
@@ -135,8 +139,7 @@ def first_chances(ranking: Ranking, seed: int) -> Floats:
 
 def flip_chance(ranking: Ranking, one: int, other: int) -> float:
     """P(the order of two systems is the other way round)."""
-    cov = ranking.covariance
-    error = float(np.sqrt(max(cov[one, one] + cov[other, other] - 2 * cov[one, other], 0.0)))
+    error = ranking.difference_error(one, other)
     gap = abs(float(ranking.figures[one] - ranking.figures[other]))
     return normal_probability(-gap / error) if error else (0.5 if gap == 0 else 0.0)
 

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from math import sqrt
 
-from steelyard.estimation.frame import CONFIDENCE, Figure
+from steelyard.core.arrays import Floats, Ints
+from steelyard.estimation.frame import CONFIDENCE, Figure, clustered_variance
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import newcombe
 
-Counts = tuple[int, int]
-"""Events and trials."""
+Counts = tuple[float, float]
+"""Events and trials; fewer than were counted, where items of one task say much the same."""
+
+
+def effective_counts(events: Floats, clusters: Ints) -> Counts:
+    """Events and trials of independent items that would know the share as well as these."""
+    share, trials = float(events.mean()), len(events)
+    plain = share * (1 - share) / trials
+    within, count = clustered_variance((events - share) / trials, clusters)
+    effect = max(1.0, within / plain) if plain > 0 and count < trials else 1.0
+    return share * trials / effect, trials / effect
 
 
 def separates(sensitivity: Counts, specificity: Counts) -> bool:

@@ -59,7 +59,7 @@ class InspectScores:
         return ((where, body) for _, where, body in self.rows(path))
 
     def rows(self, path: Path) -> Iterator[tuple[tuple[str, int], str, Body]]:
-        rows = [_Row.of(sample) for sample in open_log(path).samples or ()]
+        rows = [SampleRow.of(sample) for sample in open_log(path).samples or ()]
         several = len({row.epoch for row in rows}) > 1
         scales = self._scales(rows, path)
         for row in rows:
@@ -72,7 +72,7 @@ class InspectScores:
                     place = row.sample, row.epoch
                     yield place, f"{path}, {row.where}", {**body, **_answer(said, scale)}
 
-    def _scales(self, rows: Collection[_Row], path: Path) -> dict[str, str | None]:
+    def _scales(self, rows: Collection[SampleRow], path: Path) -> dict[str, str | None]:
         values: dict[str, set[Any]] = {}
         judges: dict[str, str] = {}
         for said in (score for row in rows for score in row.scores):
@@ -101,7 +101,7 @@ class InspectScores:
 
 
 @dataclass(frozen=True)
-class _SampleScore:
+class SampleScore:
     scorer: str
     verdict: ScoreEntry
     """The first value, the scorer's own unless a person gave it."""
@@ -119,22 +119,22 @@ class _SampleScore:
 
 
 @dataclass(frozen=True)
-class _Row:
+class SampleRow:
     where: str
     sample: str
     epoch: int
-    scores: tuple[_SampleScore, ...]
+    scores: tuple[SampleScore, ...]
     mark: Mapping[str, Any]
 
     @classmethod
-    def of(cls, sample: Any) -> _Row:
+    def of(cls, sample: Any) -> SampleRow:
         mark = (sample.metadata or {}).get("steelyard")
         where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if sample.epoch != 1 else "")
         known = mark if isinstance(mark, Mapping) else {}
         return cls(where, str(sample.id), sample.epoch, tuple(_sample_scores(sample)), known)
 
 
-def _sample_scores(sample: Any) -> Iterator[_SampleScore]:
+def _sample_scores(sample: Any) -> Iterator[SampleScore]:
     for score in transcript_scores(sample):
         given = valued(sample.scores[score.scorer])
         keys = dict.fromkeys(k for e in score.history if isinstance(e.value, Mapping) for k in e.value)
@@ -150,10 +150,10 @@ def _sample_scores(sample: Any) -> Iterator[_SampleScore]:
             call = exported if isinstance(exported, Mapping) else {}
             known = {key: call[key] for key in _KNOWN if key in call} or {"judge": name}
             baseline = call.get("baseline") is True and "judge" in call
-            yield _SampleScore(name, history[0], people[-1] if people else None, known, baseline)
+            yield SampleScore(name, history[0], people[-1] if people else None, known, baseline)
 
 
-def _item(row: _Row, several: bool) -> dict[str, Any]:
+def _item(row: SampleRow, several: bool) -> dict[str, Any]:
     mark, suffix = row.mark, f"/{row.epoch}" if several else ""
     probe, kind = mark.get("probe"), mark.get("kind")
     if not isinstance(probe, str) or (kind not in (ORIGINAL, PERTURBED) and probe != "vacuum"):
@@ -175,7 +175,7 @@ def _item(row: _Row, several: bool) -> dict[str, Any]:
     return {key: value for key, value in body.items() if value is not None}
 
 
-def _answer(said: _SampleScore, scale: str | None) -> dict[str, Any]:
+def _answer(said: SampleScore, scale: str | None) -> dict[str, Any]:
     score = grade(said.verdict.value, scale)
     body: dict[str, Any] = {"judge": said.scorer, **said.call, "score": score}
     body |= {} if scale is None else {"scale": scale}

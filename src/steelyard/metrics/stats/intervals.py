@@ -41,6 +41,25 @@ def score(share: float, size: float, quantile: float) -> Span:
     return low, high
 
 
+FEW = 3
+"""Events up to which the score interval begins too high."""
+
+
+def score_of_few(share: float, size: float, quantile: float, tail: float = 0.05) -> Span:
+    """The score interval, wider where few events or few misses were seen (Brown, Cai and DasGupta 2001).
+
+    One event among rare ones puts the score limit above the truth too often: there the one-sided exact limit
+    at `tail` holds.
+    """
+    low, high = score(share, size, quantile)
+    events, misses = share * size, (1 - share) * size
+    if 0 < events <= FEW:
+        low = min(low, beta_quantile(events, misses + 1, tail))
+    if 0 < misses <= FEW:
+        high = max(high, beta_quantile(events + 1, misses, 1 - tail))
+    return low, high
+
+
 def wilson(events: float, trials: float, quantile: float = Z) -> Span:
     return score(events / trials, trials, quantile)
 
@@ -64,7 +83,7 @@ def difference(first: float, first_limits: Span, second: float, second_limits: S
     return clipped((first - second - low, first - second + high), DIFFERENCE)
 
 
-def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Span:
+def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Span:
     """Newcombe's hybrid score interval of the difference of two proportions (events, trials)."""
     shares = first[0] / first[1], second[0] / second[1]
     return difference(shares[0], wilson(*first), shares[1], wilson(*second))
