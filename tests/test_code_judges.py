@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -316,3 +317,57 @@ def test_hidden_requests_and_caches_are_told(
         {"model": caching, "concurrency": 1}, probes=["vacuum"], replicates=3, out="cached"
     )
     assert any("made no request: a cache answered" in told for told in sheet.caveats("caching"))
+
+
+def test_requests_of_tries_that_failed_are_told(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["q,a,ok", *(f"question {n},{'bad' if n % 4 == 0 else 'good'} {n},{n % 2}" for n in range(20))]
+    (tmp_path / "rows.csv").write_text("\n".join(rows))
+    (tmp_path / "rubric.md").write_text("Is it right?")
+
+    def judge(request: str, response: str) -> str:
+        kinds = ["500"] * 3 if "bad" in response else ["good"]
+        return [httpx.post(f"{server.url}/chat/completions", json={"kind": kind}) for kind in kinds][
+            -1
+        ].json()["choices"][0]["message"]["content"]
+
+    sheet = steelyard.measure(
+        judge,
+        probes=["format_invariance_1"],
+        data={"path": "rows.csv", "columns": {"request": "q", "response": "a", "label": "ok"}},
+        task={"scale": "binary", "rubric": "rubric.md"},
+        limits={"attempts": 2, "backoff": 0.0},
+    )
+    # 30 calls with one request each; 10 calls with two tries of three requests each, all in vain.
+    told = "90 requests for 40 calls, 60 of them by tries that failed"
+    assert any(told in each for each in sheet.caveats("judge")), sheet.caveats("judge")
+
+
+def test_a_call_that_is_cut_off_tells_how_many_requests_it_made(server: ScriptedServer) -> None:
+    requested = threading.Event()
+
+    async def judge(request: str, response: str) -> str:
+        await by_async_httpx(f"{server.url}/chat/completions", "good")
+        requested.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    made = Judge("j", "python", address_of(judge, "j"), asked_of_a_function(Binary(), None))
+    shown = Presentation((), Slots("why?", ("text",)), ("0", "1"), Decoding())
+
+    async def cut_off() -> int | None:
+        try:
+            await PythonFunction(made).ask(shown)
+        except asyncio.CancelledError as error:
+            return getattr(error, "requests", None)
+        return None
+
+    async def run() -> int | None:
+        task = asyncio.create_task(cut_off())
+        await asyncio.to_thread(requested.wait)
+        task.cancel()
+        return await task
+
+    assert asyncio.run(run()) == 1

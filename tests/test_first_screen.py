@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,7 +53,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder, found = tmp_path_factory.mktemp("sheets"), {}
     for name, sheet in (("one", one_judge()), ("five", judged(crowd(5)))):
         path = Path(folder / f"{name}.html")
-        path.write_text(html.render(sheet, calls_of=lambda _: "#study"), encoding="utf-8")
+        served: Any = {
+            "home": "#study",
+            "pages": (("Datasheet", "#study"), ("Calls", "#every"), ("Map", "#every")),
+        }
+        path.write_text(html.render(sheet, calls_of=lambda _: "#study", **served), encoding="utf-8")
         found[name] = path.as_uri()
     return found
 
@@ -91,6 +95,10 @@ def test_the_verdict_comes_first_on_a_phone(browser: Browser, pages: dict[str, s
             assert box is not None
             assert box["y"] + box["height"] <= NARROW["height"]
         assert page.locator(".keys tr").nth(1).is_visible()
+        for part in (".kind", ".brand nav"):  # a line each, none squeezed beside the other
+            box = page.locator(part).bounding_box()
+            assert box is not None
+            assert box["height"] < 40
 
 
 def test_several_judges_are_rows_that_any_column_sorts(browser: Browser, pages: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sqlite3
@@ -10,14 +11,22 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
+from rich.console import Console
 
 from browsers import chromium, complaints_in_every_look, opened
 from review_sessions import serving
 from servers import Answer, Received, ScriptedServer, wins
+from steelyard.datasheet.render import markdown
+from steelyard.datasheet.render.terminal import render_brief
+from steelyard.datasheet.sections.key_figures import key_figures
+from steelyard.datasheet.sections.summary import summarise
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
 
@@ -177,6 +186,7 @@ def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tm
                 opened(browser, server.access.url()) as page,
             ):
                 told = page.locator(".run-row .hint")
+                assert told.get_attribute("role") == "status"  # read aloud, politely
                 page.locator(".run-row .hint", has_text="trials done").wait_for()
                 before, planned = (int(word) for word in told.inner_text().split()[:3:2])
                 assert before < planned
@@ -216,3 +226,83 @@ def test_a_comparison_leads_back_to_both_datasheets(browser: Browser, server: Se
         assert page.get_by_role("link", name="Datasheet").count() == 2
         page.get_by_role("link", name="Datasheet").last.click()
         page.locator("#verdicts-h").wait_for()
+
+
+def test_a_search_on_the_overview_shows_the_runs_that_have_every_word(
+    browser: Browser, shown: Server
+) -> None:
+    with opened(browser, shown.access.url()) as page:
+        rows = page.locator("table.runs tbody tr >> visible=true")
+        assert rows.count() == len(KINDS)
+        page.get_by_label("Search").fill("planted/first PARTIAL")
+        page.get_by_text("1 of 5 runs").wait_for()
+        assert rows.locator("th a").inner_text() == "partial"
+        page.get_by_label("Search").fill("no such judge")
+        page.get_by_text("0 of 5 runs").wait_for()
+        page.get_by_label("Search").fill("")
+        assert rows.count() == len(KINDS)
+
+
+def test_a_run_of_an_agent_is_shown_as_messages(browser: Browser, shown: Server, kinds: Path) -> None:
+    stimuli = map(json.loads, (kinds / "agents" / "stimuli.jsonl").read_text(encoding="utf-8").splitlines())
+    edited = next(each for each in stimuli if any("after" in one for one in each.get("changes") or ()))
+    with opened(browser, shown.access.url()) as page:
+        page.goto(f"{page.url}run/0/stimulus?id={quote(edited['id'], safe='')}")
+        messages = page.locator(".turns > .turn")
+        assert messages.count() == len(edited["transcript"]["messages"])
+        changed = [change for change in edited["changes"] if "after" in change]
+        assert page.locator(".turn.edited").count() == len(changed)
+        words = "".join(block["text"] for block in changed[0]["after"]["content"])
+        assert words[:40].strip() in page.locator(".turn.edited").first.inner_text()
+        page.locator(".arm h4 a").first.click()
+        page.locator("#reply-h").wait_for()
+        assert messages.count() == len(edited["transcript"]["messages"])
+        assert page.get_by_text("Prompt, as it was sent").is_visible()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_datasheet_is_a_few_screens_whatever_was_measured(browser: Browser, kinds: Path, kind: str) -> None:
+    size = {"width": 1280, "height": 800}
+    with opened(browser, (kinds / kind / "datasheet.html").as_uri(), viewport=size) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") <= 6 * size["height"]
+        number = page.locator(".keys a.behind").first
+        number.click()  # without a server a number leads to its row among all estimates
+        row = page.locator(f'[id="{(number.get_attribute("href") or "")[1:]}"]')
+        row.wait_for(state="visible")
+        assert number.inner_text() in row.inner_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_terminal_and_markdown_begin_with_the_answer(kinds: Path, kind: str) -> None:
+    sheet = read_datasheet(kinds / kind)
+    out = io.StringIO()
+    render_brief(sheet, Console(file=out, width=80, color_system=None))
+    lines = out.getvalue().rstrip().splitlines()
+    assert len(lines) <= 23, kind  # the command adds the count of calls and the path of the page
+    text = markdown.render(sheet).partition("\n## ")[0]
+    assert len(text.splitlines()) <= 25, kind
+    summary, (verdict,) = summarise(sheet), sheet.verdicts
+    for part in (verdict.word, *(each.limit for each in key_figures(summary, verdict.judge))):
+        assert part in out.getvalue()
+        assert part in text
+
+
+def test_a_bundle_shows_local_times_and_runs_as_messages(
+    browser: Browser, kinds: Path, tmp_path: Path
+) -> None:
+    script = [sys.executable, "-m", "steelyard", "view", "--bundle", str(tmp_path / "out")]
+    subprocess.run([*script, str(kinds / "agents")], check=True, capture_output=True)
+    finished = datetime.fromisoformat(read_datasheet(kinds / "agents").facts.finished or "")
+    there = finished.astimezone(timezone(timedelta(hours=9)))
+    index = (tmp_path / "out" / "index.html").as_uri()
+    with opened(browser, index, timezone_id="Asia/Tokyo", locale="en-GB") as page:
+        assert page.locator("table.runs time").inner_text() == f"{there:%-d %b %Y, %H:%M}"
+        page.get_by_role("link", name="Calls").click()
+        page.locator("table.calls tbody th a").first.click()
+        page.locator(".turns > .turn").first.wait_for()
+        assert f"{there:%d/%m/%Y, %H:}" in page.locator("dl.facts").inner_text()
+        assert complaints_in_every_look(page) == []
+        page.locator("h1 a").click()
+        page.locator(".arm").first.wait_for()
+        assert page.locator(".turns > .turn").count() > 1
+        assert complaints_in_every_look(page) == []

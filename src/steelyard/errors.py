@@ -114,6 +114,8 @@ class CallError(SteelyardError):
         """Short class of the failure, counted on the datasheet: `rate_limited`, `server_error`, …"""
         self.status = status
         """HTTP status, where there was one."""
+        self.requests = 0
+        """HTTP requests that a Python judge made for it; 0 where nobody counted."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As it is, when it travels from one process to another."""

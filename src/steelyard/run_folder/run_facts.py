@@ -59,7 +59,7 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
         **_costs(answers, mine, lost_cost(answers.calls, record.store)),
         **_rejected(answers, mine),
         **_shortened(calls),
-        **_notes(answers, mine),
+        **_notes(answers, mine, record.store.failed_requests()),
         **_rows(plan),
         **_authoring_facts(record.authoring),
     }
@@ -152,14 +152,15 @@ def _shortened(calls: Trials) -> dict[str, Any]:
     return {"shortened": found} if found else {}
 
 
-def _notes(answers: Answers, mine: Ints) -> dict[str, Any]:
+def _notes(answers: Answers, mine: Ints, failed: Mapping[str, int]) -> dict[str, Any]:
     """What a reader must know of judges that are code: hidden requests, caches, parts that nobody can see."""
     asked = {judge.name: judge for judge in answers.calls.judges}
     requests = np.array([usage.requests for usage in answers.usages.values] or [0], dtype=np.int64)
-    notes = {}
+    notes, lost = {}, _failed_requests(answers, mine, failed)
     for name, rows in _by_judge(answers, mine):
         options = asked[name].options
-        told = [*_request_notes(requests[answers.usage[rows]]), *_cache_note(answers, rows)]
+        told = [*_request_notes(requests[answers.usage[rows]], *lost.get(name, (0, 0)))]
+        told += _cache_note(answers, rows)
         told += [options["caveat"]] if "caveat" in options else []
         told += [f"its fingerprint does not cover {options['unseen']}"] if "unseen" in options else []
         if told and "source" in options:  # the hash of code, which only judges that are code have
@@ -167,12 +168,25 @@ def _notes(answers: Answers, mine: Ints) -> dict[str, Any]:
     return {"notes": notes} if notes else {}
 
 
-def _request_notes(requests: Ints) -> Iterator[str]:
-    made, calls, silent = int(requests.sum()), len(requests), int((requests == 0).sum())
+def _failed_requests(answers: Answers, mine: Ints, failed: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Judge to the requests of its tries that failed, and how many of those calls have no reply."""
+    if not failed:
+        return {}
+    answered, found = set(mine.tolist()), dict[str, tuple[int, int]]()
+    for row, trial in enumerate(answers.calls):
+        if trial.key in failed:
+            requests, calls = found.get(trial.judge.name, (0, 0))
+            found[trial.judge.name] = (requests + failed[trial.key], calls + (row not in answered))
+    return found
+
+
+def _request_notes(requests: Ints, failed: int, unanswered: int) -> Iterator[str]:
+    made, calls, silent = int(requests.sum()) + failed, len(requests) + unanswered, int((requests == 0).sum())
     if made > calls:
+        of_failed = f", {failed:,} of them by tries that failed" if failed else ""
         yield (
-            f"{made:,} requests for {pluralize(calls, 'call')}: it tries again inside, or asks more than "
-            "once; replies that it rejected are paid for, and do not count as unreadable"
+            f"{made:,} requests for {pluralize(calls, 'call')}{of_failed}: it tries again inside, or asks "
+            "more than once; replies that it rejected are paid for, and do not count as unreadable"
         )
     if made and silent:
         yield (

@@ -252,6 +252,7 @@ class JudgeRun:
                 in_flight.leave(call.key)
                 raise
             except PermanentError as error:
+                await self._count_requests(call, error)
                 await self.save_failure(call, [*errors, error])
                 if model_info(self.judge.address).is_code and (stop := self._preflight.fail(call, error)):
                     self.abort_judge(stop)
@@ -259,6 +260,7 @@ class JudgeRun:
             except TransientError as error:
                 # With its frames it would hold this list, and bodies of replies, until the next collection.
                 errors.append(without_frames(error))
+                await self._count_requests(call, error)
                 if error.reason in MAYBE_BILLED and not is_free:
                     await self._count_lost(call)
                 if error.reason == "rate_limited":
@@ -283,6 +285,11 @@ class JudgeRun:
             finally:
                 in_flight.end(call.key)
 
+    async def _count_requests(self, call: Call, error: CallError) -> None:
+        """Record the requests that a judge made inside a try that failed: they may be billed."""
+        if error.requests:
+            await self.control.store.save_failed_requests(call, error.requests)
+
     async def _count_lost(self, call: Call) -> None:
         """Record a call whose reply never came and which may be billed, and count it in the budget."""
         await self.control.store.save_lost(call)
@@ -293,8 +300,10 @@ class JudgeRun:
         try:
             async with asyncio.timeout(self.call_timeout):
                 return await provider.ask(call.presentation())
-        except TimeoutError:
-            raise timeout_error(self.judge, self.call_timeout) from None
+        except TimeoutError as error:
+            late = timeout_error(self.judge, self.call_timeout)
+            late.requests = getattr(error.__cause__ or error.__context__, "requests", 0)
+            raise late from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:

@@ -113,6 +113,13 @@ MIGRATIONS = (
         found REAL NOT NULL
     );
     """,
+    """
+    CREATE TABLE failed_requests (
+        id INTEGER PRIMARY KEY,
+        call TEXT NOT NULL,      -- key of a trial or an exchange, one try of which failed
+        requests INTEGER NOT NULL -- HTTP requests of a Python judge in that try
+    );
+    """,
 )
 
 

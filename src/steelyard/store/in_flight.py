@@ -115,6 +115,17 @@ def lost_row(key: str) -> Row:
     return "INSERT INTO lost_calls (call, found) VALUES", (key, time.time())
 
 
+def requests_row(key: str, requests: int) -> Row:
+    return "INSERT INTO failed_requests (call, requests) VALUES", (key, requests)
+
+
+def read_failed_requests(connection: sqlite3.Connection) -> dict[str, int]:
+    """Calls to the HTTP requests of their tries that failed, where a Python judge's are counted."""
+    if not has_table(connection, "failed_requests"):
+        return {}
+    return dict(connection.execute("SELECT call, sum(requests) FROM failed_requests GROUP BY call"))
+
+
 def check_saved(connection: sqlite3.Connection, in_flight: InFlight, path: Path) -> None:
     """Refuse to go on where replies that were on disk are gone: their calls would be paid for again."""
     gone = [key for key in in_flight.last_saved() if not _has_reply(connection, key)]

@@ -15,7 +15,15 @@ from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
 from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
-from steelyard.store.in_flight import InFlight, check_saved, lost_row, read_lost, save_lost
+from steelyard.store.in_flight import (
+    InFlight,
+    check_saved,
+    lost_row,
+    read_failed_requests,
+    read_lost,
+    requests_row,
+    save_lost,
+)
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import SHORT, ReplyColumns, reply_body
 from steelyard.store.rows import Row
@@ -119,6 +127,10 @@ class RunStore:
         """Put on record a call that was sent and whose reply never came."""
         await self._writer.submit([lost_row(call.key)])
 
+    async def save_failed_requests(self, call: Call, requests: int) -> None:
+        """Put on record the HTTP requests of a try that failed."""
+        await self._writer.submit([requests_row(call.key, requests)])
+
     async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""
         text = message.encode("utf-8", "backslashreplace").decode()
@@ -177,6 +189,7 @@ class RunStore:
     submitted_calls = _reading(submitted_calls)
     planned = _reading(plan.read_plan)
     lost_calls = _reading(read_lost)
+    failed_requests = _reading(read_failed_requests)
 
     def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:
         with self._store_errors():

@@ -20,7 +20,7 @@ import yaml
 
 from steelyard.core.content_hash import content_hash
 from steelyard.core.dotenv import known_keys, may_be_key
-from steelyard.errors import ConfigError, PermanentError, TransientError, UnreadableError
+from steelyard.errors import CallError, ConfigError, PermanentError, TransientError, UnreadableError
 from steelyard.providers.destination import Destination
 from steelyard.providers.function.frameworks.adapter import Grade, bind, left_out_of, reply_of
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
@@ -217,6 +217,9 @@ class PromptfooJudge:
             reply = reply_of(grade, presentation.answers, words, self._options.threshold)
         except UnreadableError as error:
             reply = Reply(str(error), finish=error.finish)
+        except CallError as error:
+            error.requests = max(len(calls), int(result.get("requests") or 0))
+            raise
         used = [call.get("usage") or {} for call in calls]
         usage = Usage(
             sum(int(one.get("prompt") or 0) for one in used),

@@ -7,6 +7,7 @@ answer in it. The hash of its code is part of the judge. Whatever it raises or r
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import math
@@ -27,7 +28,7 @@ from steelyard.core.foreign_code import import_place
 from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
 from steelyard.core.validation import format_value
-from steelyard.errors import ConfigError, UnreadableError
+from steelyard.errors import CallError, ConfigError, UnreadableError
 from steelyard.providers.destination import Destination
 from steelyard.providers.function.call_outcome import outcome, redacted_reply
 from steelyard.providers.function.code_hash import Fingerprint
@@ -210,10 +211,15 @@ class PythonFunction:
         with metered() as meter:
             try:
                 reply = await self._answer(presentation, meter)
+            except asyncio.CancelledError as error:  # by the time limit, which asks how many there were
+                error.requests = len(meter.exchanges)  # type: ignore[attr-defined]
+                raise
             except Exception as error:
                 owned = self._adapter is not None
                 found = outcome(error, meter, self._where, self._unreadable, owned)
                 if not isinstance(found, Reply):
+                    if isinstance(found, CallError):
+                        found.requests = len(meter.exchanges)
                     raise found from _cause(error, meter)
                 reply = found
         reply = redacted_reply(reply, meter.redactor)

@@ -314,7 +314,7 @@ function stimulusPage(run, id) {
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),
     [...arms.values()].map((arm) => h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),
-      h("div", { class: "sides" }, arm.map((row) => h("section", {}, h("h4", {}, h("a", { href: address({ call: run.ids[row] }) }, (made.paired ? `order ${["uv", "vu"][run.order[row]]}, ` : "") + `repeat ${run.replicate[row]}`), ": ", verdict(run, row), " ", tags(run, row)), reply(run, row)))))),
+      h("div", { class: arm.length === 1 ? "sides one" : "sides" }, arm.map((row) => h("section", {}, h("h4", {}, h("a", { href: address({ call: run.ids[row] }) }, (made.paired ? `order ${["uv", "vu"][run.order[row]]}, ` : "") + `repeat ${run.replicate[row]}`), ": ", verdict(run, row), " ", tags(run, row)), reply(run, row)))))),
   ];
 }
 
