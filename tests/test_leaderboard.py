@@ -210,6 +210,16 @@ def test_scores_of_systems_on_the_same_items(command: Command, tmp_path: Path) -
     assert ranks == {"p": (1, 1), "q": (2, 3), "r": (2, 3)}
 
 
+def test_ties_everywhere_leave_nobody_ahead(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{'pqr'[n % 3]},{'pqr'[(n + 1) % 3]},tie\n" for n in range(60))
+    (tmp_path / "r.csv").write_text("item,system_a,system_b,j\n" + rows)
+    done = command("leaderboard", "r.csv", "--judge", "j")
+    assert done.out.startswith("No system leads: 3 of 3 share the first place, by j alone, 60 rows")
+    board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--json").out)
+    chances = [row["first"] for row in board["judge_alone"]["systems"]]
+    assert chances == pytest.approx([1 / 3] * 3)
+
+
 def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
     rows = "".join(
         f"{n},{s},{(n + (s == 'p')) % 3},{'tune' if n < 5 else ''}\n" for n in range(30) for s in "pq"

@@ -141,3 +141,10 @@ def test_too_few_people_are_refused(
     done = command("people", "r.csv", *arguments)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+def test_people_who_always_say_the_same_are_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("item,a,b\n" + "".join(f"{n},1,1\n" for n in range(40)))
+    done = command("people", "r.csv", "--people", "a", "--people", "b")
+    assert (done.code, done.out) == (2, "")
+    assert "people gave 1 to every item, expected several values" in done.err

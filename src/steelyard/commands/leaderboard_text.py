@@ -34,6 +34,11 @@ def headline(board: Leaderboard) -> str:
     rivals = [row.system for row in board.main.systems[1:] if row.best == 1]
     if not rivals:
         return f"{first.system} is first, by {basis(board)}."
+    if first.value == board.main.systems[1].value:
+        equal = sum(row.value == first.value for row in board.main.systems)
+        return (
+            f"No system leads: {equal} of {len(board.main.systems)} share the first place, by {basis(board)}."
+        )
     others = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
     return f"{first.system} leads, but {others} may be first too, by {basis(board)}."
 

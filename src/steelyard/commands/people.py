@@ -124,6 +124,12 @@ def people(
             f"{table.name}: {pluralize(int(shared.sum()), 'item')} rated by several people found, expected "
             f"at least {FEWEST_SHARED} to say how far people agree; let a second person rate some items."
         )
+    known_votes = votes[~np.isnan(votes)]
+    if (known_votes == known_votes[0]).all():
+        raise DataError(
+            f"{table.name}: people gave {known_votes[0]:g} to every item, expected several values, without "
+            "which agreement beyond chance is not defined; let them rate items that differ."
+        )
     numbers: dict[str, int] = {}
     clusters = np.array(
         [numbers.setdefault(task or f"\0{n}", len(numbers)) for n, task in enumerate(tasks)], dtype=np.int64

@@ -132,9 +132,10 @@ def rank_sets(shown: Mask) -> list[tuple[int, int]]:
 
 
 def first_chances(ranking: Ranking, seed: int) -> Floats:
-    """P(first) of each system under N(θ, Σ)."""
+    """P(first) of each system under N(θ, Σ); systems that are first together share it."""
     drawn = ranking.figures + _noise(ranking.covariance, seed)
-    return np.asarray(np.bincount(drawn.argmax(axis=1), minlength=drawn.shape[1]) / len(drawn))
+    first = drawn >= drawn.max(axis=1, keepdims=True) - 1e-12
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def flip_chance(ranking: Ranking, one: int, other: int) -> float:
