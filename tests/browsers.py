@@ -66,14 +66,16 @@ def complaints(page: Page, **options: Any) -> list[str]:
     ]
 
 
-def complaints_in_every_look(page: Page) -> list[str]:
+def complaints_in_every_look(
+    page: Page, looks: Sequence[tuple[int, Literal["light", "dark"]]] = LOOKS
+) -> list[str]:
     """What axe-core finds wide and narrow, light and dark, and what is too wide for the page.
 
     Names and structure are the same in both themes: they are checked once for each width, with everything
     unfolded. Contrast is checked in every look.
     """
     found = []
-    for width, scheme in LOOKS:
+    for width, scheme in looks:
         page.set_viewport_size({"width": width, "height": 844})
         page.emulate_media(color_scheme=scheme)
         told = complaints(page, runOnly=["color-contrast"])
