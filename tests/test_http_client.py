@@ -191,7 +191,8 @@ def test_a_slow_server_and_a_broken_line(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_options_of_transport_decide_nothing_but_the_address() -> None:
     assert {"base_url"} == TRANSPORT_OPTIONS - PASSING_OPTIONS
-    assert PASSING_OPTIONS < TRANSPORT_OPTIONS
+    # A framework's judge notes two more, which its `source` stands for in the fingerprint.
+    assert PASSING_OPTIONS - {"caveat", "template"} < TRANSPORT_OPTIONS
     assert json.dumps(sorted(TRANSPORT_OPTIONS)) == json.dumps(
         [
             *("api_key_env", "base_url", "input_price", "output_price", "path", "requests_per_minute"),
