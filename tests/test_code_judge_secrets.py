@@ -165,7 +165,7 @@ LITERAL = "literal-key-of-the-file"
 @pytest.fixture
 def promptfoo(tmp_path: Path) -> Path:
     if shutil.which("node") is None:
-        pytest.skip("promptfoo runs in Node")
+        pytest.skip("no node on this machine: promptfoo runs in it")
     package = tmp_path / "node_modules" / "promptfoo"
     package.mkdir(parents=True)
     (package / "package.json").write_text('{"name": "promptfoo", "version": "1", "main": "index.js"}')

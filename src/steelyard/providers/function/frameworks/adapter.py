@@ -75,7 +75,7 @@ class FrameworkAdapter(ABC):
         return self._rewritten[text]
 
     def with_template(self, text: str) -> Any:
-        """The framework's judge with another prompt."""
+        """The framework's judge with another prompt; adapters that show a template have one."""
         raise NotImplementedError
 
     @property
