@@ -157,6 +157,8 @@ def test_an_argument_is_repeated_visibly(steelyard, arguments: list[str]) -> Non
 
 def test_spelling_keeps_spaces_and_shows_the_rest() -> None:
     assert escape_keeping_spaces("a  b\n\x1b\u202e") == r"a  b\n\x1b\u202e"
+    joined = "\U0001f469\u200d\U0001f467 \u0645\u06cc\u200c\u062e"  # a family, a Persian verb
+    assert escape_keeping_spaces(f"{joined} a\u200db \u200d") == rf"{joined} a\u200db \u200d"
     assert escape_control_chars("a  b\n\x1b") == r"a b \x1b"
 
 

@@ -29,9 +29,11 @@ from example_datasheet import (
     renamed,
     without_estimates,
 )
+from steelyard.datasheet.conclusion import Conclusion, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.render.html.charts.catalogue import charts
+from steelyard.datasheet.render.html.document import with_code
 from steelyard.datasheet.render.html.drawing.labels import place_labels, spread_labels
 from steelyard.datasheet.render.html.drawing.svg import Box
 from steelyard.datasheet.sections.summary import summarise
@@ -194,6 +196,13 @@ def test_other_probes_need_no_figures() -> None:
     assert "Metrology axes" not in words
     assert "every score is the same: no variance" in words
     assert "3.25 (no interval)" in words
+
+
+def test_a_command_in_a_sentence_is_code_and_all_else_is_escaped() -> None:
+    assert with_code("try `steelyard <x>` & see") == "try <code>steelyard &lt;x&gt;</code> &amp; see"
+    verdict = Conclusion("Llama8B", "unfit", (), "", next=NextStep("try one call with `steelyard doctor`"))
+    page = html.render(replace(example(), verdicts=(verdict,)))
+    assert page.count("<b>Next</b> try one call with <code>steelyard doctor</code>.</p>") == 2
 
 
 def test_the_same_datasheet_gives_the_same_page(document: str) -> None:

@@ -188,7 +188,8 @@ def _with_headers(send: Send) -> Send:
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Steelyard: {status}</title><link rel="stylesheet" href="/static/style.css">
+<link rel="icon" href="data:,"><title>Steelyard: {status}</title>
+<link rel="stylesheet" href="/static/style.css">
 <link rel="stylesheet" href="/static/bench.css"></head>
 <body><main class="alone"><p class="kind">Steelyard</p><h1 class="long">{sentence}</h1>
 <p><a class="button" href="">Try again</a> <a class="button" href="/">Back to the start</a></p></main>

@@ -330,6 +330,9 @@ def _failed(case: CallGroup) -> str:
 
 def _plain(case: CallGroup) -> str:
     """Without an outcome that was asked for: how the calls stand to the reference."""
+    for kind, told in ((Failed, _failed), (Unreadable, _unreadable)):
+        if all(isinstance(call.verdict, kind) for call in case.calls):
+            return told(case)
     if not case.held:
         return f"answered {_answers(case.calls)}, compared with no reference"
     return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+_JOINER = re.compile(r"(?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f])")
+
+
 def escape_control_chars(text: str) -> str:
     """White space as single spaces; escape codes, direction marks, lone surrogates as `\\x1b`, `\\u202e`."""
     return escape_keeping_spaces(" ".join(text.split()))
@@ -31,10 +34,17 @@ def escape_keeping_lines(text: str) -> str:
 
 
 def escape_keeping_spaces(text: str) -> str:
-    """Spaces as they are; every other invisible character as `\\n`, `\\x1b`, `\\u202e`."""
+    """Spaces as they are; every other invisible character as `\\n`, `\\x1b`, `\\u202e`.
+
+    Joiners stay inside a word or a picture: Persian, Hindi and many emoji are spelled with them.
+    """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    joiners = {found.start() for found in _JOINER.finditer(text)}
+    return "".join(
+        c if c.isprintable() or place in joiners else c.encode("unicode_escape").decode("ascii")
+        for place, c in enumerate(text)
+    )
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")

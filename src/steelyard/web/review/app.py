@@ -150,6 +150,7 @@ class ReviewPages:
             "probes": sorted({each.probe for each in made}),
             "strata": sorted({each.stratum for each in made}),
             "folder": str(self.session.folder.path),
+            "folder_name": self.session.folder.path.resolve().name,
             "position": "{}.{}".format(*self.session.log.position),
             "sets": self.session.log.sets(),
             "blind": self.blind,
@@ -157,7 +158,12 @@ class ReviewPages:
 
     def _item(self, queue: Queue, name: str | None) -> dict[str, Any]:
         row = next((row for row in queue.every if row.item.made.id == name), None)
-        content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind}
+        content: dict[str, Any] = {
+            "row": row,
+            "name": name,
+            "blind": self.blind,
+            "every_count": len(queue.every),
+        }
         if row is None:
             return content
         made, log = row.item.made, self.session.log

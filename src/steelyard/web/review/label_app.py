@@ -65,6 +65,7 @@ class LabelPages:
             opened=session.opened,
             draw=session.draw,
             folder=str(session.folder.path),
+            folder_name=session.folder.path.resolve().name,
         )
 
     def label(self, request: Request, body: dict[str, Any]) -> Response:

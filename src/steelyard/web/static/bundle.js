@@ -140,7 +140,7 @@ function heading([judges, baselines], [allJudges, allBaselines]) {
   const own = part(judges, allJudges, calls(allJudges)), other = part(baselines, allBaselines, `${calls(allBaselines)} of baselines`);
   return !allBaselines ? [own] : !allJudges ? [other] : [own, " ", h("small", {}, `and ${other}`)];
 }
-const inShort = ([judges, baselines]) => [h("b", {}, number(judges || !baselines ? judges : baselines)), judges && baselines ? [" ", h("small", { title: "calls of baselines" }, `+ ${number(baselines)}`)] : null];
+const inShort = ([judges, baselines], [allJudges]) => [h("b", {}, number(allJudges ? judges : baselines)), allJudges && baselines ? [" ", h("small", { title: "calls of baselines" }, `+ ${number(baselines)}`)] : null];
 const tags = (run, row) => run.tags(row).map((word) => [h("span", { class: `status ${word}` }, word), " "]);
 function verdict(run, row) {
   const [word, reason] = run.verdicts[run.verdict[row]], winner = run.winner(row);
@@ -216,17 +216,17 @@ function listPage(run, wanted, page) {
   const all = counted(run, passing), figure = run.figures[wanted.figure];
   const last = Math.max(1, Math.ceil(rows.length / PAGE)), here = Math.min(Math.max(1, page), last);
   const part = rows.slice((here - 1) * PAGE, here * PAGE);
-  const tab = (outcome, words, count) => h("a", { href: address({ ...wanted, outcome }), "aria-current": (wanted.outcome === outcome || (outcome === "" && wanted.outcome === "counted" && figure?.[3] == null)) && "page" }, words + " ", inShort(count));
+  const tab = (outcome, words, count) => h("a", { href: address({ ...wanted, outcome }), "aria-current": (wanted.outcome === outcome || (outcome === "" && wanted.outcome === "counted" && figure?.[3] == null)) && "page" }, words + " ", inShort(count, all));
   const outcomes = Object.keys(run.outcomes).map((word) => [word, counted(run, run.ofOutcome(passing, { ...wanted, outcome: word }))]);
   const row = (each) => {
     const shown = run.shown(each), usage = run.usages[run.usage[each]], text = run.text(each), protocol = run.protocols[run.protocol[each]];
     return h("tr", {},
       h("th", { scope: "row" }, h("a", { href: address({ ...wanted, call: run.ids[each] }) }, shown.id), h("span", { class: "row-probe" }, `${shown.title}, ${shown.kind}${protocol === "base" ? "" : ", " + protocol}`)),
-      h("td", {}, run.judges[run.judge[each]]), h("td", {}, (shown.paired ? ["uv", "vu"][run.order[each]] + ", " : "") + run.replicate[each]),
-      h("td", {}, shown.label ?? "–"), h("td", {}, verdict(run, each)), h("td", {}, tags(run, each)),
-      h("td", { class: "num" }, usage[2] ? "in a batch" : run.time[each] === null ? "" : `${number(Math.round(run.time[each]))} ms`),
-      h("td", { class: "num" }, usage[0] === null ? "" : `${number(usage[0])} + ${number(usage[1] ?? 0)}`),
-      h("td", { class: "num" }, usage[3] ? dollars(usage[3]) : ""),
+      h("td", { "data-label": "judge" }, run.judges[run.judge[each]]), h("td", { "data-label": "order, repeat" }, (shown.paired ? ["uv", "vu"][run.order[each]] + ", " : "") + run.replicate[each]),
+      h("td", { "data-label": "label" }, shown.label ?? "–"), h("td", { "data-label": "verdict" }, verdict(run, each)), h("td", { "data-label": "how it ended" }, tags(run, each)),
+      h("td", { class: "num", "data-label": "time" }, usage[2] ? "in a batch" : run.time[each] === null ? "" : `${number(Math.round(run.time[each]))} ms`),
+      h("td", { class: "num", "data-label": "tokens" }, usage[0] === null ? "" : `${number(usage[0])} + ${number(usage[1] ?? 0)}`),
+      h("td", { class: "num", "data-label": "cost" }, usage[3] ? dollars(usage[3]) : ""),
       h("td", { class: "excerpt", dir: "auto" }, text === null ? h("span", { class: "unknown" }, run.exchanges[run.exchange[each]][2].length ? `${run.exchanges[run.exchange[each]][2].length} replies` : "none") : text.slice(0, 120) + (text.length > 120 ? "…" : "")));
   };
   const first = part.findIndex((each) => run.isBaseline(each));
@@ -313,8 +313,8 @@ function stimulusPage(run, id) {
       h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),
-    [...arms.values()].map((arm) => h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),
-      h("div", { class: arm.length === 1 ? "sides one" : "sides" }, arm.map((row) => h("section", {}, h("h4", {}, h("a", { href: address({ call: run.ids[row] }) }, (made.paired ? `order ${["uv", "vu"][run.order[row]]}, ` : "") + `repeat ${run.replicate[row]}`), ": ", verdict(run, row), " ", tags(run, row)), reply(run, row)))))),
+    [...arms.values()].map((arm, place, every) => [run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("p", { class: "kind apart" }, "Baselines"), h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),
+      h("div", { class: arm.length === 1 ? "sides one" : "sides" }, arm.map((row) => h("section", {}, h("h4", {}, h("a", { href: address({ call: run.ids[row] }) }, (made.paired ? `order ${["uv", "vu"][run.order[row]]}, ` : "") + `repeat ${run.replicate[row]}`), ": ", verdict(run, row), " ", tags(run, row)), reply(run, row)))))]),
   ];
 }
 

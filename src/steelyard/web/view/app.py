@@ -142,10 +142,11 @@ class ViewPages:
     def _compared(self, first: str, second: str) -> ComparisonSheet:
         (left, mine), (right, other) = self._side(first), self._side(second)
         sheet = compare_judges(left, left.pick(mine), right, right.pick(other))
-        if self._still:  # for pages that others get: folders by their names alone
-            named = [replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second)]
-            sheet = replace(sheet, first=named[0], second=named[1])
-        return sheet
+        names = [Path(side.folder).name for side in (sheet.first, sheet.second)]
+        if names[0] == names[1] and sheet.first.folder != sheet.second.folder and not self._still:
+            return sheet  # pages that others get never tell where a folder lies
+        sides = [replace(side, folder=n) for side, n in zip((sheet.first, sheet.second), names, strict=True)]
+        return replace(sheet, first=sides[0], second=sides[1])
 
     def sheet(self, request: Request) -> Response:
         run, links = self._run(request)
@@ -243,6 +244,7 @@ class ViewPages:
         shown = calls[0].observation.stimulus
         family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
         arms: dict[tuple[str, str], list[Any]] = {}
+        baselines = set(filter(loaded.index.is_baseline, loaded.index.judges))
         for row, each in zip(rows, calls, strict=True):
             arm = arms.setdefault((each.observation.judge, each.observation.protocol), [])
             arm.append(each if arm else replace(each, why=reason_of_count(loaded, row)))
@@ -253,7 +255,8 @@ class ViewPages:
             links,
             shown_stimulus=shown,
             messages=run_messages(shown),
-            arms=arms,
+            arms=dict(sorted(arms.items(), key=lambda arm: arm[0][0] in baselines)),
+            baselines=baselines,
             family=family,
             reference_label=reference_label,
         )

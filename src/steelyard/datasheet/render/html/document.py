@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from base64 import b64encode
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import plural, pluralize
@@ -49,6 +50,7 @@ def _environment() -> Environment:
         bar=interval_bar,
         scale=limit_scale,
         svg=Markup,
+        with_code=with_code,
     )
 
 
@@ -83,6 +85,11 @@ class CompiledTemplates(FileSystemBytecodeCache):
         with suppress(OSError):
             Path(self.directory).mkdir(exist_ok=True)
             super().dump_bytecode(bucket)
+
+
+def with_code(text: str) -> Markup:
+    """What stands between backticks as code, everything escaped."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def template_environment(package: str, **names: Any) -> Environment:
