@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def makes_something_once(module: str) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProcessPerModule:
     """How tests are dealt to processes."""
     return OneProcessPerModule(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests live to the end: the garbage collector need not look at them again."""
+    gc.freeze()
 
 
 Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]

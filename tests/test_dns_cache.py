@@ -187,7 +187,7 @@ def test_a_connection_that_is_called_off_leaves_nothing_open(names: Callable[...
 
         for turns in range(12):
             asyncio.run(run(turns))
-            gc.collect()
+        gc.collect()
 
 
 def test_a_lookup_that_fails_when_nobody_waits_is_silent(

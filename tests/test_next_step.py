@@ -148,11 +148,10 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("out", ["run", None])
-def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command, out: str | None) -> None:
+def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command) -> None:
     """The printed command makes all of its calls, and what it prints is no command that ran before."""
     words = ("measure", "-j", "planted/first", "-p", "vacuum", "-p", "ladder", "--profile", "standard")
-    first = command(*words, *(() if out is None else ("--out", out)), "--json").out
+    first = command(*words, "--json").out
     ran, (verdict,) = {shlex.join(("steelyard", *words))}, json.loads(first)["verdicts"]
     for number in (2, 3):
         assert verdict["next"]["purpose"] == (
@@ -164,7 +163,7 @@ def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command, ou
         body = repeated(command, verdict["command"])
         assert body["run"]["calls"] == verdict["calls"]
         (verdict,) = body["verdicts"]
-    replayed = command(*words, *(() if out is None else ("--out", out)))
+    replayed = command(*words)
     assert "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR." in (
         replayed.out
     )
