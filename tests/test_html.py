@@ -96,6 +96,11 @@ def test_nothing_is_fetched(document: str) -> None:
         assert (attrs.get("href") or "#").startswith("#")
 
 
+def test_without_scripts_the_page_says_what_is_missing(document: str) -> None:
+    assert "<noscript>" in document
+    assert "Without JavaScript this page is whole but for sorting" in document
+
+
 def test_links_lead_somewhere(document: str) -> None:
     tags = Page(document).tags
     ids = {attrs["id"] for _, attrs in tags if "id" in attrs}

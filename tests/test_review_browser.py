@@ -227,6 +227,22 @@ def test_a_vote_sends_the_change_and_not_the_queue(browser: Browser, folder: Run
         assert asked == ["decide", "item"]
 
 
+def test_a_key_that_is_pressed_twice_votes_once(browser: Browser, folder: RunFolder) -> None:
+    with session_of(folder) as (session, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        held: list[Any] = []
+        page.route("**/decide*", lambda route: held.append(route))
+        page.keyboard.press("a")
+        page.keyboard.press("a")
+        page.keyboard.press("r")
+        page.keyboard.press("Escape")
+        for route in held:
+            route.continue_()
+        shows(page, SAME)
+        said(page, "accepted")
+        assert [(vote.stimulus, vote.decision) for vote in session.log.votes()] == [(FLIP, "accepted")]
+
+
 def test_the_text_comes_first_on_a_phone_and_without_a_mouse(browser: Browser, folder: RunFolder) -> None:
     size = {"width": 390, "height": 844}
     with session_of(folder) as (_, server), opened(browser, server.access.url(), viewport=size) as page:

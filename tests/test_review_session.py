@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from starlette.applications import Starlette
 
 from authored_study import write_study
 from authoring_server import TASK, Cast, items
@@ -29,7 +30,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError
 from steelyard.web.review.app import LISTED, ReviewPages
-from steelyard.web.server import Server
+from steelyard.web.server import Server, usual_port
 
 FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
 ACCEPT, REJECT, DEFER = (
@@ -187,6 +188,27 @@ def test_two_reviewers_must_say_the_same_or_somebody_settles_it(folder: RunFolde
     decide(session, FLIP, VoteRequest("rejected", final=True), "Edsger")
     assert status(session, FLIP) == "rejected"
     session.close()
+
+
+def test_a_review_comes_back_at_its_port_and_elsewhere_where_that_is_taken(tmp_path: Path) -> None:
+    """What a browser keeps of a text belongs to the port; two reviews at once still both start."""
+    port = usual_port(tmp_path)
+    assert port == usual_port(tmp_path / "x" / "..")
+    assert port != usual_port(tmp_path / "other")
+    with serving(lambda _: Starlette(), usual_port=port) as first:
+        assert first.access.port == port
+        with serving(lambda _: Starlette(), usual_port=port) as second:
+            assert second.access.port not in (0, port)
+    with serving(lambda _: Starlette(), usual_port=port) as again:
+        assert again.access.port == port
+
+
+def test_a_file_of_decisions_that_cannot_be_written_is_told(folder: RunFolder) -> None:
+    log = ReviewLog(folder.path / "review.db")
+    log._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match="cannot be written; make it and its folder writable"):
+        log.set_meta("x", 1)
+    log.close()
 
 
 def test_finish_waits_for_the_last_text_and_freezes_a_version(

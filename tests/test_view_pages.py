@@ -250,6 +250,25 @@ def test_downloads_are_files_with_every_call_that_passes(client: Client) -> None
     assert client.get("/run/0/files/datasheet.json").body["study"]["name"]
 
 
+@pytest.mark.parametrize("path", ["/", "/history", "/run/0/", "/run/0/calls", "/run/0/map"])
+def test_a_page_without_scripts_says_what_is_missing(client: Client, path: str) -> None:
+    assert re.search(r"<noscript>.*Without JavaScript .* whole but for ", client.get(path).text)
+
+
+def test_a_run_that_is_deleted_while_it_is_viewed_is_told(pairs: Path, tmp_path: Path) -> None:
+    shutil.copytree(pairs, tmp_path / "run")
+    pages = ViewPages([tmp_path / "run"])
+    pages.runs[0].load()
+    with serving(lambda _: pages.app()) as server:
+        client = Client.of(server)
+        assert client.get("/run/0/calls").status == 200
+        shutil.rmtree(tmp_path / "run")
+        for path in ("/run/0/", "/run/0/calls", "/run/0/map", "/run/0/files/calls.csv"):
+            answer = client.get(path)
+            assert (answer.status, "the folder is gone; restore it." in answer.text) == (404, True), path
+        assert "the folder is gone" in client.get("/").text
+
+
 def test_the_viewer_changes_nothing(client: Client, pairs: Path) -> None:
     before = {
         path.name: path.stat().st_size for path in pairs.iterdir() if not path.name.startswith("run.db-")
@@ -275,6 +294,20 @@ def test_a_run_that_was_cut_is_looked_at_as_far_as_it_went(pairs: Path, tmp_path
         pages = ViewPages([cut])
         loaded = pages.runs[0].load()
         assert loaded.planned - 40 == len(loaded.index.calls)
+        with closing(sqlite3.connect(cut / "run.db")) as database, database:
+            bare = tmp_path / "bare"
+            bare.mkdir()
+            for name in ("study.yaml", "stimuli.jsonl"):
+                (bare / name).write_bytes((pairs / name).read_bytes())
+            with closing(sqlite3.connect(bare / "run.db")) as copy, copy:
+                database.backup(copy)
+                copy.execute("DELETE FROM replies")
+        none_yet = ViewPages([bare])
+        none_yet.runs[0].load()
+        with serving(lambda _: none_yet.app()) as server:
+            text = Client.of(server).get("/run/0/calls").text
+            assert "No call was made yet." in text
+            assert "No call passes these filters" not in text
         with serving(lambda _: pages.app()) as server:
             client = Client.of(server)
             assert "No datasheet yet" in client.get("/run/0/").text

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @option("--finish", is_flag=True, help="Save the decisions as a version; start no server.")
 @option("--json", "as_json", is_flag=True, help="Print --status as JSON.")
 @option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
-@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
+@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one, the same each time.")
 @option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
 @option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
 def review(
@@ -87,12 +87,12 @@ def review(
     from steelyard.review.progress import review_progress
     from steelyard.review.session import ReviewSession
     from steelyard.web.review.app import ReviewPages
-    from steelyard.web.server import Server, require_loopback
+    from steelyard.web.server import Server, require_loopback, usual_port
 
     require_loopback(host, remote=allow_remote)
     name = reviewer or system_user()
     with closing(ReviewSession(folder, reviewers=reviewers, waits_for_file=False)) as session:
-        server = Server(host, port)
+        server = Server(host, port, usual_port(folder))
         pages = ReviewPages(
             session, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping
         )
@@ -118,7 +118,7 @@ def _label(
     from steelyard.cli.output import open_link, system_user
     from steelyard.review.labelling import LabelSession
     from steelyard.web.review.label_app import LabelPages
-    from steelyard.web.server import Server, require_loopback
+    from steelyard.web.server import Server, require_loopback, usual_port
 
     require_loopback(host, remote=allow_remote)
     with closing(LabelSession(folder, size=draw)) as session:
@@ -128,7 +128,7 @@ def _label(
                 f"--reviewer {reviewer}: not an annotator of this draw, expected one of {', '.join(named)}; "
                 "correct it."
             )
-        server = Server(host, port)
+        server = Server(host, port, usual_port(folder))
         pages = LabelPages(session, reviewer or (named[0] if len(named) == 1 else system_user()))
         server.serve(
             pages.app(),

@@ -116,6 +116,8 @@ class ReviewLog:
             raise self._unusable(error) from error
 
     def _unusable(self, error: Exception) -> StoreError:
+        if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+            return StoreError(f"{self.path}: cannot be written; make it and its folder writable.")
         return StoreError(f"{self.path}: not a usable file of decisions ({error}); restore a copy.")
 
     @contextmanager

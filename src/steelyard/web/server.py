@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -14,8 +16,9 @@ from steelyard.web.access import LOOPBACK, Access, Guard
 
 
 class Server:
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = _bound(host, port)
+    def __init__(self, host: str, port: int, usual_port: int = 0) -> None:
+        """`usual_port` is taken where `port` is 0 and nobody else listens there."""
+        self._socket = _bound(host, port or _if_free(host, usual_port))
         self.access = Access(host, self._socket.getsockname()[1])
         self._running: uvicorn.Server | None = None
 
@@ -43,6 +46,18 @@ class Server:
         ready(self.access.url())
         with suppress(KeyboardInterrupt):
             self._running.run(sockets=[self._socket])
+
+
+def usual_port(folder: Path) -> int:
+    """The same at every start: what a browser keeps for a reviewer belongs to an address with its port."""
+    return 20_000 + int(hashlib.sha256(str(folder.resolve()).encode()).hexdigest(), 16) % 10_000
+
+
+def _if_free(host: str, port: int) -> int:
+    with suppress(RunError):
+        _bound(host, port).close()
+        return port
+    return 0
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -149,7 +149,7 @@ class ReviewPages:
             "progress": QueueProgress.of(queue.every),
             "probes": sorted({each.probe for each in made}),
             "strata": sorted({each.stratum for each in made}),
-            "folder": str(self.session.folder.path),
+            "folder": str(self.session.folder.path.resolve()),
             "folder_name": self.session.folder.path.resolve().name,
             "position": "{}.{}".format(*self.session.log.position),
             "sets": self.session.log.sets(),

@@ -212,8 +212,14 @@ async function keepDraft() {
   if (saved && pane()?.dataset.item === body.item) saved.textContent = answer.refused || "draft saved";
 }
 
+let voting = null; // the text whose vote is on its way: a second press votes on nothing
 async function decide(decision, more = {}) {
-  if (!pane()) return;
+  if (!pane() || voting === pane().dataset.item) return;
+  voting = pane().dataset.item;
+  try { await vote(decision, more); } finally { voting = null; }
+}
+
+async function vote(decision, more) {
   clearTimeout(debounce);
   debounce = null;
   const body = { ...fields(), decision, seen: Number(pane().dataset.seen), ...more };

@@ -94,6 +94,8 @@ class ViewPages:
         number = request.path_params["run"]
         if number >= len(self.runs):
             raise NotFoundError(f"There is no run {number} here.")
+        if not self.runs[number].path.is_dir():
+            raise NotFoundError(_gone(self.runs[number]))
         return self.runs[number], self._links(number)
 
     def _page(
@@ -334,10 +336,14 @@ class ViewPages:
         return answer
 
 
+def _gone(run: ViewedRun) -> str:
+    return f"{run.path}: the folder is gone; restore it."
+
+
 def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
     """The datasheet, and what keeps it from being read: the overview tells of the others all the same."""
     try:
-        return run.sheet, "" if run.path.is_dir() else f"{run.path}: the folder is gone; restore it."
+        return run.sheet, "" if run.path.is_dir() else _gone(run)
     except SteelyardError as error:
         return None, str(error)
 
