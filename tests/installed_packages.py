@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from steelyard.core.registry import Registry
@@ -41,7 +39,11 @@ def packages(path: str) -> Iterator[None]:
 
 
 def _registries() -> list[Registry[Any]]:
-    return [thing for thing in gc.get_objects() if isinstance(thing, Registry)]
+    """Those that stand in a module of the program or of a test, each once."""
+    ours = ("steelyard", "test_")
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(ours)]
+    found = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Registry)]
+    return list({id(registry): registry for registry in found}.values())
 
 
 def _state(registry: Registry[Any]) -> dict[str, Any]:
@@ -57,8 +59,7 @@ def _forget(folders: list[str]) -> None:
     importlib.invalidate_caches()
     for gathered in FROM_PACKAGES:
         gathered.cache_clear()
-    places = [Path(folder).resolve() for folder in folders]
+    places = tuple(f"{place}{os.sep}" for folder in folders for place in {folder, os.path.realpath(folder)})
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and any(Path(file).resolve().is_relative_to(place) for place in places):
+        if (getattr(module, "__file__", None) or "").startswith(places):
             del sys.modules[name]
